@@ -43,7 +43,7 @@ fn to_utf16(text: &str, place: &mut [u8]) {
         // As many units as bytes: all is ASCII. The compiler takes many at a time.
         place.iter_mut().zip(text.bytes()).for_each(|(unit, byte)| *unit = Unit::new(byte.into()));
     } else {
-        place.iter_mut().zip(text.encode_utf16()).for_each(|(to, unit)| *to = Unit::new(unit));
+        text.encode_utf16().zip(place).for_each(|(unit, to)| *to = Unit::new(unit));
     }
 }
 
@@ -102,7 +102,7 @@ pub(super) fn find_inside<U: AnyUnit>(units: &[U], wanted: u8) -> Option<usize> 
 /// The text of the units, if they are valid Unicode.
 #[cfg(feature = "alloc")]
 pub(super) fn to_utf8<U: AnyUnit>(units: &[U]) -> Option<alloc::string::String> {
-    if units.iter().fold(0, |all, unit| all | unit.value()) < 0x80 {
+    if is_ascii(units) {
         let ascii = units.iter().map(|unit| low(*unit)).collect();
         return alloc::string::String::from_utf8(ascii).ok();
     }
@@ -123,29 +123,43 @@ pub(super) fn put_utf8<U: AnyUnit, S: Sink + ?Sized>(units: &[U], sink: &mut S) 
     let Ok(()) = lossy(units, put);
 }
 
+/// How many units are converted together.
+const PIECE: usize = 32;
+
 /// The text of the units piece by piece, with U+FFFD for each that is not part of a character.
 #[inline]
 fn lossy<U: AnyUnit, E>(units: &[U], mut put: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
     let mut rest = units;
     while !rest.is_empty() {
-        // ASCII, many units at a time.
-        let mut ascii = [0; 64];
-        let is_not_ascii = |unit: &U| unit.value() >= 0x80;
-        let piece = rest.get(..ascii.len()).unwrap_or(rest);
-        let len = piece.iter().position(is_not_ascii).unwrap_or(piece.len());
-        let (run, behind) = rest.split_at_checked(len).unwrap_or_default();
-        ascii.iter_mut().zip(run).for_each(|(byte, unit)| *byte = low(*unit));
-        put(core::str::from_utf8(ascii.get(..len).unwrap_or_default()).unwrap_or_default())?;
-        // Up to the next ASCII: no character has both kinds of unit.
-        let len = behind.iter().position(|unit| !is_not_ascii(unit)).unwrap_or(behind.len());
-        let (run, behind) = behind.split_at_checked(len).unwrap_or_default();
-        for char in char::decode_utf16(run.iter().map(|unit| unit.value())) {
-            let char = char.unwrap_or(char::REPLACEMENT_CHARACTER);
-            put(char.encode_utf8(&mut [0; 4]))?;
+        // Both units of a pair are in one piece.
+        let len = match rest.get(PIECE.saturating_sub(1)) {
+            Some(last) if (0xd800..0xdc00).contains(&last.value()) => PIECE.saturating_sub(1),
+            Some(_) => PIECE,
+            None => rest.len(),
+        };
+        let (piece, behind) = rest.split_at_checked(len).unwrap_or_default();
+        // A unit has at most three bytes; the last character is written to a place for four.
+        let (mut text, mut len) = ([0; 3 * PIECE + 1], 0usize);
+        if is_ascii(piece) {
+            text.iter_mut().zip(piece).for_each(|(byte, unit)| *byte = low(*unit));
+            len = piece.len();
+        } else {
+            for char in char::decode_utf16(piece.iter().map(|unit| unit.value())) {
+                let place = text.get_mut(len..).and_then(<[u8]>::first_chunk_mut::<4>);
+                let char = char.unwrap_or(char::REPLACEMENT_CHARACTER);
+                len = len.saturating_add(place.map_or(0, |place| char.encode_utf8(place).len()));
+            }
         }
+        put(core::str::from_utf8(text.get(..len).unwrap_or_default()).unwrap_or_default())?;
         rest = behind;
     }
     Ok(())
+}
+
+/// Whether all units are ASCII. The compiler takes many at a time.
+#[inline]
+fn is_ascii<U: AnyUnit>(units: &[U]) -> bool {
+    units.iter().fold(0, |all, unit| all | unit.value()) < 0x80
 }
 
 /// The lower byte.
