@@ -23,7 +23,7 @@ const INDICES: usize = 3;
 /// assert!(path.segments().eq([("AttachProfiler", None), ("profilerGuid", None)]));
 /// assert_eq!(path.to_string(), "AttachProfiler.profilerGuid");
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Path {
     root: Root,
     /// Innermost first.
@@ -36,7 +36,7 @@ pub struct Path {
 
 /// Where a path begins: a command's code, or a number below 0x0100 for anything else, as no command
 /// set is 0.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Root(u16);
 
 impl Root {

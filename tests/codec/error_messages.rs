@@ -15,7 +15,7 @@ use dotnet_diagnostics_ipc::message::Request as _;
 use dotnet_diagnostics_ipc::message::eventpipe::TracepointConfig;
 use dotnet_diagnostics_ipc::message::process::{EnablePerfMap, PerfMapType};
 use dotnet_diagnostics_ipc::wire::{
-    Array, Decode as _, EncodeError, Guid, IpcString, Layer, Reader, WireErrorKind,
+    Array, Decode as _, EncodeError, Guid, IpcString, Layer, Reader, WireError, WireErrorKind,
 };
 
 use crate::error_texts::{Snapshot, Texts};
@@ -137,9 +137,9 @@ fn exchanges(texts: &mut Texts) {
     ]);
     texts.all([
         RefusalReason::EndOfInput { received: 19 },
-        RefusalReason::Malformed { kind: WireErrorKind::SizeTooSmall { size: 19 }, offset: 14 },
+        RefusalReason::Malformed(WireError::new(WireErrorKind::SizeTooSmall { size: 19 }, 14)),
         RefusalReason::UnknownCommand { command: Command { set: 2, id: 0x63 } },
-        RefusalReason::OverLimit { kind: WireErrorKind::NoProviders, offset: 29 },
+        RefusalReason::OverLimit(WireError::new(WireErrorKind::NoProviders, 29)),
         RefusalReason::NoDescriptor,
     ]);
     texts.all([HoldError { token: 0, most: 8 }]);
@@ -372,8 +372,8 @@ fn refusal_reason_hresult_by_kind() {
     assert_eq!(unknown.hresult(), HResult::UNKNOWN_COMMAND);
     for reason in [
         RefusalReason::EndOfInput { received: 19 },
-        RefusalReason::Malformed { kind: WireErrorKind::SizeTooSmall { size: 19 }, offset: 14 },
-        RefusalReason::OverLimit { kind: WireErrorKind::NoProviders, offset: 29 },
+        RefusalReason::Malformed(WireError::new(WireErrorKind::SizeTooSmall { size: 19 }, 14)),
+        RefusalReason::OverLimit(WireError::new(WireErrorKind::NoProviders, 29)),
         RefusalReason::NoDescriptor,
     ] {
         assert_eq!(reason.hresult(), HResult::BAD_ENCODING, "{reason}");
