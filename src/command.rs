@@ -75,9 +75,6 @@ macro_rules! reply_types {
         )*}
 
         impl ReplyType {
-            #[cfg(feature = "arbitrary")]
-            pub(crate) const ALL: &[Self] = &[$(Self::$Variant,)*];
-
             /// The name of the payload's type.
             pub const fn name(self) -> &'static str {
                 match self {

@@ -67,7 +67,7 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 //! | read or write `DOTNET_DiagnosticPorts`, or the name of a socket | [`port`], [`endpoint`] |
 //! | write a message that this crate lacks, in your own crate | [`wire`]; in this one: `CONTRIBUTING.md` |
 //! | test with the golden vectors | the package [`dotnet-diagnostics-ipc-vectors`] |
-//! | test with values from a fuzzer | module `testing`, feature `arbitrary` |
+//! | test with values from a fuzzer or proptest | module `testing`, feature `arbitrary` |
 //! | check a server, client or codec in any language | the program [`diagipc`] |
 //! | write one in another language | [`spec/GUIDE.md`] |
 //!
@@ -98,11 +98,7 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 )]
 #![cfg_attr(
     feature = "arbitrary",
-    doc = "| [`testing::arbitrary`] | values of any kind from a fuzzer's bytes |"
-)]
-#![cfg_attr(
-    feature = "proptest",
-    doc = "| [`testing::strategies`] | the same for proptest: valid, on the edges, and hostile |"
+    doc = "| [`testing`] | messages for fuzzers and proptest: valid, extreme, damaged |"
 )]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]

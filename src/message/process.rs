@@ -214,6 +214,8 @@ impl Encode for Tail<'_> {
 }
 
 impl<'a> Visit<'a> for Tail<'a> {
+    type Of<'o> = Tail<'o>;
+
     #[inline]
     fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
         source.tail().map(Self)

@@ -160,6 +160,8 @@ impl<'a> Decode<'a> for Metadata<'a> {
 
 /// The bytes after the length: they do not show whether they begin with a provider's name.
 impl<'a> Visit<'a> for Metadata<'a> {
+    type Of<'o> = Metadata<'o>;
+
     fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
         source.bytes().map(Self::new)
     }
@@ -237,6 +239,8 @@ impl<'a> Decode<'a> for ExtensionItem<'a> {
 }
 
 impl<'a> Visit<'a> for ExtensionItem<'a> {
+    type Of<'o> = ExtensionItem<'o>;
+
     #[inline]
     fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
         source.object(|source| {

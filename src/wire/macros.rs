@@ -27,6 +27,8 @@ macro_rules! wire_struct {
         }
 
         impl<'a> $crate::wire::Visit<'a> for $Name $(<$lt>)? {
+            $crate::wire::macros::lent! { $Name $(<$lt>)? }
+
             #[inline]
             fn build<S: $crate::wire::Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
                 source.object(Self::fields)
@@ -64,6 +66,16 @@ macro_rules! wire_struct {
                 Ok(())
             }
         }
+    };
+}
+
+/// The type with another lifetime, if it has one.
+macro_rules! lent {
+    ($Name:ident) => {
+        type Of<'o> = Self;
+    };
+    ($Name:ident <$lt:lifetime>) => {
+        type Of<'o> = $Name<'o>;
     };
 }
 
@@ -150,6 +162,8 @@ macro_rules! newtype {
         }
 
         impl<'a> $crate::wire::Visit<'a> for $Name {
+            type Of<'o> = Self;
+
             #[inline]
             fn build<S: $crate::wire::Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
                 source.number($names).map(Self)
@@ -158,4 +172,4 @@ macro_rules! newtype {
     };
 }
 
-pub(crate) use {newtype, open_enum, struct_of, wire_struct};
+pub(crate) use {lent, newtype, open_enum, struct_of, wire_struct};

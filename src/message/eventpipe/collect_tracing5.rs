@@ -127,6 +127,8 @@ macro_rules! typed_session_request {
         }
 
         impl<'a> Visit<'a> for $Request<'a> {
+            type Of<'o> = $Request<'o>;
+
             #[inline]
             fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
                 source.object(|source| {
