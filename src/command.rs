@@ -19,6 +19,7 @@ pub(crate) mod table;
 use core::{fmt, str::FromStr};
 
 use crate::number_formats::number_formats;
+use crate::text::{TextError, TextErrorKind};
 use table::{each_command, each_reply};
 
 /// A command: its set and its id, one byte each in this order (`0xSSII`; no little-endian `u16`:
@@ -278,27 +279,14 @@ impl From<Command> for u16 {
     }
 }
 
-/// Text that is not a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ParseCommandError(());
-
-impl fmt::Display for ParseCommandError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a command, expected a form like EventPipe/CollectTracing2, CollectTracing2 or 0x0203")
-    }
-}
-
-impl core::error::Error for ParseCommandError {}
-
 /// From `EventPipe/CollectTracing2`, `CollectTracing2` or `0x0203`; names in any case.
 impl FromStr for Command {
-    type Err = ParseCommandError;
+    type Err = TextError;
 
-    fn from_str(text: &str) -> Result<Self, ParseCommandError> {
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let error = TextError::new(TextErrorKind::NotACommand, 0);
         if let Some(digits) = text.strip_prefix("0x").filter(|digits| digits.len() == 4) {
-            return u16::from_str_radix(digits, 16)
-                .map(Self::from_code)
-                .map_err(|_| ParseCommandError(()));
+            return u16::from_str_radix(digits, 16).map(Self::from_code).map_err(|_| error);
         }
         let (set, name) =
             text.split_once('/').map_or((None, text), |(set, name)| (Some(set), name));
@@ -308,7 +296,7 @@ impl FromStr for Command {
                     && set.is_none_or(|set| names.set.eq_ignore_ascii_case(set))
             })
             .map(|(command, _)| command)
-            .ok_or(ParseCommandError(()))
+            .ok_or(error)
     }
 }
 

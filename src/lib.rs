@@ -91,6 +91,7 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 //! | [`user_events`] | the data for the Linux kernel in a `user_events` session |
 //! | [`exchange`] | both sides of every flow, as state machines without I/O |
 //! | [`wire`] | the grammar: [`Reader`](wire::Reader), [`Sink`](wire::Sink), strings, arrays, GUIDs, errors |
+//! | [`text`] | the error of names, ports, commands and GUIDs as text |
 //! | [`legacy`] | the parts of the 2019 draft that later editions dropped |
 #![cfg_attr(
     feature = "io-adapters",
@@ -136,6 +137,7 @@ mod number_formats;
 pub mod port;
 #[cfg(feature = "arbitrary")]
 pub mod testing;
+pub mod text;
 pub mod user_events;
 pub mod wire;
 

@@ -28,17 +28,16 @@
 //! // What /proc/12/stat has. Its start time is a part of the name.
 //! let stat = ProcessStat::parse(b"12 (app) S 1 12 12 0 -1 4194304 9 0 0 0 1 2 0 0 20 0 7 0 345 99")?;
 //! assert_eq!(SocketName::new(stat.pid, stat.start_time).to_string(), "dotnet-diagnostic-12-345-socket");
-//! # Ok::<(), dotnet_diagnostics_ipc::endpoint::NameError>(())
+//! # Ok::<(), dotnet_diagnostics_ipc::text::TextError>(())
 //! ```
 
 mod names;
 
 use core::fmt;
 
-pub use names::{
-    NameError, NameErrorKind, PIPE_PREFIX, PipeName, ProcessStat, SocketForm, SocketName,
-};
+pub use names::{PIPE_PREFIX, PipeName, ProcessStat, SocketForm, SocketName};
 
+use crate::text::{TextError, TextErrorKind};
 use crate::wire::{Encode, EncodeError, Sink};
 
 /// The key in a name if the runtime could not determine when its process started (F-61).
@@ -107,11 +106,11 @@ pub fn directory(tmpdir: Option<&str>) -> &str {
 
 /// Checks that a socket path of `len` bytes can be bound or connected to: that `len` is at most
 /// `most`. The address of a diagnostic port has the same limit.
-pub(crate) fn check_path_len(len: usize, most: usize) -> Result<(), NameError> {
+pub(crate) fn check_path_len(len: usize, most: usize) -> Result<(), TextError> {
     if len <= most {
         return Ok(());
     }
-    Err(NameError::new(NameErrorKind::PathTooLong { needed: len, most }, most))
+    Err(TextError::new(TextErrorKind::PathTooLong { needed: len, most }, most))
 }
 
 /// The path of a default port's socket: a directory and a name, joined by [`Display`](fmt::Display)
@@ -163,8 +162,8 @@ impl SocketPath<'_> {
     /// runtime with a longer path has no socket and runs without one (F-82).
     ///
     /// # Errors
-    /// [`PathTooLong`](NameErrorKind::PathTooLong), with both numbers.
-    pub fn check(&self, most: usize) -> Result<(), NameError> {
+    /// [`PathTooLong`](TextErrorKind::PathTooLong), with both numbers.
+    pub fn check(&self, most: usize) -> Result<(), TextError> {
         check_path_len(self.len(), most)
     }
 }
@@ -250,7 +249,7 @@ mod tests {
         let at = |directory| SocketPath { directory, name };
         assert_eq!((at(&fits).len(), at(&fits).check(SUN_PATH_LINUX)), (106, Ok(())));
         let error = at(&too_long).check(SUN_PATH_LINUX).unwrap_err();
-        assert_eq!(error.kind(), NameErrorKind::PathTooLong { needed: 108, most: 107 });
+        assert_eq!(error.kind(), TextErrorKind::PathTooLong { needed: 108, most: 107 });
         assert_eq!(
             at(&fits).check(SUN_PATH_MACOS).unwrap_err().to_string(),
             "at byte 103: the socket path has 106 bytes, the maximum is 103"

@@ -4,6 +4,7 @@ use core::{fmt, str::FromStr};
 
 use super::EncodeError;
 use super::sink::{Encode, Sink};
+use crate::text::{TextError, TextErrorKind};
 
 /// A GUID: a runtime's cookie, or a profiler's class id.
 ///
@@ -21,7 +22,7 @@ use super::sink::{Encode, Sink};
 /// let guid: Guid = "00112233-4455-6677-8899-aabbccddeeff".parse()?;
 /// assert_eq!(guid.to_bytes()[..8], [0x33, 0x22, 0x11, 0x00, 0x55, 0x44, 0x77, 0x66]);
 /// assert_eq!(guid.to_string(), "00112233-4455-6677-8899-aabbccddeeff");
-/// # Ok::<(), dotnet_diagnostics_ipc::wire::ParseGuidError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::text::TextError>(())
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Guid {
@@ -77,36 +78,16 @@ impl From<Guid> for [u8; 16] {
     }
 }
 
-/// Text that is not a GUID: expected `8-4-4-4-12` hexadecimal digits, with or without braces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ParseGuidError {
-    offset: usize,
-}
-
-impl ParseGuidError {
-    /// The offset of the first wrong byte.
-    pub const fn offset(&self) -> usize {
-        self.offset
-    }
-}
-
-impl fmt::Display for ParseGuidError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not a GUID (xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx) at byte {}", self.offset)
-    }
-}
-
-impl core::error::Error for ParseGuidError {}
-
+/// From `8-4-4-4-12` hexadecimal digits, with or without braces.
 impl FromStr for Guid {
-    type Err = ParseGuidError;
+    type Err = TextError;
 
-    fn from_str(text: &str) -> Result<Self, ParseGuidError> {
+    fn from_str(text: &str) -> Result<Self, TextError> {
         let (inner, start) = match text.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
             Some(inner) => (inner, 1),
             None => (text, 0),
         };
-        let wrong = |at: usize| ParseGuidError { offset: at.saturating_add(start) };
+        let wrong = |at: usize| TextError::new(TextErrorKind::NotAGuid, at.saturating_add(start));
         let mut digits = heapless::Vec::<u8, 32>::new();
         for (at, c) in inner.char_indices() {
             if matches!(at, 8 | 13 | 18 | 23) {

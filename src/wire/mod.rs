@@ -65,7 +65,7 @@ pub use encode_error::EncodeError;
 pub use error::{Layer, WireError, WireErrorKind};
 #[doc(hidden)]
 pub use field::Field;
-pub use guid::{Clsid, Guid, ParseGuidError};
+pub use guid::{Clsid, Guid};
 pub use path::{Path, Segments};
 #[doc(hidden)]
 pub use reader::{Cursor, Failed};

@@ -82,16 +82,16 @@ fn codec(texts: &mut Texts) {
 }
 
 fn ports_and_names(texts: &mut Texts) {
-    use dotnet_diagnostics_ipc::endpoint::NameErrorKind;
-    use dotnet_diagnostics_ipc::port::{IgnoredReason, PortsErrorKind, strict};
+    use dotnet_diagnostics_ipc::port::{IgnoredReason, strict};
+    use dotnet_diagnostics_ipc::text::TextErrorKind;
     texts.all([
-        NameErrorKind::UnknownPrefix,
-        NameErrorKind::BadNumber,
-        NameErrorKind::MissingKey,
-        NameErrorKind::UnknownSuffix,
-        NameErrorKind::MissingName,
-        NameErrorKind::MissingField,
-        NameErrorKind::PathTooLong { needed: 108, most: 107 },
+        TextErrorKind::UnknownPrefix,
+        TextErrorKind::BadNumber,
+        TextErrorKind::MissingKey,
+        TextErrorKind::UnknownSuffix,
+        TextErrorKind::MissingName,
+        TextErrorKind::MissingField,
+        TextErrorKind::PathTooLong { needed: 108, most: 107 },
     ]);
     texts.add(
         dotnet_diagnostics_ipc::endpoint::SocketName::parse("dotnet-diagnostic-x").unwrap_err(),
@@ -106,11 +106,11 @@ fn ports_and_names(texts: &mut Texts) {
         IgnoredReason::BehindNul,
     ]);
     texts.all([
-        PortsErrorKind::EmptyAddress,
-        PortsErrorKind::PrefixedPipeName,
-        PortsErrorKind::EmptyTag,
-        PortsErrorKind::UnknownTag,
-        PortsErrorKind::Nul,
+        TextErrorKind::EmptyAddress,
+        TextErrorKind::PrefixedPipeName,
+        TextErrorKind::EmptyTag,
+        TextErrorKind::UnknownTag,
+        TextErrorKind::Nul,
     ]);
     texts.add(strict("/a,x").map(drop).unwrap_err());
 }
