@@ -111,6 +111,8 @@ fn ports_and_names(texts: &mut Texts) {
         TextErrorKind::EmptyTag,
         TextErrorKind::UnknownTag,
         TextErrorKind::Nul,
+        TextErrorKind::NotAGuid,
+        TextErrorKind::NotACommand,
     ]);
     texts.add(strict("/a,x").map(drop).unwrap_err());
 }
