@@ -38,7 +38,7 @@ use core::fmt;
 pub use names::{PIPE_PREFIX, PipeName, ProcessStat, SocketForm, SocketName};
 
 use crate::text::{TextError, TextErrorKind};
-use crate::wire::{Encode, EncodeError, Sink};
+use crate::wire::{Encode as _, Sink};
 
 /// The key in a name if the runtime could not determine when its process started (F-61).
 pub const UNKNOWN_KEY: u64 = 0;
@@ -114,7 +114,7 @@ pub(crate) fn check_path_len(len: usize, most: usize) -> Result<(), TextError> {
 }
 
 /// The path of a default port's socket: a directory and a name, joined by [`Display`](fmt::Display)
-/// or [`Encode`].
+/// or [`Encode`](crate::wire::Encode).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::{SUN_PATH_LINUX, SocketName, SocketPath, directory};
@@ -145,26 +145,14 @@ pub struct SocketPath<'a> {
 }
 
 impl SocketPath<'_> {
-    /// The length in bytes, without the NUL that `sun_path` needs.
-    pub fn len(&self) -> usize {
-        let mut counter = Counter(0);
-        // A counter accepts everything.
-        let _ = fmt::write(&mut counter, format_args!("{self}"));
-        counter.0
-    }
-
-    /// Whether the path is empty: never.
-    pub const fn is_empty(&self) -> bool {
-        false
-    }
-
     /// Checks that the path has at most `most` bytes ([`SUN_PATH_LINUX`], [`SUN_PATH_MACOS`]). A
     /// runtime with a longer path has no socket and runs without one (F-82).
     ///
     /// # Errors
     /// [`PathTooLong`](TextErrorKind::PathTooLong), with both numbers.
     pub fn check(&self, most: usize) -> Result<(), TextError> {
-        check_path_len(self.len(), most)
+        // A path always encodes.
+        check_path_len(self.encoded_len().unwrap_or(usize::MAX), most)
     }
 }
 
@@ -175,34 +163,36 @@ impl fmt::Display for SocketPath<'_> {
     }
 }
 
-impl Encode for SocketPath<'_> {
-    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        put_text(self, sink);
-        Ok(())
-    }
-}
-
-struct Counter(usize);
-
-impl fmt::Write for Counter {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0 = self.0.saturating_add(text.len());
-        Ok(())
-    }
-}
+encode_as_text! { SocketPath<'_> }
 
 /// Writes text to a sink.
-pub(crate) fn put_text<S: Sink + ?Sized>(text: &impl fmt::Display, sink: &mut S) {
-    struct Text<'s, S: ?Sized>(&'s mut S);
-    impl<S: Sink + ?Sized> fmt::Write for Text<'_, S> {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            self.0.put(text.as_bytes());
-            Ok(())
-        }
+pub(crate) struct TextSink<'s, S: ?Sized>(pub(crate) &'s mut S);
+
+impl<S: Sink + ?Sized> fmt::Write for TextSink<'_, S> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.put(text.as_bytes());
+        Ok(())
     }
-    // A sink accepts everything.
-    let _ = fmt::write(&mut Text(sink), format_args!("{text}"));
 }
+
+/// Implements `Encode` by `Display`: the bytes of the text.
+macro_rules! encode_as_text {
+    ($Name:ty) => {
+        impl $crate::wire::Encode for $Name {
+            fn encode<S: $crate::wire::Sink + ?Sized>(
+                &self,
+                sink: &mut S,
+            ) -> Result<(), $crate::wire::EncodeError> {
+                // A sink accepts everything.
+                let mut sink = $crate::endpoint::TextSink(sink);
+                let _ = core::fmt::write(&mut sink, format_args!("{self}"));
+                Ok(())
+            }
+        }
+    };
+}
+
+pub(crate) use encode_as_text;
 
 /// The decimal number at the front of `text`, as `%d` and `%llu` write it, and the rest. No sign,
 /// no leading zero.
@@ -247,7 +237,7 @@ mod tests {
         assert_eq!(name.to_string().len(), 31);
         let (fits, too_long) = ("é".repeat(37) + "/", "é".repeat(38));
         let at = |directory| SocketPath { directory, name };
-        assert_eq!((at(&fits).len(), at(&fits).check(SUN_PATH_LINUX)), (106, Ok(())));
+        assert_eq!((at(&fits).encoded_len(), at(&fits).check(SUN_PATH_LINUX)), (Ok(106), Ok(())));
         let error = at(&too_long).check(SUN_PATH_LINUX).unwrap_err();
         assert_eq!(error.kind(), TextErrorKind::PathTooLong { needed: 108, most: 107 });
         assert_eq!(

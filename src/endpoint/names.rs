@@ -1,20 +1,13 @@
 //! Names of sockets and pipes, `/proc/PID/stat`, and what is wrong with them.
 
-use super::{NamePrefix, number, put_text};
+use super::{NamePrefix, encode_as_text, number};
 use crate::text::{TextError, TextErrorKind};
-use crate::wire::{Encode, EncodeError, Sink};
 use core::fmt;
 
 const SUFFIX: &str = "-socket";
 
-/// The name of a default port's socket, without its directory.
-///
-/// | text | what |
-/// |---|---|
-/// | `dotnet-diagnostic-` | [`NamePrefix`] |
-/// | `{pid}` | the process id, decimal |
-/// | `-{key}` | the disambiguation key, decimal: when the process started, or [`UNKNOWN_KEY`](super::UNKNOWN_KEY) |
-/// | `-socket` | missing in one place of the document: [`SocketForm`] |
+/// The name of a default port's socket, without its directory:
+/// `dotnet-diagnostic-{pid}-{key}-socket`, with decimal numbers.
 ///
 /// Compare ids as numbers: as text, `dotnet-diagnostic-12` also begins the name of process 123.
 ///
@@ -32,7 +25,7 @@ pub struct SocketName {
     pub prefix: NamePrefix,
     /// The process id, in the runtime's own pid namespace.
     pub pid: u32,
-    /// The disambiguation key.
+    /// The disambiguation key: when the process started, or [`UNKNOWN_KEY`](super::UNKNOWN_KEY).
     pub key: u64,
     /// Whether `-socket` follows.
     pub form: SocketForm,
@@ -107,12 +100,7 @@ impl fmt::Display for SocketName {
     }
 }
 
-impl Encode for SocketName {
-    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        put_text(self, sink);
-        Ok(())
-    }
-}
+encode_as_text! { SocketName }
 
 /// The prefix that makes the name of a pipe a path.
 pub const PIPE_PREFIX: &str = r"\\.\pipe\";
@@ -171,12 +159,7 @@ impl fmt::Display for PipeName {
     }
 }
 
-impl Encode for PipeName {
-    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        put_text(self, sink);
-        Ok(())
-    }
-}
+encode_as_text! { PipeName }
 
 /// The position of the start time among the fields after the process name: it is the 22nd field,
 /// the name the second.
@@ -253,12 +236,7 @@ impl fmt::Display for ProcessStat {
     }
 }
 
-impl Encode for ProcessStat {
-    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        put_text(self, sink);
-        Ok(())
-    }
-}
+encode_as_text! { ProcessStat }
 
 /// The bytes up to white space, and the rest.
 fn field(text: &[u8]) -> (&[u8], &[u8]) {

@@ -2,9 +2,9 @@
 //! written.
 
 use super::offset_in;
-use crate::endpoint::{PIPE_PREFIX, put_text};
+use crate::endpoint::{PIPE_PREFIX, encode_as_text};
 use crate::text::{TextError, TextErrorKind, reasons};
-use crate::wire::{Encode, EncodeError, Sink, is_white_space};
+use crate::wire::is_white_space;
 use core::fmt;
 use core::iter::FusedIterator;
 
@@ -409,7 +409,8 @@ pub fn strict(text: &str) -> Result<Ports<'_>, TextError> {
     Ok(Ports::new(text))
 }
 
-/// Writes `DOTNET_DiagnosticPorts` for the given ports, by [`Display`](fmt::Display) or [`Encode`].
+/// Writes `DOTNET_DiagnosticPorts` for the given ports, by [`Display`](fmt::Display) or
+/// [`Encode`](crate::wire::Encode).
 /// Defaults are not written.
 ///
 /// The ports are in the order in which a runtime builds them, as in [`Ports`](super::Ports): the
@@ -456,12 +457,7 @@ impl fmt::Display for WritePorts<'_, '_> {
     }
 }
 
-impl Encode for WritePorts<'_, '_> {
-    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        put_text(self, sink);
-        Ok(())
-    }
-}
+encode_as_text! { WritePorts<'_, '_> }
 
 #[cfg(test)]
 mod tests {
