@@ -106,33 +106,6 @@ pub enum Continuation {
     BySessionType,
 }
 
-/// The iterator of [`Command::known`].
-///
-/// ```
-/// use dotnet_diagnostics_ipc::command::Command;
-///
-/// assert_eq!(Command::known().next(), Some(Command::GENERATE_CORE_DUMP));
-/// assert_eq!(Command::known().len(), Command::known().count());
-/// ```
-#[derive(Clone, Debug)]
-pub struct Known(core::slice::Iter<'static, Row>);
-
-impl Iterator for Known {
-    type Item = Command;
-
-    fn next(&mut self) -> Option<Command> {
-        self.0.next().map(|row| row.command)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
-}
-
-impl ExactSizeIterator for Known {}
-
-impl core::iter::FusedIterator for Known {}
-
 /// What the exchanges need of a command.
 #[derive(Debug)]
 struct Row {
@@ -187,9 +160,9 @@ impl Command {
         u16::from_be_bytes([self.set, self.id])
     }
 
-    /// All known commands, in the order of their codes.
-    pub fn known() -> Known {
-        Known(TABLE.iter())
+    /// Returns all known commands, in the order of their codes.
+    pub fn known() -> impl ExactSizeIterator<Item = Self> + Clone {
+        TABLE.iter().map(|row| row.command)
     }
 
     fn named() -> impl Iterator<Item = (Self, &'static Names)> {
@@ -262,20 +235,6 @@ number_formats! { Command, |it| it.code(), LowerHex UpperHex }
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Command({:#06x} {self})", self.code())
-    }
-}
-
-/// By [`from_code`](Command::from_code).
-impl From<u16> for Command {
-    fn from(code: u16) -> Self {
-        Self::from_code(code)
-    }
-}
-
-/// Its [`code`](Command::code).
-impl From<Command> for u16 {
-    fn from(command: Command) -> Self {
-        command.code()
     }
 }
 

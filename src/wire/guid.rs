@@ -8,12 +8,7 @@ use crate::text::{TextError, TextErrorKind};
 
 /// A GUID: a runtime's cookie, or a profiler's class id.
 ///
-/// | bytes | what |
-/// |---|---|
-/// | 4, 2, 2 | little-endian integers, shown first |
-/// | 8 | bytes, shown in order |
-///
-/// No edition of the document defines this layout (F-85). A CLSID also has 16 bytes, though printed
+/// Three little-endian integers of 4, 2 and 2 bytes, which are shown first, and 8 bytes. No edition of the document defines this layout (F-85). A CLSID also has 16 bytes, though printed
 /// with 14 (F-52).
 ///
 /// ```
@@ -50,31 +45,6 @@ impl Guid {
     #[inline]
     pub const fn to_bytes(self) -> [u8; 16] {
         self.bytes
-    }
-
-    /// From the three integers and eight bytes of a C `GUID`.
-    pub const fn from_fields(data1: u32, data2: u16, data3: u16, data4: [u8; 8]) -> Self {
-        let (a, b, c, d) = (data1.to_le_bytes(), data2.to_le_bytes(), data3.to_le_bytes(), data4);
-        Self {
-            bytes: [
-                a[0], a[1], a[2], a[3], b[0], b[1], c[0], c[1], d[0], d[1], d[2], d[3], d[4], d[5],
-                d[6], d[7],
-            ],
-        }
-    }
-}
-
-/// The 16 bytes of the wire.
-impl From<[u8; 16]> for Guid {
-    fn from(bytes: [u8; 16]) -> Self {
-        Self::from_bytes(bytes)
-    }
-}
-
-/// The 16 bytes of the wire.
-impl From<Guid> for [u8; 16] {
-    fn from(guid: Guid) -> Self {
-        guid.to_bytes()
     }
 }
 
@@ -146,17 +116,10 @@ mod tests {
 
     #[test]
     fn text_and_bytes_follow_the_mixed_order() {
-        let guid = Guid::from_fields(
-            0x123e_4567,
-            0xe89b,
-            0x12d3,
-            [0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0x00],
-        );
+        let guid =
+            Guid::from_bytes(*b"\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\x00");
         assert_eq!(guid.to_string(), TEXT);
-        assert_eq!(
-            guid.to_bytes(),
-            *b"\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\x00"
-        );
+        assert_eq!(TEXT.parse(), Ok(guid));
     }
 
     #[test]

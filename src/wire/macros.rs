@@ -133,18 +133,6 @@ macro_rules! open_enum {
 /// A tuple struct around a `uint`: the number itself on the wire, with names for its values.
 macro_rules! newtype {
     ($Name:ident, $names:expr) => {
-        impl From<u32> for $Name {
-            fn from(value: u32) -> Self {
-                Self(value)
-            }
-        }
-
-        impl From<$Name> for u32 {
-            fn from(value: $Name) -> Self {
-                value.0
-            }
-        }
-
         impl<'a> $crate::wire::Decode<'a> for $Name {
             const MIN_LEN: usize = 4;
 
