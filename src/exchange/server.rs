@@ -63,8 +63,8 @@ enum State {
     Receive(Incoming),
     TooSmall(Incoming, u16),
     Decode(Header),
-    /// Then a refusal, if there is a reason.
-    ReceiveFd(Option<RefusalReason>),
+    /// Then a refusal, if the kernel would refuse a value.
+    ReceiveFd(Option<WireError>),
     Respond,
     Refuse(RefusalReason),
     Send(Outgoing, Next),
@@ -258,20 +258,22 @@ impl Server {
     #[cold]
     #[inline(never)]
     fn refuse_for<'b>(&mut self, error: &WireError, user_events: bool) -> Option<AnyRequest<'b>> {
-        let is_over_limit = error.layer() == Layer::Limits;
-        let reason =
-            if is_over_limit { RefusalReason::OverLimit } else { RefusalReason::Malformed }(*error);
         // Checks made by the kernel fail after the descriptor (F-19, F-21).
-        let fails_late = user_events && error.hresult() == HResult::FAIL;
-        self.state =
-            if fails_late { State::ReceiveFd(Some(reason)) } else { State::Refuse(reason) };
+        self.state = if user_events && error.hresult() == HResult::FAIL {
+            State::ReceiveFd(Some(*error))
+        } else if error.layer() == Layer::Limits {
+            State::Refuse(RefusalReason::OverLimit(*error))
+        } else {
+            State::Refuse(RefusalReason::Malformed(*error))
+        };
         None
     }
 
     /// Reports that the byte arrived with a descriptor, which the caller keeps.
     pub fn fd_received(&mut self) -> Result<(), MisuseError> {
         let State::ReceiveFd(refused) = self.state else { return Err(MisuseError::NotAsked) };
-        self.state = refused.map_or(State::Respond, State::Refuse);
+        self.state =
+            refused.map_or(State::Respond, |error| State::Refuse(RefusalReason::OverLimit(error)));
         Ok(())
     }
 
