@@ -4,7 +4,6 @@
 use dotnet_diagnostics_ipc::command::Command;
 #[cfg(all(feature = "io-adapters", unix))]
 use dotnet_diagnostics_ipc::continuation::Environment;
-use dotnet_diagnostics_ipc::exchange::diagnostic_port::HoldError;
 use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, FallbackError};
 use dotnet_diagnostics_ipc::exchange::{
     End, MisuseError, RefusalReason, RequestError, RespondError,
@@ -144,7 +143,6 @@ fn exchanges(texts: &mut Texts) {
         RefusalReason::OverLimit(WireError::new(WireErrorKind::NoProviders, 29)),
         RefusalReason::NoDescriptor,
     ]);
-    texts.all([HoldError { token: 0, most: 8 }]);
 }
 
 /// A separate part, present only with the feature.
