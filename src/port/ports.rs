@@ -92,28 +92,6 @@ impl<'a> PortConfig<'a> {
     }
 }
 
-/// The meaning of a tag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tag {
-    Mode(SuspendMode),
-    Type(PortType),
-}
-
-impl Tag {
-    /// The tag as a runtime reads it: case is ignored (F-59), spaces are not (F-78).
-    fn parse(text: &str) -> Option<Self> {
-        let modes = [SuspendMode::Suspend, SuspendMode::NoSuspend]
-            .map(|mode| (mode.text(), Self::Mode(mode)));
-        let types =
-            [PortType::Connect, PortType::Listen].map(|kind| (kind.text(), Self::Type(kind)));
-        modes
-            .into_iter()
-            .chain(types)
-            .find(|(name, _)| name.eq_ignore_ascii_case(text))
-            .map(|(_, tag)| tag)
-    }
-}
-
 /// The first tag of each kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tags {
@@ -122,22 +100,38 @@ struct Tags {
 }
 
 impl Tags {
-    /// Adds `tag`, and returns whether it is the first of its kind.
-    fn add(&mut self, tag: Tag) -> bool {
-        match tag {
-            Tag::Mode(mode) => self.mode.replace(self.mode.unwrap_or(mode)).is_none(),
-            Tag::Type(kind) => self.kind.replace(self.kind.unwrap_or(kind)).is_none(),
+    /// Adds a tag as a runtime reads it: case is ignored (F-59), spaces are not (F-78). Returns why it
+    /// is ignored, if it is.
+    fn add(&mut self, tag: &str) -> Option<IgnoredReason> {
+        let is_tag = |name: &str| name.eq_ignore_ascii_case(tag);
+        let modes = [SuspendMode::Suspend, SuspendMode::NoSuspend];
+        let kinds = [PortType::Connect, PortType::Listen];
+        if let Some(mode) = modes.into_iter().find(|mode| is_tag(mode.text())) {
+            first(&mut self.mode, mode)
+        } else if let Some(kind) = kinds.into_iter().find(|kind| is_tag(kind.text())) {
+            first(&mut self.kind, kind)
+        } else {
+            Some(IgnoredReason::UnknownTag)
         }
     }
 
     /// Collects the tags of all fields after an address.
     fn of<'a>(fields: impl Iterator<Item = &'a str>) -> Self {
         let mut tags = Self::default();
-        for tag in fields.filter_map(Tag::parse) {
-            tags.add(tag);
+        for field in fields {
+            tags.add(field);
         }
         tags
     }
+}
+
+/// Keeps the first tag of a kind.
+fn first<T>(place: &mut Option<T>, tag: T) -> Option<IgnoredReason> {
+    if place.is_some() {
+        return Some(IgnoredReason::LaterTag);
+    }
+    *place = Some(tag);
+    None
 }
 
 /// The part of the variable that a runtime reads: C strings end at a NUL.
@@ -307,10 +301,7 @@ impl<'a> Ignored<'a> {
             self.addressed = true;
             return None;
         }
-        match Tag::parse(field) {
-            None => Some(IgnoredReason::UnknownTag),
-            Some(tag) => (!self.tags.add(tag)).then_some(IgnoredReason::LaterTag),
-        }
+        self.tags.add(field)
     }
 }
 
@@ -395,13 +386,7 @@ pub fn strict(text: &str) -> Result<Ports<'_>, TextError> {
             if tag.is_empty() {
                 return fail(TextErrorKind::EmptyTag, tag);
             }
-            if ![
-                SuspendMode::Suspend.text(),
-                SuspendMode::NoSuspend.text(),
-                PortType::Connect.text(),
-            ]
-            .contains(&tag)
-            {
+            if !["suspend", "nosuspend", "connect"].contains(&tag) {
                 return fail(TextErrorKind::UnknownTag, tag);
             }
         }
