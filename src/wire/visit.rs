@@ -3,7 +3,7 @@
 
 use byteorder::{ByteOrder as _, LittleEndian};
 
-use super::reader::{Cursor, Failed, decode_from};
+use super::reader::{Cursor, Failed};
 use super::{Array, Decode, Encode, Field, Guid, IpcString, WireError, WireErrorKind};
 use crate::hresult::HResult;
 use core::fmt::Debug;
@@ -220,10 +220,6 @@ parts! {
     Guid, Guid, 16 = guid;
     IpcString<'a>, IpcString<'o>, 4 = string;
     &'a [u8], &'o [u8], 4 = bytes;
-}
-
-impl<'a> Decode<'a> for i32 {
-    decode_from! { u32, |number| Self::from_le_bytes(number.to_le_bytes()) }
 }
 
 impl<'a, T: Visit<'a>> Visit<'a> for Array<'a, T> {
