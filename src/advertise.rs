@@ -43,7 +43,7 @@ pub const ADVERTISE_LEN: usize = 34;
 ///     future: 0,
 /// };
 /// assert_eq!(Advertise::decode(&advertise.to_bytes()), Ok(advertise));
-/// # Ok::<(), dotnet_diagnostics_ipc::wire::ParseGuidError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::text::TextError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Advertise {

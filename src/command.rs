@@ -19,6 +19,7 @@ pub(crate) mod table;
 use core::{fmt, str::FromStr};
 
 use crate::number_formats::number_formats;
+use crate::text::{TextError, TextErrorKind};
 use table::{each_command, each_reply};
 
 /// A command: its set and its id, one byte each in this order (`0xSSII`; no little-endian `u16`:
@@ -75,9 +76,6 @@ macro_rules! reply_types {
         )*}
 
         impl ReplyType {
-            #[cfg(feature = "arbitrary")]
-            pub(crate) const ALL: &[Self] = &[$(Self::$Variant,)*];
-
             /// The name of the payload's type.
             pub const fn name(self) -> &'static str {
                 match self {
@@ -107,33 +105,6 @@ pub enum Continuation {
     /// `session_type`.
     BySessionType,
 }
-
-/// The iterator of [`Command::known`].
-///
-/// ```
-/// use dotnet_diagnostics_ipc::command::Command;
-///
-/// assert_eq!(Command::known().next(), Some(Command::GENERATE_CORE_DUMP));
-/// assert_eq!(Command::known().len(), Command::known().count());
-/// ```
-#[derive(Clone, Debug)]
-pub struct Known(core::slice::Iter<'static, Row>);
-
-impl Iterator for Known {
-    type Item = Command;
-
-    fn next(&mut self) -> Option<Command> {
-        self.0.next().map(|row| row.command)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
-}
-
-impl ExactSizeIterator for Known {}
-
-impl core::iter::FusedIterator for Known {}
 
 /// What the exchanges need of a command.
 #[derive(Debug)]
@@ -189,9 +160,9 @@ impl Command {
         u16::from_be_bytes([self.set, self.id])
     }
 
-    /// All known commands, in the order of their codes.
-    pub fn known() -> Known {
-        Known(TABLE.iter())
+    /// Returns all known commands, in the order of their codes.
+    pub fn known() -> impl ExactSizeIterator<Item = Self> + Clone {
+        TABLE.iter().map(|row| row.command)
     }
 
     fn named() -> impl Iterator<Item = (Self, &'static Names)> {
@@ -267,41 +238,14 @@ impl fmt::Debug for Command {
     }
 }
 
-/// By [`from_code`](Command::from_code).
-impl From<u16> for Command {
-    fn from(code: u16) -> Self {
-        Self::from_code(code)
-    }
-}
-
-/// Its [`code`](Command::code).
-impl From<Command> for u16 {
-    fn from(command: Command) -> Self {
-        command.code()
-    }
-}
-
-/// Text that is not a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ParseCommandError(());
-
-impl fmt::Display for ParseCommandError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a command, expected a form like EventPipe/CollectTracing2, CollectTracing2 or 0x0203")
-    }
-}
-
-impl core::error::Error for ParseCommandError {}
-
 /// From `EventPipe/CollectTracing2`, `CollectTracing2` or `0x0203`; names in any case.
 impl FromStr for Command {
-    type Err = ParseCommandError;
+    type Err = TextError;
 
-    fn from_str(text: &str) -> Result<Self, ParseCommandError> {
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let error = TextError::new(TextErrorKind::NotACommand, 0);
         if let Some(digits) = text.strip_prefix("0x").filter(|digits| digits.len() == 4) {
-            return u16::from_str_radix(digits, 16)
-                .map(Self::from_code)
-                .map_err(|_| ParseCommandError(()));
+            return u16::from_str_radix(digits, 16).map(Self::from_code).map_err(|_| error);
         }
         let (set, name) =
             text.split_once('/').map_or((None, text), |(set, name)| (Some(set), name));
@@ -311,7 +255,7 @@ impl FromStr for Command {
                     && set.is_none_or(|set| names.set.eq_ignore_ascii_case(set))
             })
             .map(|(command, _)| command)
-            .ok_or(ParseCommandError(()))
+            .ok_or(error)
     }
 }
 

@@ -101,18 +101,6 @@ impl HResult {
     }
 }
 
-impl From<u32> for HResult {
-    fn from(code: u32) -> Self {
-        Self(code)
-    }
-}
-
-impl From<HResult> for u32 {
-    fn from(hresult: HResult) -> Self {
-        hresult.0
-    }
-}
-
 impl From<HResult> for i32 {
     fn from(hresult: HResult) -> Self {
         hresult.to_i32()

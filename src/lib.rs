@@ -67,7 +67,7 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 //! | read or write `DOTNET_DiagnosticPorts`, or the name of a socket | [`port`], [`endpoint`] |
 //! | write a message that this crate lacks, in your own crate | [`wire`]; in this one: `CONTRIBUTING.md` |
 //! | test with the golden vectors | the package [`dotnet-diagnostics-ipc-vectors`] |
-//! | test with values from a fuzzer | module `testing`, feature `arbitrary` |
+//! | test with values from a fuzzer or proptest | module `testing`, feature `arbitrary` |
 //! | check a server, client or codec in any language | the program [`diagipc`] |
 //! | write one in another language | [`spec/GUIDE.md`] |
 //!
@@ -91,6 +91,7 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 //! | [`user_events`] | the data for the Linux kernel in a `user_events` session |
 //! | [`exchange`] | both sides of every flow, as state machines without I/O |
 //! | [`wire`] | the grammar: [`Reader`](wire::Reader), [`Sink`](wire::Sink), strings, arrays, GUIDs, errors |
+//! | [`text`] | the error of names, ports, commands and GUIDs as text |
 //! | [`legacy`] | the parts of the 2019 draft that later editions dropped |
 #![cfg_attr(
     feature = "io-adapters",
@@ -98,11 +99,7 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 )]
 #![cfg_attr(
     feature = "arbitrary",
-    doc = "| [`testing::arbitrary`] | values of any kind from a fuzzer's bytes |"
-)]
-#![cfg_attr(
-    feature = "proptest",
-    doc = "| [`testing::strategies`] | the same for proptest: valid, on the edges, and hostile |"
+    doc = "| [`testing`] | messages for fuzzers and proptest: valid, extreme, damaged |"
 )]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
@@ -140,6 +137,7 @@ mod number_formats;
 pub mod port;
 #[cfg(feature = "arbitrary")]
 pub mod testing;
+pub mod text;
 pub mod user_events;
 pub mod wire;
 

@@ -8,7 +8,7 @@ use floors::Floors;
 const LIBRARY: Floors = Floors {
     root: env!("CARGO_MANIFEST_DIR"),
     floors: &[
-        &["number_formats"],
+        &["number_formats", "text"],
         &["hresult", "command"],
         &["wire"],
         &["header", "advertise", "port", "endpoint"],

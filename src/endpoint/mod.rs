@@ -28,18 +28,17 @@
 //! // What /proc/12/stat has. Its start time is a part of the name.
 //! let stat = ProcessStat::parse(b"12 (app) S 1 12 12 0 -1 4194304 9 0 0 0 1 2 0 0 20 0 7 0 345 99")?;
 //! assert_eq!(SocketName::new(stat.pid, stat.start_time).to_string(), "dotnet-diagnostic-12-345-socket");
-//! # Ok::<(), dotnet_diagnostics_ipc::endpoint::NameError>(())
+//! # Ok::<(), dotnet_diagnostics_ipc::text::TextError>(())
 //! ```
 
 mod names;
 
 use core::fmt;
 
-pub use names::{
-    NameError, NameErrorKind, PIPE_PREFIX, PipeName, ProcessStat, SocketForm, SocketName,
-};
+pub use names::{PIPE_PREFIX, PipeName, ProcessStat, SocketForm, SocketName};
 
-use crate::wire::{Encode, EncodeError, Sink};
+use crate::text::{TextError, TextErrorKind};
+use crate::wire::{Encode as _, Sink};
 
 /// The key in a name if the runtime could not determine when its process started (F-61).
 pub const UNKNOWN_KEY: u64 = 0;
@@ -107,15 +106,15 @@ pub fn directory(tmpdir: Option<&str>) -> &str {
 
 /// Checks that a socket path of `len` bytes can be bound or connected to: that `len` is at most
 /// `most`. The address of a diagnostic port has the same limit.
-pub(crate) fn check_path_len(len: usize, most: usize) -> Result<(), NameError> {
+pub(crate) fn check_path_len(len: usize, most: usize) -> Result<(), TextError> {
     if len <= most {
         return Ok(());
     }
-    Err(NameError::new(NameErrorKind::PathTooLong { needed: len, most }, most))
+    Err(TextError::new(TextErrorKind::PathTooLong { needed: len, most }, most))
 }
 
 /// The path of a default port's socket: a directory and a name, joined by [`Display`](fmt::Display)
-/// or [`Encode`].
+/// or [`Encode`](crate::wire::Encode).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::{SUN_PATH_LINUX, SocketName, SocketPath, directory};
@@ -146,26 +145,14 @@ pub struct SocketPath<'a> {
 }
 
 impl SocketPath<'_> {
-    /// The length in bytes, without the NUL that `sun_path` needs.
-    pub fn len(&self) -> usize {
-        let mut counter = Counter(0);
-        // A counter accepts everything.
-        let _ = fmt::write(&mut counter, format_args!("{self}"));
-        counter.0
-    }
-
-    /// Whether the path is empty: never.
-    pub const fn is_empty(&self) -> bool {
-        false
-    }
-
     /// Checks that the path has at most `most` bytes ([`SUN_PATH_LINUX`], [`SUN_PATH_MACOS`]). A
     /// runtime with a longer path has no socket and runs without one (F-82).
     ///
     /// # Errors
-    /// [`PathTooLong`](NameErrorKind::PathTooLong), with both numbers.
-    pub fn check(&self, most: usize) -> Result<(), NameError> {
-        check_path_len(self.len(), most)
+    /// [`PathTooLong`](TextErrorKind::PathTooLong), with both numbers.
+    pub fn check(&self, most: usize) -> Result<(), TextError> {
+        // A path always encodes.
+        check_path_len(self.encoded_len().unwrap_or(usize::MAX), most)
     }
 }
 
@@ -176,34 +163,36 @@ impl fmt::Display for SocketPath<'_> {
     }
 }
 
-impl Encode for SocketPath<'_> {
-    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        put_text(self, sink);
-        Ok(())
-    }
-}
-
-struct Counter(usize);
-
-impl fmt::Write for Counter {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0 = self.0.saturating_add(text.len());
-        Ok(())
-    }
-}
+encode_as_text! { SocketPath<'_> }
 
 /// Writes text to a sink.
-pub(crate) fn put_text<S: Sink + ?Sized>(text: &impl fmt::Display, sink: &mut S) {
-    struct Text<'s, S: ?Sized>(&'s mut S);
-    impl<S: Sink + ?Sized> fmt::Write for Text<'_, S> {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            self.0.put(text.as_bytes());
-            Ok(())
-        }
+pub(crate) struct TextSink<'s, S: ?Sized>(pub(crate) &'s mut S);
+
+impl<S: Sink + ?Sized> fmt::Write for TextSink<'_, S> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.put(text.as_bytes());
+        Ok(())
     }
-    // A sink accepts everything.
-    let _ = fmt::write(&mut Text(sink), format_args!("{text}"));
 }
+
+/// Implements `Encode` by `Display`: the bytes of the text.
+macro_rules! encode_as_text {
+    ($Name:ty) => {
+        impl $crate::wire::Encode for $Name {
+            fn encode<S: $crate::wire::Sink + ?Sized>(
+                &self,
+                sink: &mut S,
+            ) -> Result<(), $crate::wire::EncodeError> {
+                // A sink accepts everything.
+                let mut sink = $crate::endpoint::TextSink(sink);
+                let _ = core::fmt::write(&mut sink, format_args!("{self}"));
+                Ok(())
+            }
+        }
+    };
+}
+
+pub(crate) use encode_as_text;
 
 /// The decimal number at the front of `text`, as `%d` and `%llu` write it, and the rest. No sign,
 /// no leading zero.
@@ -248,9 +237,9 @@ mod tests {
         assert_eq!(name.to_string().len(), 31);
         let (fits, too_long) = ("é".repeat(37) + "/", "é".repeat(38));
         let at = |directory| SocketPath { directory, name };
-        assert_eq!((at(&fits).len(), at(&fits).check(SUN_PATH_LINUX)), (106, Ok(())));
+        assert_eq!((at(&fits).encoded_len(), at(&fits).check(SUN_PATH_LINUX)), (Ok(106), Ok(())));
         let error = at(&too_long).check(SUN_PATH_LINUX).unwrap_err();
-        assert_eq!(error.kind(), NameErrorKind::PathTooLong { needed: 108, most: 107 });
+        assert_eq!(error.kind(), TextErrorKind::PathTooLong { needed: 108, most: 107 });
         assert_eq!(
             at(&fits).check(SUN_PATH_MACOS).unwrap_err().to_string(),
             "at byte 103: the socket path has 106 bytes, the maximum is 103"

@@ -1,19 +1,13 @@
 //! Names of sockets and pipes, `/proc/PID/stat`, and what is wrong with them.
 
-use super::{NamePrefix, number, put_text};
-use crate::wire::{Encode, EncodeError, Sink, clamp};
+use super::{NamePrefix, encode_as_text, number};
+use crate::text::{TextError, TextErrorKind};
 use core::fmt;
 
 const SUFFIX: &str = "-socket";
 
-/// The name of a default port's socket, without its directory.
-///
-/// | text | what |
-/// |---|---|
-/// | `dotnet-diagnostic-` | [`NamePrefix`] |
-/// | `{pid}` | the process id, decimal |
-/// | `-{key}` | the disambiguation key, decimal: when the process started, or [`UNKNOWN_KEY`](super::UNKNOWN_KEY) |
-/// | `-socket` | missing in one place of the document: [`SocketForm`] |
+/// The name of a default port's socket, without its directory:
+/// `dotnet-diagnostic-{pid}-{key}-socket`, with decimal numbers.
 ///
 /// Compare ids as numbers: as text, `dotnet-diagnostic-12` also begins the name of process 123.
 ///
@@ -23,7 +17,7 @@ const SUFFIX: &str = "-socket";
 /// let name = SocketName::parse("dotnet-diagnostic-123-4567-socket")?;
 /// assert_eq!((name.pid, name.key), (123, 4567));
 /// assert_eq!(name.to_string(), "dotnet-diagnostic-123-4567-socket");
-/// # Ok::<(), dotnet_diagnostics_ipc::endpoint::NameError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::text::TextError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SocketName {
@@ -31,7 +25,7 @@ pub struct SocketName {
     pub prefix: NamePrefix,
     /// The process id, in the runtime's own pid namespace.
     pub pid: u32,
-    /// The disambiguation key.
+    /// The disambiguation key: when the process started, or [`UNKNOWN_KEY`](super::UNKNOWN_KEY).
     pub key: u64,
     /// Whether `-socket` follows.
     pub form: SocketForm,
@@ -63,20 +57,20 @@ impl SocketName {
     /// Reads a name.
     ///
     /// # Errors
-    /// [`NameError`] at the invalid part: [`UnknownPrefix`](NameErrorKind::UnknownPrefix),
-    /// [`BadNumber`](NameErrorKind::BadNumber), [`MissingKey`](NameErrorKind::MissingKey),
-    /// [`UnknownSuffix`](NameErrorKind::UnknownSuffix).
-    pub fn parse(name: &str) -> Result<Self, NameError> {
-        let at = |rest: &str, kind| NameError::new(kind, name.len().saturating_sub(rest.len()));
+    /// [`TextError`] at the invalid part: [`UnknownPrefix`](TextErrorKind::UnknownPrefix),
+    /// [`BadNumber`](TextErrorKind::BadNumber), [`MissingKey`](TextErrorKind::MissingKey),
+    /// [`UnknownSuffix`](TextErrorKind::UnknownSuffix).
+    pub fn parse(name: &str) -> Result<Self, TextError> {
+        let at = |rest: &str, kind| TextError::new(kind, name.len().saturating_sub(rest.len()));
         let (prefix, rest) = NamePrefix::strip(name)
-            .ok_or_else(|| NameError::new(NameErrorKind::UnknownPrefix, 0))?;
-        let (pid, rest) = number(rest).ok_or_else(|| at(rest, NameErrorKind::BadNumber))?;
-        let rest = rest.strip_prefix('-').ok_or_else(|| at(rest, NameErrorKind::MissingKey))?;
-        let (key, rest) = number(rest).ok_or_else(|| at(rest, NameErrorKind::BadNumber))?;
+            .ok_or_else(|| TextError::new(TextErrorKind::UnknownPrefix, 0))?;
+        let (pid, rest) = number(rest).ok_or_else(|| at(rest, TextErrorKind::BadNumber))?;
+        let rest = rest.strip_prefix('-').ok_or_else(|| at(rest, TextErrorKind::MissingKey))?;
+        let (key, rest) = number(rest).ok_or_else(|| at(rest, TextErrorKind::BadNumber))?;
         let form = match rest {
             SUFFIX => SocketForm::Socket,
             "" => SocketForm::AsPrinted,
-            _ => return Err(at(rest, NameErrorKind::UnknownSuffix)),
+            _ => return Err(at(rest, TextErrorKind::UnknownSuffix)),
         };
         Ok(Self { prefix, pid, key, form })
     }
@@ -91,7 +85,7 @@ impl SocketName {
     ///
     /// assert_eq!(SocketName::from_path("/tmp/dotnet-diagnostic-12-0-socket"), Ok(SocketName::new(12, 0)));
     /// ```
-    pub fn from_path(path: &str) -> Result<Self, NameError> {
+    pub fn from_path(path: &str) -> Result<Self, TextError> {
         Self::parse(path.rsplit('/').next().unwrap_or_default())
     }
 }
@@ -106,12 +100,7 @@ impl fmt::Display for SocketName {
     }
 }
 
-impl Encode for SocketName {
-    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        put_text(self, sink);
-        Ok(())
-    }
-}
+encode_as_text! { SocketName }
 
 /// The prefix that makes the name of a pipe a path.
 pub const PIPE_PREFIX: &str = r"\\.\pipe\";
@@ -125,7 +114,7 @@ pub const PIPE_PREFIX: &str = r"\\.\pipe\";
 /// let name = PipeName::parse(r"\\.\pipe\dotnet-diagnostic-12")?;
 /// assert_eq!((name.pid, name.is_path), (12, true));
 /// assert_eq!(PipeName::new(12).to_string(), "dotnet-diagnostic-12");
-/// # Ok::<(), dotnet_diagnostics_ipc::endpoint::NameError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::text::TextError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PipeName {
@@ -146,18 +135,18 @@ impl PipeName {
     /// Reads a name. Case matters, as runtimes write it; Windows itself ignores case.
     ///
     /// # Errors
-    /// [`NameError`] at the invalid part: [`UnknownPrefix`](NameErrorKind::UnknownPrefix),
-    /// [`BadNumber`](NameErrorKind::BadNumber),
-    /// [`UnknownSuffix`](NameErrorKind::UnknownSuffix).
-    pub fn parse(name: &str) -> Result<Self, NameError> {
-        let at = |rest: &str, kind| NameError::new(kind, name.len().saturating_sub(rest.len()));
+    /// [`TextError`] at the invalid part: [`UnknownPrefix`](TextErrorKind::UnknownPrefix),
+    /// [`BadNumber`](TextErrorKind::BadNumber),
+    /// [`UnknownSuffix`](TextErrorKind::UnknownSuffix).
+    pub fn parse(name: &str) -> Result<Self, TextError> {
+        let at = |rest: &str, kind| TextError::new(kind, name.len().saturating_sub(rest.len()));
         let (is_path, rest) =
             name.strip_prefix(PIPE_PREFIX).map_or((false, name), |rest| (true, rest));
         let (prefix, rest) =
-            NamePrefix::strip(rest).ok_or_else(|| at(rest, NameErrorKind::UnknownPrefix))?;
-        let (pid, rest) = number(rest).ok_or_else(|| at(rest, NameErrorKind::BadNumber))?;
+            NamePrefix::strip(rest).ok_or_else(|| at(rest, TextErrorKind::UnknownPrefix))?;
+        let (pid, rest) = number(rest).ok_or_else(|| at(rest, TextErrorKind::BadNumber))?;
         if !rest.is_empty() {
-            return Err(at(rest, NameErrorKind::UnknownSuffix));
+            return Err(at(rest, TextErrorKind::UnknownSuffix));
         }
         Ok(Self { prefix, pid, is_path })
     }
@@ -170,12 +159,7 @@ impl fmt::Display for PipeName {
     }
 }
 
-impl Encode for PipeName {
-    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        put_text(self, sink);
-        Ok(())
-    }
-}
+encode_as_text! { PipeName }
 
 /// The position of the start time among the fields after the process name: it is the 22nd field,
 /// the name the second.
@@ -198,7 +182,7 @@ const START_TIME: usize = 19;
 /// let stat = ProcessStat::parse(b"12 (a) b (c) S 1 12 12 0 -1 4194304 9 0 0 0 1 2 0 0 20 0 7 0 345 99 ...")?;
 /// assert_eq!(stat.start_time, 345);
 /// assert_eq!(SocketName::new(stat.pid, stat.start_time).to_string(), "dotnet-diagnostic-12-345-socket");
-/// # Ok::<(), dotnet_diagnostics_ipc::endpoint::NameError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::text::TextError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProcessStat {
@@ -212,19 +196,19 @@ impl ProcessStat {
     /// Reads the whole text of the file. Bytes, since a process name may contain any.
     ///
     /// # Errors
-    /// [`BadNumber`](NameErrorKind::BadNumber) at field 1 or 22,
-    /// [`MissingName`](NameErrorKind::MissingName) at the end of a text without `)`,
-    /// [`MissingField`](NameErrorKind::MissingField) at the end of a text that ends before or with
+    /// [`BadNumber`](TextErrorKind::BadNumber) at field 1 or 22,
+    /// [`MissingName`](TextErrorKind::MissingName) at the end of a text without `)`,
+    /// [`MissingField`](TextErrorKind::MissingField) at the end of a text that ends before or with
     /// field 22: its last digits may be missing. A runtime that cannot find the key uses
     /// [`UNKNOWN_KEY`](super::UNKNOWN_KEY); callers may do the same.
-    pub fn parse(text: &[u8]) -> Result<Self, NameError> {
-        let at = |rest: &[u8], kind| NameError::new(kind, text.len().saturating_sub(rest.len()));
+    pub fn parse(text: &[u8]) -> Result<Self, TextError> {
+        let at = |rest: &[u8], kind| TextError::new(kind, text.len().saturating_sub(rest.len()));
         let close = text
             .iter()
             .rposition(|b| *b == b')')
-            .ok_or_else(|| at(&[], NameErrorKind::MissingName))?;
+            .ok_or_else(|| at(&[], TextErrorKind::MissingName))?;
         let (pid, _) = field(text);
-        let pid = whole_number(pid).ok_or_else(|| at(text, NameErrorKind::BadNumber))?;
+        let pid = whole_number(pid).ok_or_else(|| at(text, TextErrorKind::BadNumber))?;
         let mut rest = text.get(close.saturating_add(1)..).unwrap_or_default();
         for _ in 0..START_TIME {
             rest = field(rest.trim_ascii_start()).1;
@@ -232,10 +216,10 @@ impl ProcessStat {
         rest = rest.trim_ascii_start();
         let (start_time, behind) = field(rest);
         if behind.is_empty() {
-            return Err(at(&[], NameErrorKind::MissingField));
+            return Err(at(&[], TextErrorKind::MissingField));
         }
         let start_time =
-            whole_number(start_time).ok_or_else(|| at(rest, NameErrorKind::BadNumber))?;
+            whole_number(start_time).ok_or_else(|| at(rest, TextErrorKind::BadNumber))?;
         Ok(Self { pid, start_time })
     }
 }
@@ -252,12 +236,7 @@ impl fmt::Display for ProcessStat {
     }
 }
 
-impl Encode for ProcessStat {
-    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        put_text(self, sink);
-        Ok(())
-    }
-}
+encode_as_text! { ProcessStat }
 
 /// The bytes up to white space, and the rest.
 fn field(text: &[u8]) -> (&[u8], &[u8]) {
@@ -271,102 +250,6 @@ fn whole_number<T: core::str::FromStr>(field: &[u8]) -> Option<T> {
         _ => None,
     }
 }
-
-/// Why a text is not the name of a socket or pipe, or not a `/proc/PID/stat`, or too long for a
-/// path, and at which byte.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::endpoint::{NameErrorKind, SocketName};
-///
-/// let error = SocketName::parse("dotnet-diagnostic-12-x-socket").unwrap_err();
-/// assert_eq!((error.kind(), error.offset()), (NameErrorKind::BadNumber, 21));
-/// assert_eq!(error.to_string(), "at byte 21: not a decimal number, or too large");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct NameError {
-    kind: NameErrorKind,
-    offset: u32,
-}
-
-/// What is wrong with a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum NameErrorKind {
-    /// The name begins with neither `dotnet-diagnostic-` nor `dotnetcore-diagnostic-`.
-    UnknownPrefix,
-    /// Not a decimal number, or too large: a process id has 32 bits, a key 64.
-    BadNumber,
-    /// No `-` and key after the process id of a socket: the name may be a pipe's.
-    MissingKey,
-    /// Text follows the end of the name, or the name does not end with `-socket`.
-    UnknownSuffix,
-    /// No `)` in a `/proc/PID/stat`.
-    MissingName,
-    /// A `/proc/PID/stat` that ends before the end of its 22nd field.
-    MissingField,
-    /// The path of a socket is too long for `sun_path`. It is never truncated.
-    PathTooLong {
-        /// The length of the path in bytes, without NUL.
-        needed: usize,
-        /// The maximum, without NUL. It is also the offset of the error.
-        most: usize,
-    },
-}
-
-impl NameError {
-    pub(super) fn new(kind: NameErrorKind, offset: usize) -> Self {
-        Self { kind, offset: clamp(offset) }
-    }
-
-    /// What is wrong.
-    pub const fn kind(&self) -> NameErrorKind {
-        self.kind
-    }
-
-    /// The byte offset in the text.
-    pub const fn offset(&self) -> usize {
-        self.offset as usize
-    }
-}
-
-impl NameErrorKind {
-    /// The name in the vectors, such as `"bad_number"`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::UnknownPrefix => "unknown_prefix",
-            Self::BadNumber => "bad_number",
-            Self::MissingKey => "missing_key",
-            Self::UnknownSuffix => "unknown_suffix",
-            Self::MissingName => "missing_name",
-            Self::MissingField => "missing_field",
-            Self::PathTooLong { .. } => "path_too_long",
-        }
-    }
-}
-
-impl fmt::Display for NameErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::UnknownPrefix => "expected \"dotnet-diagnostic-\" or \"dotnetcore-diagnostic-\"",
-            Self::BadNumber => "not a decimal number, or too large",
-            Self::MissingKey => "expected \"-\" and the key after the process id",
-            Self::UnknownSuffix => "expected the end of the name",
-            Self::MissingName => "expected a process name in parentheses",
-            Self::MissingField => "the text ends before the end of field 22",
-            Self::PathTooLong { needed, most } => {
-                return write!(f, "the socket path has {needed} bytes, the maximum is {most}");
-            }
-        })
-    }
-}
-
-impl fmt::Display for NameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at byte {}: {}", self.offset, self.kind)
-    }
-}
-
-impl core::error::Error for NameError {}
 
 #[cfg(test)]
 mod tests {

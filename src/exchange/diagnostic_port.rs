@@ -13,7 +13,6 @@
 
 #[cfg(feature = "alloc")]
 use alloc::collections::BTreeMap;
-use core::fmt;
 
 pub use super::advertise_receiver::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver};
 
@@ -89,33 +88,6 @@ pub struct WaitingConnection<T> {
     pub token: T,
 }
 
-/// A connection was not held, because the port is full.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::advertise::Advertise;
-/// use dotnet_diagnostics_ipc::exchange::diagnostic_port::DiagnosticPort;
-/// use dotnet_diagnostics_ipc::wire::Guid;
-///
-/// let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 12345, future: 0 };
-/// let refused = DiagnosticPort::new(&mut []).hold(advertise, "socket").unwrap_err();
-/// assert_eq!((refused.token, refused.most), ("socket", 0));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HoldError<T> {
-    /// The caller's token for the connection. Close it.
-    pub token: T,
-    /// How many connections the port can hold.
-    pub most: usize,
-}
-
-impl<T> fmt::Display for HoldError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} connections are already held", self.most)
-    }
-}
-
-impl<T: fmt::Debug> core::error::Error for HoldError<T> {}
-
 impl<'s, T> DiagnosticPort<'s, T> {
     /// Creates a port that holds as many connections as there are slots. A connection that is
     /// already in a slot is held.
@@ -139,29 +111,37 @@ impl<'s, T> DiagnosticPort<'s, T> {
     /// replaces, which the caller closes.
     ///
     /// # Errors
-    /// [`HoldError`], with the token, if there is no room. The port is unchanged then.
+    /// Returns `token` if there is no room. The port is unchanged then.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::advertise::Advertise;
+    /// use dotnet_diagnostics_ipc::exchange::diagnostic_port::DiagnosticPort;
+    /// use dotnet_diagnostics_ipc::wire::Guid;
+    ///
+    /// let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 12345, future: 0 };
+    /// assert_eq!(DiagnosticPort::new(&mut []).hold(advertise, "socket"), Err("socket"));
+    /// ```
     pub fn hold(
         &mut self,
         advertise: Advertise,
         token: T,
-    ) -> Result<Option<WaitingConnection<T>>, HoldError<T>> {
+    ) -> Result<Option<WaitingConnection<T>>, T> {
         let cookie = advertise.runtime_cookie;
         match &mut self.0 {
             Slots::Lent(slots) => {
-                let most = slots.len();
                 let known = slots.iter().position(|slot| is(slot.as_ref(), cookie));
                 match known
                     .or_else(|| slots.iter().position(Option::is_none))
                     .and_then(|index| slots.get_mut(index))
                 {
                     Some(slot) => Ok(slot.replace(WaitingConnection { advertise, token })),
-                    None => Err(HoldError { token, most }),
+                    None => Err(token),
                 }
             }
             #[cfg(feature = "alloc")]
             Slots::Sorted(map, most) => {
                 if map.len() >= *most && !map.contains_key(&cookie) {
-                    return Err(HoldError { token, most: *most });
+                    return Err(token);
                 }
                 Ok(map.insert(cookie, WaitingConnection { advertise, token }))
             }
@@ -212,7 +192,6 @@ fn is<T>(held: Option<&WaitingConnection<T>>, cookie: Guid) -> bool {
 mod tests {
     extern crate std;
 
-    use std::string::ToString as _;
     use std::vec::Vec;
 
     use super::*;
@@ -256,9 +235,7 @@ mod tests {
             for number in 0..3 {
                 assert_eq!(port.hold(advertise(number), number), Ok(None));
             }
-            let refused = port.hold(advertise(3), 3).unwrap_err();
-            assert_eq!(refused, HoldError { token: 3, most: 3 });
-            assert_eq!(refused.to_string(), "3 connections are already held");
+            assert_eq!(port.hold(advertise(3), 3), Err(3));
             // A known runtime needs no new slot.
             let replaced = port.hold(advertise(0), 4).unwrap();
             assert_eq!(replaced, Some(WaitingConnection { advertise: advertise(0), token: 0 }));

@@ -9,7 +9,7 @@ use crate::command::{Command, Continuation, DotnetVersion};
 use crate::header::{HEADER_LEN, Header};
 use crate::hresult::HResult;
 use crate::message::{self, AnyRequest, Message, server::ErrorReply};
-use crate::wire::{Encode, EncodeError, WireError, WireErrorKind, clamp};
+use crate::wire::{Encode, EncodeError, Layer, WireError, clamp};
 
 /// The runtime's side of one connection.
 ///
@@ -63,8 +63,8 @@ enum State {
     Receive(Incoming),
     TooSmall(Incoming, u16),
     Decode(Header),
-    /// Then a refusal, if there is a reason.
-    ReceiveFd(Option<RefusalReason>),
+    /// Then a refusal, if the kernel would refuse a value.
+    ReceiveFd(Option<WireError>),
     Respond,
     Refuse(RefusalReason),
     Send(Outgoing, Next),
@@ -214,7 +214,7 @@ impl Server {
             Ok(Progress::Whole(Header { command, .. })) => {
                 State::Refuse(RefusalReason::UnknownCommand { command })
             }
-            Err(error) => State::Refuse(RefusalReason::malformed(error)),
+            Err(error) => State::Refuse(RefusalReason::Malformed(error)),
         };
     }
 
@@ -232,40 +232,48 @@ impl Server {
 
     /// Decodes the request of the action [`Decode`](ServerAction::Decode), once. The action is then
     /// [`Respond`](ServerAction::Respond), [`ReceiveFd`](ServerAction::ReceiveFd), or
-    /// [`Refuse`](ServerAction::Refuse), also if this returns `None`: the request does not decode, or a
-    /// runtime refuses its values. [`Message::decode`] on the buffer and [`Message::request`] give the
-    /// reason with the path of the field.
+    /// [`Refuse`](ServerAction::Refuse) with the reason if this returns `None`: the request does not
+    /// decode, or a runtime refuses its values.
     pub fn request<'b>(&mut self, buffer: &'b [u8]) -> Result<Option<AnyRequest<'b>>, MisuseError> {
         let State::Decode(header) = self.state else { return Err(MisuseError::NotAsked) };
         let size = usize::from(header.size);
         let bytes = buffer.get(..size).ok_or(MisuseError::BufferTooShort { needed: size })?;
         let payload = bytes.get(HEADER_LEN..).unwrap_or_default();
         let message = Message { command: header.command, reserved: header.reserved, payload };
-        let request = message.request();
-        if let Err(error) = request {
-            self.state = State::Refuse(RefusalReason::malformed(error));
-        }
-        let Ok(request) = request else { return Ok(None) };
+        let request = match &message.request() {
+            Ok(request) => *request,
+            Err(error) => return Ok(self.refuse_for(error, false)),
+        };
         let continuation = request.continuation().unwrap_or(Continuation::Close);
         let user_events = continuation == Continuation::UserEvents;
-        if let Err(error) = request.check_limits() {
-            let reason =
-                RefusalReason::OverLimit { kind: error.kind(), offset: clamp(error.offset()) };
-            // Checks made by the kernel fail after the descriptor (F-19, F-21).
-            let fails_late = user_events && reason.hresult() == HResult::FAIL;
-            self.state =
-                if fails_late { State::ReceiveFd(Some(reason)) } else { State::Refuse(reason) };
-            return Ok(None);
+        if let Err(error) = &request.check_limits() {
+            return Ok(self.refuse_for(error, user_events));
         }
         self.continuation = continuation;
         self.state = if user_events { State::ReceiveFd(None) } else { State::Respond };
         Ok(Some(request))
     }
 
+    /// Refuses a request. Separate, so that it has no room on the stack while values are checked.
+    #[cold]
+    #[inline(never)]
+    fn refuse_for<'b>(&mut self, error: &WireError, user_events: bool) -> Option<AnyRequest<'b>> {
+        // Checks made by the kernel fail after the descriptor (F-19, F-21).
+        self.state = if user_events && error.hresult() == HResult::FAIL {
+            State::ReceiveFd(Some(*error))
+        } else if error.layer() == Layer::Limits {
+            State::Refuse(RefusalReason::OverLimit(*error))
+        } else {
+            State::Refuse(RefusalReason::Malformed(*error))
+        };
+        None
+    }
+
     /// Reports that the byte arrived with a descriptor, which the caller keeps.
     pub fn fd_received(&mut self) -> Result<(), MisuseError> {
         let State::ReceiveFd(refused) = self.state else { return Err(MisuseError::NotAsked) };
-        self.state = refused.map_or(State::Respond, State::Refuse);
+        self.state =
+            refused.map_or(State::Respond, |error| State::Refuse(RefusalReason::OverLimit(error)));
         Ok(())
     }
 
@@ -504,7 +512,10 @@ impl KnownCommands {
 /// assert_eq!(server.request(&buffer)?, None);
 /// let ServerAction::Refuse(reason) = server.action() else { panic!() };
 /// assert_eq!(reason.hresult(), HResult::BAD_ENCODING);
-/// assert_eq!(reason.to_string(), "at byte 20: the field needs 4 bytes, the payload has 0 left");
+/// assert_eq!(
+///     reason.to_string(),
+///     "EnablePerfMap.perfMapType at byte 20: the field needs 4 bytes, the payload has 0 left"
+/// );
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::MisuseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -516,38 +527,24 @@ pub enum RefusalReason {
         received: u16,
     },
     /// The bytes do not decode: a wrong magic, a `size` below 20, a truncated payload.
-    Malformed {
-        /// What is wrong.
-        kind: WireErrorKind,
-        /// The byte offset in the message.
-        offset: u32,
-    },
+    Malformed(WireError),
     /// The server does not know the command.
     UnknownCommand {
         /// The command.
         command: Command,
     },
     /// The bytes decode to values that runtimes refuse.
-    OverLimit {
-        /// The limit.
-        kind: WireErrorKind,
-        /// The byte offset in the message.
-        offset: u32,
-    },
+    OverLimit(WireError),
     /// A `user_events` session without a descriptor (F-21).
     NoDescriptor,
 }
 
 impl RefusalReason {
-    fn malformed(error: WireError) -> Self {
-        Self::Malformed { kind: error.kind(), offset: clamp(error.offset()) }
-    }
-
     /// Returns the answer of a runtime.
     pub fn hresult(self) -> HResult {
         match self {
             Self::EndOfInput { .. } | Self::NoDescriptor => HResult::BAD_ENCODING,
-            Self::Malformed { kind, .. } | Self::OverLimit { kind, .. } => kind.hresult(),
+            Self::Malformed(error) | Self::OverLimit(error) => error.hresult(),
             Self::UnknownCommand { .. } => HResult::UNKNOWN_COMMAND,
         }
     }
@@ -559,9 +556,7 @@ impl fmt::Display for RefusalReason {
             Self::EndOfInput { received } => {
                 write!(f, "the connection ended after {received} bytes of the request")
             }
-            Self::Malformed { kind, offset } | Self::OverLimit { kind, offset } => {
-                write!(f, "at byte {offset}: {kind}")
-            }
+            Self::Malformed(error) | Self::OverLimit(error) => error.fmt(f),
             Self::UnknownCommand { command } => write!(f, "unknown command {command}"),
             Self::NoDescriptor => f.write_str("no file descriptor was passed"),
         }

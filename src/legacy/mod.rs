@@ -30,5 +30,4 @@ mod payloads;
 
 pub use payloads::{
     DraftCollectTracing, DraftErrorCode, DraftProviderConfig, OldReply, OldRequest, OldRequestType,
-    SessionIdWidth,
 };

@@ -37,11 +37,7 @@ macro_rules! replies {
         }
 
         impl<'a> AnyReply<'a> {
-            /// Reads a message as the reply to `command`. Without `command`, only errors and the generic OK can be distinguished.
-            ///
-            /// # Errors
-            /// [`NotAReply`](crate::wire::WireErrorKind::NotAReply), and those of the payload.
-            pub fn from_message(message: &Message<'a>, command: Option<Command>) -> Result<Self, WireError> {
+            pub(super) fn from_message(message: &Message<'a>, command: Option<Command>) -> Result<Self, WireError> {
                 message.read(command.unwrap_or(message.command), |cursor| match message.command {
                     Command::OK if message.payload.is_empty() => Ok(Self::OkWithoutPayload),
                     Command::OK => match command.and_then(Command::reply_type) {

@@ -36,11 +36,7 @@ macro_rules! requests {
         }
 
         impl<'a> AnyRequest<'a> {
-            /// Reads a message as the request given by its header.
-            ///
-            /// # Errors
-            /// Those of the payload of a known command.
-            pub fn from_message(message: &Message<'a>) -> Result<Self, WireError> {
+            pub(super) fn from_message(message: &Message<'a>) -> Result<Self, WireError> {
                 let command = message.command;
                 message.read(command, |cursor| {
                     let unknown = Self::Unknown { command, payload: message.payload };

@@ -84,12 +84,6 @@ impl core::ops::BitOr for DumpFlags {
     }
 }
 
-impl core::ops::BitOrAssign for DumpFlags {
-    fn bitor_assign(&mut self, other: Self) {
-        *self = self.with(other);
-    }
-}
-
 number_formats! { DumpFlags, |it| it.0, Binary Octal LowerHex UpperHex }
 
 newtype! { DumpFlags, None }

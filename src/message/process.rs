@@ -81,7 +81,30 @@ empty_request! {
     ProcessInfo3, PROCESS_INFO3, ProcessInfo3Reply<'a>
 }
 
-wire_struct! {
+/// Declares a reply about a process: the fields that all have, with its own before and after them.
+macro_rules! process_info {
+    ($(#[$meta:meta])* $Reply:ident, { $($before:tt)* }, { $($after:tt)* }) => {
+        wire_struct! {
+            $(#[$meta])*
+            pub struct $Reply<'a> {
+                $($before)*
+                /// The process id in the target's own pid namespace; 64 bits (F-35).
+                pub process_id: u64 = ProcessId,
+                /// The cookie of the runtime, equal in all its answers and advertises.
+                pub runtime_cookie: Guid = RuntimeCookie,
+                /// The executable, and its arguments once the runtime has started (F-79).
+                pub command_line: IpcString<'a> = CommandLine,
+                /// `Linux`, `macOS`, `Windows`, `Unknown`, and others that the document does not list (F-38).
+                pub os: IpcString<'a> = Os,
+                /// `x64`, `arm64`, …, and others that the document does not list (F-38).
+                pub arch: IpcString<'a> = Arch,
+                $($after)*
+            }
+        }
+    };
+}
+
+process_info! {
     /// The reply to [`ProcessInfo`], in the order of the document's list, not of its struct (F-34).
     ///
     /// ```
@@ -96,21 +119,10 @@ wire_struct! {
     /// };
     /// assert_eq!(reply.encoded_len(), Ok(8 + 16 + 14 + 16 + 12));
     /// ```
-    pub struct ProcessInfoReply<'a> {
-        /// The process id in the target's own pid namespace; 64 bits (F-35).
-        pub process_id: u64 = ProcessId,
-        /// The cookie of the runtime, equal in all its answers and advertises.
-        pub runtime_cookie: Guid = RuntimeCookie,
-        /// The executable, and its arguments once the runtime has started (F-79).
-        pub command_line: IpcString<'a> = CommandLine,
-        /// `Linux`, `macOS`, `Windows`, `Unknown`, and others that the document does not list (F-38).
-        pub os: IpcString<'a> = Os,
-        /// `x64`, `arm64`, …, and others that the document does not list (F-38).
-        pub arch: IpcString<'a> = Arch,
-    }
+    ProcessInfoReply, {}, {}
 }
 
-wire_struct! {
+process_info! {
     /// The reply to [`ProcessInfo2`].
     ///
     /// ```
@@ -127,17 +139,7 @@ wire_struct! {
     /// };
     /// assert_eq!(reply.encoded_len(), Ok(66 + 12 + 18));
     /// ```
-    pub struct ProcessInfo2Reply<'a> {
-        /// The process id in the target's own pid namespace.
-        pub process_id: u64 = ProcessId,
-        /// The cookie of the runtime, equal in all its answers and advertises.
-        pub runtime_cookie: Guid = RuntimeCookie,
-        /// The executable, and its arguments once the runtime has started.
-        pub command_line: IpcString<'a> = CommandLine,
-        /// The operating system.
-        pub os: IpcString<'a> = Os,
-        /// The architecture of the process.
-        pub arch: IpcString<'a> = Arch,
+    ProcessInfo2Reply, {}, {
         /// The name of the entry assembly; empty before it is loaded (F-39).
         pub managed_entrypoint_assembly_name: IpcString<'a> = ManagedEntrypointAssemblyName,
         /// The version of the runtime, such as `8.0.30` or with a suffix.
@@ -145,7 +147,7 @@ wire_struct! {
     }
 }
 
-wire_struct! {
+process_info! {
     /// The reply to [`ProcessInfo3`].
     ///
     /// ```
@@ -165,19 +167,10 @@ wire_struct! {
     /// };
     /// assert_eq!(reply.encoded_len(), Ok(4 + 96 + 24));
     /// ```
-    pub struct ProcessInfo3Reply<'a> {
+    ProcessInfo3Reply, {
         /// The version of this payload, 1 so far. Later ones only append (F-36).
         pub version: u32 = Version,
-        /// The process id in the target's own pid namespace.
-        pub process_id: u64 = ProcessId,
-        /// The cookie of the runtime, equal in all its answers and advertises.
-        pub runtime_cookie: Guid = RuntimeCookie,
-        /// The executable, and its arguments once the runtime has started.
-        pub command_line: IpcString<'a> = CommandLine,
-        /// The operating system.
-        pub os: IpcString<'a> = Os,
-        /// The architecture of the process.
-        pub arch: IpcString<'a> = Arch,
+    }, {
         /// The name of the entry assembly; empty before it is loaded.
         pub managed_entrypoint_assembly_name: IpcString<'a> = ManagedEntrypointAssemblyName,
         /// The version of the runtime.
@@ -214,6 +207,8 @@ impl Encode for Tail<'_> {
 }
 
 impl<'a> Visit<'a> for Tail<'a> {
+    type Of<'o> = Tail<'o>;
+
     #[inline]
     fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
         source.tail().map(Self)

@@ -14,7 +14,7 @@
 //!     client_data: b"on",
 //! };
 //! assert_eq!(request.encode_message(&mut [0; 128]), Ok(84));
-//! # Ok::<(), dotnet_diagnostics_ipc::wire::ParseGuidError>(())
+//! # Ok::<(), dotnet_diagnostics_ipc::text::TextError>(())
 //! ```
 
 use super::{Request, server::ResultReply};
@@ -37,7 +37,7 @@ wire_struct! {
     ///     client_data: b"on",
     /// };
     /// assert_eq!(request.encode_message(&mut [0; 128]), Ok(20 + 4 + 16 + 38 + 6));
-    /// # Ok::<(), dotnet_diagnostics_ipc::wire::ParseGuidError>(())
+    /// # Ok::<(), dotnet_diagnostics_ipc::text::TextError>(())
     /// ```
     pub struct AttachProfiler<'a> {
         /// In milliseconds (F-55).

@@ -39,12 +39,8 @@ wire_struct! {
     }
 }
 
-/// The payload of an error (`0xFFFF`, section "Errors").
-///
-/// | offset | bytes | what |
-/// |---|---|---|
-/// | 20 | 4 | `hresult` |
-/// | 24 | … | only after `GenerateCoreDump3`: a string with the reason (F-50, F-81) |
+/// The payload of an error (`0xFFFF`, section "Errors"): 4 bytes, and after `GenerateCoreDump3` a
+/// string with the reason (F-50, F-81).
 ///
 /// The document prints a size of 28 and gives the code 8 bytes; runtimes send 24 (F-1). Do not wait
 /// for a close after an error: some runtimes keep the connection open (F-5, F-74).

@@ -36,8 +36,8 @@ mod suspension;
 
 pub use address::PortAddress;
 pub use ports::{
-    Ignored, IgnoredPart, IgnoredReason, PortConfig, PortType, Ports, PortsError, PortsErrorKind,
-    SuspendMode, WritePorts, strict,
+    Ignored, IgnoredPart, IgnoredReason, PortConfig, PortType, Ports, SuspendMode, WritePorts,
+    strict,
 };
 pub use suspension::{
     DefaultPortSuspend, PortId, ResumeEffect, Suspension, default_port_suspend_text,

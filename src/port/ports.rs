@@ -2,8 +2,9 @@
 //! written.
 
 use super::offset_in;
-use crate::endpoint::{PIPE_PREFIX, put_text};
-use crate::wire::{Encode, EncodeError, Sink, clamp, is_white_space};
+use crate::endpoint::{PIPE_PREFIX, encode_as_text};
+use crate::text::{TextError, TextErrorKind, reasons};
+use crate::wire::is_white_space;
 use core::fmt;
 use core::iter::FusedIterator;
 
@@ -91,28 +92,6 @@ impl<'a> PortConfig<'a> {
     }
 }
 
-/// The meaning of a tag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tag {
-    Mode(SuspendMode),
-    Type(PortType),
-}
-
-impl Tag {
-    /// The tag as a runtime reads it: case is ignored (F-59), spaces are not (F-78).
-    fn parse(text: &str) -> Option<Self> {
-        let modes = [SuspendMode::Suspend, SuspendMode::NoSuspend]
-            .map(|mode| (mode.text(), Self::Mode(mode)));
-        let types =
-            [PortType::Connect, PortType::Listen].map(|kind| (kind.text(), Self::Type(kind)));
-        modes
-            .into_iter()
-            .chain(types)
-            .find(|(name, _)| name.eq_ignore_ascii_case(text))
-            .map(|(_, tag)| tag)
-    }
-}
-
 /// The first tag of each kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tags {
@@ -121,22 +100,38 @@ struct Tags {
 }
 
 impl Tags {
-    /// Adds `tag`, and returns whether it is the first of its kind.
-    fn add(&mut self, tag: Tag) -> bool {
-        match tag {
-            Tag::Mode(mode) => self.mode.replace(self.mode.unwrap_or(mode)).is_none(),
-            Tag::Type(kind) => self.kind.replace(self.kind.unwrap_or(kind)).is_none(),
+    /// Adds a tag as a runtime reads it: case is ignored (F-59), spaces are not (F-78). Returns why it
+    /// is ignored, if it is.
+    fn add(&mut self, tag: &str) -> Option<IgnoredReason> {
+        let is_tag = |name: &str| name.eq_ignore_ascii_case(tag);
+        let modes = [SuspendMode::Suspend, SuspendMode::NoSuspend];
+        let kinds = [PortType::Connect, PortType::Listen];
+        if let Some(mode) = modes.into_iter().find(|mode| is_tag(mode.text())) {
+            first(&mut self.mode, mode)
+        } else if let Some(kind) = kinds.into_iter().find(|kind| is_tag(kind.text())) {
+            first(&mut self.kind, kind)
+        } else {
+            Some(IgnoredReason::UnknownTag)
         }
     }
 
     /// Collects the tags of all fields after an address.
     fn of<'a>(fields: impl Iterator<Item = &'a str>) -> Self {
         let mut tags = Self::default();
-        for tag in fields.filter_map(Tag::parse) {
-            tags.add(tag);
+        for field in fields {
+            tags.add(field);
         }
         tags
     }
+}
+
+/// Keeps the first tag of a kind.
+fn first<T>(place: &mut Option<T>, tag: T) -> Option<IgnoredReason> {
+    if place.is_some() {
+        return Some(IgnoredReason::LaterTag);
+    }
+    *place = Some(tag);
+    None
 }
 
 /// The part of the variable that a runtime reads: C strings end at a NUL.
@@ -238,54 +233,25 @@ pub struct IgnoredPart<'a> {
     pub reason: IgnoredReason,
 }
 
-/// Why a part is ignored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum IgnoredReason {
-    /// An empty part before, between or after semicolons.
-    EmptyPort,
-    /// A configuration of only commas, or whose address is only white space. The whole of it is
-    /// dropped.
-    NoAddress,
-    /// An empty part before, between or after commas.
-    EmptyField,
-    /// Not one of `suspend`, `nosuspend`, `connect`, `listen`, in any case.
-    UnknownTag,
-    /// A tag of the same kind precedes it.
-    LaterTag,
-    /// A configuration whose type is `listen` (F-58). The whole of it is dropped, and its other
-    /// parts are not reported one by one.
-    ListenPort,
-    /// After a NUL. Environment variables cannot contain one.
-    BehindNul,
-}
-
-impl IgnoredReason {
-    /// The name in the vectors, such as `"unknown_tag"`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::EmptyPort => "empty_port",
-            Self::NoAddress => "no_address",
-            Self::EmptyField => "empty_field",
-            Self::UnknownTag => "unknown_tag",
-            Self::LaterTag => "later_tag",
-            Self::ListenPort => "listen_port",
-            Self::BehindNul => "behind_nul",
-        }
-    }
-}
-
-impl fmt::Display for IgnoredReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::EmptyPort => "nothing between semicolons",
-            Self::NoAddress => "the address is empty",
-            Self::EmptyField => "nothing between commas",
-            Self::UnknownTag => "unknown tag",
-            Self::LaterTag => "repeats an earlier tag",
-            Self::ListenPort => "runtimes create no additional listening port",
-            Self::BehindNul => "follows a NUL, which ends the text",
-        })
+reasons! {
+    /// Why a part is ignored.
+    pub enum IgnoredReason {
+        /// An empty part before, between or after semicolons.
+        EmptyPort, "empty_port", "nothing between semicolons";
+        /// A configuration of only commas, or whose address is only white space. The whole of it is
+        /// dropped.
+        NoAddress, "no_address", "the address is empty";
+        /// An empty part before, between or after commas.
+        EmptyField, "empty_field", "nothing between commas";
+        /// Not one of `suspend`, `nosuspend`, `connect`, `listen`, in any case.
+        UnknownTag, "unknown_tag", "unknown tag";
+        /// A tag of the same kind precedes it.
+        LaterTag, "later_tag", "repeats an earlier tag";
+        /// A configuration whose type is `listen` (F-58). The whole of it is dropped, and its other
+        /// parts are not reported one by one.
+        ListenPort, "listen_port", "runtimes create no additional listening port";
+        /// After a NUL. Environment variables cannot contain one.
+        BehindNul, "behind_nul", "follows a NUL, which ends the text";
     }
 }
 
@@ -335,10 +301,7 @@ impl<'a> Ignored<'a> {
             self.addressed = true;
             return None;
         }
-        match Tag::parse(field) {
-            None => Some(IgnoredReason::UnknownTag),
-            Some(tag) => (!self.tags.add(tag)).then_some(IgnoredReason::LaterTag),
-        }
+        self.tags.add(field)
     }
 }
 
@@ -395,123 +358,44 @@ fn dropped(entry: &str) -> Option<IgnoredReason> {
 /// with a semicolon and `<path>,nosuspend,suspend,suspend,` with a comma. Runtimes accept both.
 ///
 /// # Errors
-/// [`PortsError`] for the first invalid part.
+/// [`TextError`] for the first invalid part.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::port::{PortsErrorKind, strict};
+/// use dotnet_diagnostics_ipc::{port::strict, text::TextErrorKind};
 ///
 /// assert_eq!(strict("/a,nosuspend;/b")?.count(), 2);
 /// let error = strict("/a,NoSuspend").unwrap_err();
-/// assert_eq!((error.kind(), error.offset()), (PortsErrorKind::UnknownTag, 3));
-/// # Ok::<(), dotnet_diagnostics_ipc::port::PortsError>(())
+/// assert_eq!((error.kind(), error.offset()), (TextErrorKind::UnknownTag, 3));
+/// # Ok::<(), dotnet_diagnostics_ipc::text::TextError>(())
 /// ```
-pub fn strict(text: &str) -> Result<Ports<'_>, PortsError> {
+pub fn strict(text: &str) -> Result<Ports<'_>, TextError> {
     for entry in text.split(';') {
         let mut fields = entry.split(',');
         let address = fields.next().unwrap_or_default();
-        let fail = |kind, part| Err(PortsError { kind, offset: clamp(offset_in(text, part)) });
+        let fail = |kind, part| Err(TextError::new(kind, offset_in(text, part)));
         if is_blank(address) {
-            return fail(PortsErrorKind::EmptyAddress, address);
+            return fail(TextErrorKind::EmptyAddress, address);
         }
         if address.starts_with(PIPE_PREFIX) {
-            return fail(PortsErrorKind::PrefixedPipeName, address);
+            return fail(TextErrorKind::PrefixedPipeName, address);
         }
         if let Some((nul, _)) = entry.match_indices('\0').next() {
-            return fail(PortsErrorKind::Nul, entry.get(nul..).unwrap_or_default());
+            return fail(TextErrorKind::Nul, entry.get(nul..).unwrap_or_default());
         }
         for tag in fields {
             if tag.is_empty() {
-                return fail(PortsErrorKind::EmptyTag, tag);
+                return fail(TextErrorKind::EmptyTag, tag);
             }
-            if ![
-                SuspendMode::Suspend.text(),
-                SuspendMode::NoSuspend.text(),
-                PortType::Connect.text(),
-            ]
-            .contains(&tag)
-            {
-                return fail(PortsErrorKind::UnknownTag, tag);
+            if !["suspend", "nosuspend", "connect"].contains(&tag) {
+                return fail(TextErrorKind::UnknownTag, tag);
             }
         }
     }
     Ok(Ports::new(text))
 }
 
-/// A violation of the document's grammar, with its byte offset.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::port::strict;
-///
-/// assert_eq!(strict("/a;").unwrap_err().to_string(), "at byte 3: the address is empty");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PortsError {
-    kind: PortsErrorKind,
-    offset: u32,
-}
-
-/// A violation of the document's grammar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum PortsErrorKind {
-    /// The address is empty or only white space; also: the whole text is empty.
-    EmptyAddress,
-    /// `\\.\pipe\` before the name of a pipe.
-    PrefixedPipeName,
-    /// A tag is empty.
-    EmptyTag,
-    /// Not one of `suspend`, `nosuspend`, `connect`, in lower case. `listen` is not allowed (F-58).
-    UnknownTag,
-    /// A NUL, which environment variables cannot contain.
-    Nul,
-}
-
-impl PortsErrorKind {
-    /// The name in the vectors, such as `"empty_address"`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::EmptyAddress => "empty_address",
-            Self::PrefixedPipeName => "prefixed_pipe_name",
-            Self::EmptyTag => "empty_tag",
-            Self::UnknownTag => "unknown_tag",
-            Self::Nul => "nul",
-        }
-    }
-}
-
-impl PortsError {
-    /// What is wrong.
-    pub const fn kind(&self) -> PortsErrorKind {
-        self.kind
-    }
-
-    /// The byte offset in the text.
-    pub const fn offset(&self) -> usize {
-        self.offset as usize
-    }
-}
-
-impl fmt::Display for PortsErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::EmptyAddress => "the address is empty",
-            Self::PrefixedPipeName => r"a pipe name must not include \\.\pipe\ here",
-            Self::EmptyTag => "the tag is empty",
-            Self::UnknownTag => "expected \"suspend\", \"nosuspend\" or \"connect\"",
-            Self::Nul => "a NUL is not allowed here",
-        })
-    }
-}
-
-impl fmt::Display for PortsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at byte {}: {}", self.offset, self.kind)
-    }
-}
-
-impl core::error::Error for PortsError {}
-
-/// Writes `DOTNET_DiagnosticPorts` for the given ports, by [`Display`](fmt::Display) or [`Encode`].
+/// Writes `DOTNET_DiagnosticPorts` for the given ports, by [`Display`](fmt::Display) or
+/// [`Encode`](crate::wire::Encode).
 /// Defaults are not written.
 ///
 /// The ports are in the order in which a runtime builds them, as in [`Ports`](super::Ports): the
@@ -558,12 +442,7 @@ impl fmt::Display for WritePorts<'_, '_> {
     }
 }
 
-impl Encode for WritePorts<'_, '_> {
-    fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        put_text(self, sink);
-        Ok(())
-    }
-}
+encode_as_text! { WritePorts<'_, '_> }
 
 #[cfg(test)]
 mod tests {

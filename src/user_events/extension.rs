@@ -2,8 +2,8 @@
 
 use crate::message::process::Tail;
 use crate::wire::{
-    Cursor, Decode, Encode, EncodeError, Failed, Field, Guid, IpcString, Reader, Sink, Units,
-    Visit, Visitor, WireError, WireErrorKind, clamp, decode_by_build, decode_by_read, decode_from,
+    Cursor, Decode, Encode, EncodeError, Failed, Field, Guid, IpcString, Reader, Sink, Visit,
+    Visitor, WireError, WireErrorKind, clamp, decode_by_build, decode_by_read, decode_from,
 };
 use core::fmt;
 
@@ -82,10 +82,18 @@ impl<'a> Metadata<'a> {
         Ok((IpcString::from_wire_units(name), behind.get(2..).unwrap_or_default()))
     }
 
-    /// The bytes after the length.
-    pub fn bytes(&self) -> Bytes<'a> {
-        let name = self.provider_name.map(IpcString::units);
-        Bytes { name, high: None, rest: self.rest.iter() }
+    /// Returns the bytes after the length.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::user_events::Metadata;
+    ///
+    /// let metadata = Metadata::named("P".into(), &[0xaa])?;
+    /// assert!(metadata.bytes().eq(*b"P\0\0\0\xaa"));
+    /// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
+    /// ```
+    pub fn bytes(&self) -> impl Iterator<Item = u8> + Clone + use<'a> {
+        let units = self.provider_name.into_iter().flat_map(|name| name.units().chain([0]));
+        units.flat_map(u16::to_le_bytes).chain(self.rest.iter().copied())
     }
 
     /// How many bytes follow the length.
@@ -101,44 +109,6 @@ impl<'a> Metadata<'a> {
         self.len() == 0
     }
 }
-
-/// The iterator of [`Metadata::bytes`].
-///
-/// ```
-/// use dotnet_diagnostics_ipc::user_events::Metadata;
-///
-/// let metadata = Metadata::named("P".into(), &[0xaa])?;
-/// assert!(metadata.bytes().eq(*b"P\0\0\0\xaa"));
-/// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct Bytes<'a> {
-    /// The units that are left; the NUL follows them.
-    name: Option<Units<'a>>,
-    /// The second byte of a unit.
-    high: Option<u8>,
-    rest: core::slice::Iter<'a, u8>,
-}
-
-impl Iterator for Bytes<'_> {
-    type Item = u8;
-
-    fn next(&mut self) -> Option<u8> {
-        if let Some(high) = self.high.take() {
-            return Some(high);
-        }
-        let Some(name) = &mut self.name else { return self.rest.next().copied() };
-        let unit = name.next();
-        if unit.is_none() {
-            self.name = None;
-        }
-        let [low, high] = unit.unwrap_or(0).to_le_bytes();
-        self.high = Some(high);
-        Some(low)
-    }
-}
-
-impl core::iter::FusedIterator for Bytes<'_> {}
 
 impl PartialEq for Metadata<'_> {
     fn eq(&self, other: &Self) -> bool {
@@ -160,6 +130,8 @@ impl<'a> Decode<'a> for Metadata<'a> {
 
 /// The bytes after the length: they do not show whether they begin with a provider's name.
 impl<'a> Visit<'a> for Metadata<'a> {
+    type Of<'o> = Metadata<'o>;
+
     fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
         source.bytes().map(Self::new)
     }
@@ -237,6 +209,8 @@ impl<'a> Decode<'a> for ExtensionItem<'a> {
 }
 
 impl<'a> Visit<'a> for ExtensionItem<'a> {
+    type Of<'o> = ExtensionItem<'o>;
+
     #[inline]
     fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
         source.object(|source| {
@@ -318,12 +292,16 @@ impl<'a> Extension<'a> {
         }
     }
 
-    /// The items.
-    pub fn iter(&self) -> ExtensionIter<'a> {
-        ExtensionIter(match self.0 {
-            Repr::Wire(bytes) => IterRepr::Wire(Reader::new(bytes)),
-            Repr::Items(items) => IterRepr::Items(items.iter()),
-        })
+    /// Returns the items.
+    pub fn iter(&self) -> impl Iterator<Item = ExtensionItem<'a>> + Clone + use<'a> {
+        let (bytes, items) = match self.0 {
+            Repr::Wire(bytes) => (bytes, [].as_slice()),
+            Repr::Items(items) => ([].as_slice(), items),
+        };
+        let mut reader = Reader::new(bytes);
+        // `None` only at the end: `Extension::decode` read every item.
+        let read = core::iter::from_fn(move || ExtensionItem::decode(&mut reader).ok());
+        read.chain(items.iter().copied())
     }
 
     /// The first metadata.
@@ -331,60 +309,6 @@ impl<'a> Extension<'a> {
         self.iter().find_map(|item| {
             if let ExtensionItem::Metadata(metadata) = item { Some(metadata) } else { None }
         })
-    }
-
-    /// The first `ActivityId`.
-    pub fn activity_id(&self) -> Option<Guid> {
-        self.iter()
-            .find_map(|item| if let ExtensionItem::ActivityId(id) = item { Some(id) } else { None })
-    }
-
-    /// The first `RelatedActivityId`.
-    pub fn related_activity_id(&self) -> Option<Guid> {
-        self.iter().find_map(|item| {
-            if let ExtensionItem::RelatedActivityId(id) = item { Some(id) } else { None }
-        })
-    }
-}
-
-/// The items of an [`Extension`].
-#[derive(Clone, Debug)]
-pub struct ExtensionIter<'a>(IterRepr<'a>);
-
-#[derive(Clone, Debug)]
-enum IterRepr<'a> {
-    Wire(Reader<'a>),
-    Items(core::slice::Iter<'a, ExtensionItem<'a>>),
-}
-
-impl<'a> Iterator for ExtensionIter<'a> {
-    type Item = ExtensionItem<'a>;
-
-    #[inline]
-    fn next(&mut self) -> Option<ExtensionItem<'a>> {
-        match &mut self.0 {
-            // `None` only at the end: `Extension::decode` read every item.
-            IterRepr::Wire(reader) => ExtensionItem::decode(reader).ok(),
-            IterRepr::Items(items) => items.next().copied(),
-        }
-    }
-}
-
-impl<'a> IntoIterator for Extension<'a> {
-    type Item = ExtensionItem<'a>;
-    type IntoIter = ExtensionIter<'a>;
-
-    fn into_iter(self) -> ExtensionIter<'a> {
-        self.iter()
-    }
-}
-
-impl<'a> IntoIterator for &Extension<'a> {
-    type Item = ExtensionItem<'a>;
-    type IntoIter = ExtensionIter<'a>;
-
-    fn into_iter(self) -> ExtensionIter<'a> {
-        self.iter()
     }
 }
 
@@ -431,7 +355,7 @@ impl Encode for Extension<'_> {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         let mut unknown = None;
-        for item in self {
+        for item in self.iter() {
             if let Some(label) = unknown {
                 return Err(EncodeError::UnknownLabelNotLast { label });
             }
@@ -505,8 +429,8 @@ mod tests {
         let bytes = b"\x03fedcba9876543210\x01\0\0\0\0\x01\x01\0\0\0x";
         let extension = Extension::decode(&mut Reader::new(bytes)).unwrap();
         assert_eq!(extension.metadata(), Some(Metadata::new(&[])));
-        let related = Some(Guid::from_bytes(*b"fedcba9876543210"));
-        assert_eq!((extension.activity_id(), extension.related_activity_id()), (None, related));
+        let related = ExtensionItem::RelatedActivityId(Guid::from_bytes(*b"fedcba9876543210"));
+        assert_eq!(extension.iter().next(), Some(related));
     }
 
     #[test]

@@ -43,7 +43,7 @@ mod registration;
 mod routing;
 
 pub use crate::message::eventpipe::MAX_TRACEPOINT_NAME_LEN;
-pub use extension::{Bytes, Extension, ExtensionItem, ExtensionIter, Metadata};
+pub use extension::{Extension, ExtensionItem, Metadata};
 pub use record::{Record, RecordV1, RelLoc, WrittenRecord};
 pub use registration::{
     DIAG_IOCSREG, DIAG_IOCSREG_32, DIAG_IOCSUNREG, DIAG_IOCSUNREG_32, MAX_COMMAND_LEN,

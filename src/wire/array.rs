@@ -6,12 +6,7 @@ use super::EncodeError;
 use super::reader::{Cursor, Decode, Failed, decode_by_read};
 use super::sink::{Encode, Sink, encode_count};
 
-/// The protocol's `array<T>`.
-///
-/// | bytes | what |
-/// |---|---|
-/// | 4 | count of items |
-/// | … | the items, one after another |
+/// The protocol's `array<T>`: a count of 4 bytes, then the items, one after another.
 ///
 /// Holds either bytes from the wire, each item already checked, or the caller's slice. Equality
 /// compares the items. A count too large for the remaining bytes is refused before any item is read

@@ -69,7 +69,7 @@ impl fmt::Display for Layer {
 ///     "StopTracing.sessionId at byte 20: the field needs 8 bytes, the payload has 2 left"
 /// );
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WireError {
     kind: WireErrorKind,
     offset: u32,

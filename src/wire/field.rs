@@ -3,7 +3,7 @@
 macro_rules! fields {
     ($($variant:ident = $name:literal;)*) => {
         /// A field of a message, by its name in the protocol document.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         #[allow(missing_docs, reason = "each is the name of a field")]
         pub enum Field { $($variant,)* }

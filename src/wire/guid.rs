@@ -4,15 +4,11 @@ use core::{fmt, str::FromStr};
 
 use super::EncodeError;
 use super::sink::{Encode, Sink};
+use crate::text::{TextError, TextErrorKind};
 
 /// A GUID: a runtime's cookie, or a profiler's class id.
 ///
-/// | bytes | what |
-/// |---|---|
-/// | 4, 2, 2 | little-endian integers, shown first |
-/// | 8 | bytes, shown in order |
-///
-/// No edition of the document defines this layout (F-85). A CLSID also has 16 bytes, though printed
+/// Three little-endian integers of 4, 2 and 2 bytes, which are shown first, and 8 bytes. No edition of the document defines this layout (F-85). A CLSID also has 16 bytes, though printed
 /// with 14 (F-52).
 ///
 /// ```
@@ -21,7 +17,7 @@ use super::sink::{Encode, Sink};
 /// let guid: Guid = "00112233-4455-6677-8899-aabbccddeeff".parse()?;
 /// assert_eq!(guid.to_bytes()[..8], [0x33, 0x22, 0x11, 0x00, 0x55, 0x44, 0x77, 0x66]);
 /// assert_eq!(guid.to_string(), "00112233-4455-6677-8899-aabbccddeeff");
-/// # Ok::<(), dotnet_diagnostics_ipc::wire::ParseGuidError>(())
+/// # Ok::<(), dotnet_diagnostics_ipc::text::TextError>(())
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Guid {
@@ -50,63 +46,18 @@ impl Guid {
     pub const fn to_bytes(self) -> [u8; 16] {
         self.bytes
     }
-
-    /// From the three integers and eight bytes of a C `GUID`.
-    pub const fn from_fields(data1: u32, data2: u16, data3: u16, data4: [u8; 8]) -> Self {
-        let (a, b, c, d) = (data1.to_le_bytes(), data2.to_le_bytes(), data3.to_le_bytes(), data4);
-        Self {
-            bytes: [
-                a[0], a[1], a[2], a[3], b[0], b[1], c[0], c[1], d[0], d[1], d[2], d[3], d[4], d[5],
-                d[6], d[7],
-            ],
-        }
-    }
 }
 
-/// The 16 bytes of the wire.
-impl From<[u8; 16]> for Guid {
-    fn from(bytes: [u8; 16]) -> Self {
-        Self::from_bytes(bytes)
-    }
-}
-
-/// The 16 bytes of the wire.
-impl From<Guid> for [u8; 16] {
-    fn from(guid: Guid) -> Self {
-        guid.to_bytes()
-    }
-}
-
-/// Text that is not a GUID: expected `8-4-4-4-12` hexadecimal digits, with or without braces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ParseGuidError {
-    offset: usize,
-}
-
-impl ParseGuidError {
-    /// The offset of the first wrong byte.
-    pub const fn offset(&self) -> usize {
-        self.offset
-    }
-}
-
-impl fmt::Display for ParseGuidError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not a GUID (xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx) at byte {}", self.offset)
-    }
-}
-
-impl core::error::Error for ParseGuidError {}
-
+/// From `8-4-4-4-12` hexadecimal digits, with or without braces.
 impl FromStr for Guid {
-    type Err = ParseGuidError;
+    type Err = TextError;
 
-    fn from_str(text: &str) -> Result<Self, ParseGuidError> {
+    fn from_str(text: &str) -> Result<Self, TextError> {
         let (inner, start) = match text.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
             Some(inner) => (inner, 1),
             None => (text, 0),
         };
-        let wrong = |at: usize| ParseGuidError { offset: at.saturating_add(start) };
+        let wrong = |at: usize| TextError::new(TextErrorKind::NotAGuid, at.saturating_add(start));
         let mut digits = heapless::Vec::<u8, 32>::new();
         for (at, c) in inner.char_indices() {
             if matches!(at, 8 | 13 | 18 | 23) {
@@ -165,17 +116,10 @@ mod tests {
 
     #[test]
     fn text_and_bytes_follow_the_mixed_order() {
-        let guid = Guid::from_fields(
-            0x123e_4567,
-            0xe89b,
-            0x12d3,
-            [0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0x00],
-        );
+        let guid =
+            Guid::from_bytes(*b"\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\x00");
         assert_eq!(guid.to_string(), TEXT);
-        assert_eq!(
-            guid.to_bytes(),
-            *b"\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\x00"
-        );
+        assert_eq!(TEXT.parse(), Ok(guid));
     }
 
     #[test]

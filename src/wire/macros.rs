@@ -27,6 +27,8 @@ macro_rules! wire_struct {
         }
 
         impl<'a> $crate::wire::Visit<'a> for $Name $(<$lt>)? {
+            $crate::wire::macros::lent! { $Name $(<$lt>)? }
+
             #[inline]
             fn build<S: $crate::wire::Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
                 source.object(Self::fields)
@@ -64,6 +66,16 @@ macro_rules! wire_struct {
                 Ok(())
             }
         }
+    };
+}
+
+/// The type with another lifetime, if it has one.
+macro_rules! lent {
+    ($Name:ident) => {
+        type Of<'o> = Self;
+    };
+    ($Name:ident <$lt:lifetime>) => {
+        type Of<'o> = $Name<'o>;
     };
 }
 
@@ -121,18 +133,6 @@ macro_rules! open_enum {
 /// A tuple struct around a `uint`: the number itself on the wire, with names for its values.
 macro_rules! newtype {
     ($Name:ident, $names:expr) => {
-        impl From<u32> for $Name {
-            fn from(value: u32) -> Self {
-                Self(value)
-            }
-        }
-
-        impl From<$Name> for u32 {
-            fn from(value: $Name) -> Self {
-                value.0
-            }
-        }
-
         impl<'a> $crate::wire::Decode<'a> for $Name {
             const MIN_LEN: usize = 4;
 
@@ -150,6 +150,8 @@ macro_rules! newtype {
         }
 
         impl<'a> $crate::wire::Visit<'a> for $Name {
+            type Of<'o> = Self;
+
             #[inline]
             fn build<S: $crate::wire::Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
                 source.number($names).map(Self)
@@ -158,4 +160,4 @@ macro_rules! newtype {
     };
 }
 
-pub(crate) use {newtype, open_enum, struct_of, wire_struct};
+pub(crate) use {lent, newtype, open_enum, struct_of, wire_struct};

@@ -65,8 +65,8 @@ pub use encode_error::EncodeError;
 pub use error::{Layer, WireError, WireErrorKind};
 #[doc(hidden)]
 pub use field::Field;
-pub use guid::{Clsid, Guid, ParseGuidError};
-pub use path::{Path, Segments};
+pub use guid::{Clsid, Guid};
+pub use path::Path;
 #[doc(hidden)]
 pub use reader::{Cursor, Failed};
 pub use reader::{Decode, Reader};

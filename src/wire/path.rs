@@ -23,7 +23,7 @@ const INDICES: usize = 3;
 /// assert!(path.segments().eq([("AttachProfiler", None), ("profilerGuid", None)]));
 /// assert_eq!(path.to_string(), "AttachProfiler.profilerGuid");
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Path {
     root: Root,
     /// Innermost first.
@@ -36,7 +36,7 @@ pub struct Path {
 
 /// Where a path begins: a command's code, or a number below 0x0100 for anything else, as no command
 /// set is 0.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Root(u16);
 
 impl Root {
@@ -62,37 +62,6 @@ impl Root {
     }
 }
 
-/// The iterator of [`Path::segments`].
-///
-/// ```
-/// use dotnet_diagnostics_ipc::wire::{Array, Decode as _, Reader};
-///
-/// let error = Array::<bool>::decode(&mut Reader::new(b"\x02\0\0\0\x01")).unwrap_err();
-/// assert!(error.path().segments().next().is_none());
-/// ```
-#[derive(Clone, Debug)]
-pub struct Segments {
-    path: Path,
-    left: usize,
-}
-
-impl Iterator for Segments {
-    type Item = (&'static str, Option<usize>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
-        Some(self.path.segment(self.left))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
-    }
-}
-
-impl ExactSizeIterator for Segments {}
-
-impl core::iter::FusedIterator for Segments {}
-
 impl Path {
     pub(super) const EMPTY: Self =
         Self { root: Root::NONE, fields: [None; DEPTH], indices: [[0; 3]; INDICES], indexed: 0 };
@@ -105,10 +74,10 @@ impl Path {
     /// Its parts from the outermost in: a name, and an index if it is an item of an array. The
     /// first is the message; an item of a bare array has no name. Unlike `Display`, this does
     /// not use `core::fmt`.
-    pub fn segments(&self) -> Segments {
-        let depth = self.depth();
-        let has_root = self.segment(depth) != ("", None);
-        Segments { path: *self, left: depth.saturating_add(has_root.into()) }
+    pub fn segments(&self) -> impl ExactSizeIterator<Item = (&'static str, Option<usize>)> + Clone {
+        let (path, depth) = (*self, self.depth());
+        let has_root = path.segment(depth) != ("", None);
+        (0..depth.saturating_add(has_root.into())).rev().map(move |level| path.segment(level))
     }
 
     /// Part `level`, counted from the innermost; the root comes after the outermost field.

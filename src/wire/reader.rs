@@ -278,16 +278,6 @@ impl<'a> Reader<'a> {
         self.read(|cursor| cursor.take(n))
     }
 
-    /// Takes the next `N` bytes as a reference to an array.
-    ///
-    /// # Errors
-    /// [`WireErrorKind::UnexpectedEnd`] if fewer are left; then nothing is taken.
-    #[inline]
-    pub fn take_array<const N: usize>(&mut self) -> Result<&'a [u8; N], WireError> {
-        #[allow(clippy::redundant_closure_for_method_calls, reason = "the method has one lifetime")]
-        self.read(|cursor| cursor.take_array())
-    }
-
     /// Reads the value of the field `field`.
     pub(crate) fn field<T: Decode<'a>>(&mut self, field: Field) -> Result<T, WireError> {
         self.read(|cursor| cursor.read_field(field))

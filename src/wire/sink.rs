@@ -223,7 +223,6 @@ macro_rules! integers {
 integers! {
     u16, write_u16;
     u32, write_u32;
-    i32, write_i32;
     u64, write_u64;
 }
 

@@ -9,10 +9,8 @@ use super::transcode::{self, Unit};
 
 /// The protocol's `string`.
 ///
-/// | bytes | what |
-/// |---|---|
-/// | 4 | count of UTF-16 units, including the NUL; 0 = absent, 1 = empty (F-11) |
-/// | 2 × count | units, little-endian; the last one is NUL |
+/// A count of 4 bytes, which includes the final NUL, then the little-endian UTF-16 units. A count of 0
+/// is absent, of 1 empty (F-11).
 ///
 /// Holds either bytes from the wire or the caller's text. Equality compares the units. Absent and
 /// empty are different. Units that are not valid Unicode, and inner NULs, are kept unchanged.

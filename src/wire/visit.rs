@@ -3,15 +3,19 @@
 
 use byteorder::{ByteOrder as _, LittleEndian};
 
-use super::reader::{Cursor, Failed, decode_from};
+use super::reader::{Cursor, Failed};
 use super::{Array, Decode, Encode, Field, Guid, IpcString, WireError, WireErrorKind};
 use crate::hresult::HResult;
+use core::fmt::Debug;
 
 /// The names of the values of a `uint`.
 pub type Names = fn(u32) -> Option<&'static str>;
 
 /// A value of the grammar that any [`Visitor`] can give.
 pub trait Visit<'a>: Decode<'a> + Encode + Copy {
+    /// The type, borrowing for `'o`.
+    type Of<'o>: Visit<'o> + PartialEq + Debug + 'o;
+
     /// Asks the source for each part, in the order of the wire.
     fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error>;
 }
@@ -187,8 +191,10 @@ macro_rules! decode_by_build {
 pub(crate) use decode_by_build;
 
 macro_rules! parts {
-    ($($t:ty, $len:literal $($is_number:literal)? = $part:ident;)*) => {$(
+    ($($t:ty, $Of:ty, $len:literal $($is_number:literal)? = $part:ident;)*) => {$(
         impl<'a> Visit<'a> for $t {
+            type Of<'o> = $Of;
+
             #[inline]
             fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
                 source.$part()
@@ -205,22 +211,20 @@ macro_rules! parts {
 }
 
 parts! {
-    u8, 1 = byte;
-    u16, 2 true = ushort;
-    u32, 4 true = uint;
-    u64, 8 true = ulong;
-    bool, 1 = bool;
-    HResult, 4 = hresult;
-    Guid, 16 = guid;
-    IpcString<'a>, 4 = string;
-    &'a [u8], 4 = bytes;
-}
-
-impl<'a> Decode<'a> for i32 {
-    decode_from! { u32, |number| Self::from_le_bytes(number.to_le_bytes()) }
+    u8, u8, 1 = byte;
+    u16, u16, 2 true = ushort;
+    u32, u32, 4 true = uint;
+    u64, u64, 8 true = ulong;
+    bool, bool, 1 = bool;
+    HResult, HResult, 4 = hresult;
+    Guid, Guid, 16 = guid;
+    IpcString<'a>, IpcString<'o>, 4 = string;
+    &'a [u8], &'o [u8], 4 = bytes;
 }
 
 impl<'a, T: Visit<'a>> Visit<'a> for Array<'a, T> {
+    type Of<'o> = Array<'o, T::Of<'o>>;
+
     #[inline]
     fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
         source.array()

@@ -4,7 +4,6 @@
 use dotnet_diagnostics_ipc::command::Command;
 #[cfg(all(feature = "io-adapters", unix))]
 use dotnet_diagnostics_ipc::continuation::Environment;
-use dotnet_diagnostics_ipc::exchange::diagnostic_port::HoldError;
 use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, FallbackError};
 use dotnet_diagnostics_ipc::exchange::{
     End, MisuseError, RefusalReason, RequestError, RespondError,
@@ -15,7 +14,7 @@ use dotnet_diagnostics_ipc::message::Request as _;
 use dotnet_diagnostics_ipc::message::eventpipe::TracepointConfig;
 use dotnet_diagnostics_ipc::message::process::{EnablePerfMap, PerfMapType};
 use dotnet_diagnostics_ipc::wire::{
-    Array, Decode as _, EncodeError, Guid, IpcString, Layer, Reader, WireErrorKind,
+    Array, Decode as _, EncodeError, Guid, IpcString, Layer, Reader, WireError, WireErrorKind,
 };
 
 use crate::error_texts::{Snapshot, Texts};
@@ -82,16 +81,16 @@ fn codec(texts: &mut Texts) {
 }
 
 fn ports_and_names(texts: &mut Texts) {
-    use dotnet_diagnostics_ipc::endpoint::NameErrorKind;
-    use dotnet_diagnostics_ipc::port::{IgnoredReason, PortsErrorKind, strict};
+    use dotnet_diagnostics_ipc::port::{IgnoredReason, strict};
+    use dotnet_diagnostics_ipc::text::TextErrorKind;
     texts.all([
-        NameErrorKind::UnknownPrefix,
-        NameErrorKind::BadNumber,
-        NameErrorKind::MissingKey,
-        NameErrorKind::UnknownSuffix,
-        NameErrorKind::MissingName,
-        NameErrorKind::MissingField,
-        NameErrorKind::PathTooLong { needed: 108, most: 107 },
+        TextErrorKind::UnknownPrefix,
+        TextErrorKind::BadNumber,
+        TextErrorKind::MissingKey,
+        TextErrorKind::UnknownSuffix,
+        TextErrorKind::MissingName,
+        TextErrorKind::MissingField,
+        TextErrorKind::PathTooLong { needed: 108, most: 107 },
     ]);
     texts.add(
         dotnet_diagnostics_ipc::endpoint::SocketName::parse("dotnet-diagnostic-x").unwrap_err(),
@@ -106,11 +105,13 @@ fn ports_and_names(texts: &mut Texts) {
         IgnoredReason::BehindNul,
     ]);
     texts.all([
-        PortsErrorKind::EmptyAddress,
-        PortsErrorKind::PrefixedPipeName,
-        PortsErrorKind::EmptyTag,
-        PortsErrorKind::UnknownTag,
-        PortsErrorKind::Nul,
+        TextErrorKind::EmptyAddress,
+        TextErrorKind::PrefixedPipeName,
+        TextErrorKind::EmptyTag,
+        TextErrorKind::UnknownTag,
+        TextErrorKind::Nul,
+        TextErrorKind::NotAGuid,
+        TextErrorKind::NotACommand,
     ]);
     texts.add(strict("/a,x").map(drop).unwrap_err());
 }
@@ -137,12 +138,11 @@ fn exchanges(texts: &mut Texts) {
     ]);
     texts.all([
         RefusalReason::EndOfInput { received: 19 },
-        RefusalReason::Malformed { kind: WireErrorKind::SizeTooSmall { size: 19 }, offset: 14 },
+        RefusalReason::Malformed(WireError::new(WireErrorKind::SizeTooSmall { size: 19 }, 14)),
         RefusalReason::UnknownCommand { command: Command { set: 2, id: 0x63 } },
-        RefusalReason::OverLimit { kind: WireErrorKind::NoProviders, offset: 29 },
+        RefusalReason::OverLimit(WireError::new(WireErrorKind::NoProviders, 29)),
         RefusalReason::NoDescriptor,
     ]);
-    texts.all([HoldError { token: 0, most: 8 }]);
 }
 
 /// A separate part, present only with the feature.
@@ -372,8 +372,8 @@ fn refusal_reason_hresult_by_kind() {
     assert_eq!(unknown.hresult(), HResult::UNKNOWN_COMMAND);
     for reason in [
         RefusalReason::EndOfInput { received: 19 },
-        RefusalReason::Malformed { kind: WireErrorKind::SizeTooSmall { size: 19 }, offset: 14 },
-        RefusalReason::OverLimit { kind: WireErrorKind::NoProviders, offset: 29 },
+        RefusalReason::Malformed(WireError::new(WireErrorKind::SizeTooSmall { size: 19 }, 14)),
+        RefusalReason::OverLimit(WireError::new(WireErrorKind::NoProviders, 29)),
         RefusalReason::NoDescriptor,
     ] {
         assert_eq!(reason.hresult(), HResult::BAD_ENCODING, "{reason}");

@@ -11,9 +11,7 @@ use dotnet_diagnostics_ipc::continuation::{Environment, StreamStart};
 use dotnet_diagnostics_ipc::endpoint::{PipeName, ProcessStat, SocketName};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::legacy::{
-    DraftCollectTracing, DraftErrorCode, OldReply, OldRequest, SessionIdWidth,
-};
+use dotnet_diagnostics_ipc::legacy::{DraftCollectTracing, DraftErrorCode, OldReply, OldRequest};
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::eventpipe::{
     EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet,
@@ -135,9 +133,8 @@ fn takes(subject: TypedCodec, bytes: &[u8]) -> bool {
         Type::StreamStart => result(&Ok::<_, Infallible>(StreamStart::recognise(bytes))),
         Type::OldRequest => piece::<OldRequest>(bytes),
         Type::OldReply => {
-            let width =
-                if bytes.len() <= 4 { SessionIdWidth::Bits32 } else { SessionIdWidth::Bits64 };
-            let reply = OldReply::decode_prefix(bytes, width);
+            let decode = if bytes.len() <= 4 { OldReply::decode_32 } else { OldReply::decode_64 };
+            let reply = decode(bytes);
             result(&reply) && reply.is_ok_and(|(_, rest)| rest.is_empty())
         }
         Type::LegacyError => piece::<DraftErrorCode>(bytes),

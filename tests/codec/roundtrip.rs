@@ -294,7 +294,6 @@ proptest! {
         let mut again = vec![0; bytes.len() + 8];
         piece::<u8>(&bytes, &mut again)?;
         piece::<u16>(&bytes, &mut again)?;
-        piece::<i32>(&bytes, &mut again)?;
         piece::<u64>(&bytes, &mut again)?;
         piece::<HResult>(&bytes, &mut again)?;
         piece::<bool>(&bytes, &mut again)?;

@@ -194,7 +194,7 @@ fn user_event_reaches_reader() {
         };
         assert_eq!((read.event_id, read.payload), (2, &b"payload"[..]));
         let extension = read.extension().unwrap();
-        assert_eq!(extension.activity_id(), Some(ID));
+        assert!(extension.iter().any(|item| item == ExtensionItem::ActivityId(ID)));
         assert_eq!(extension.metadata().is_some(), has_metadata);
         if let Some(metadata) = extension.metadata() {
             assert_eq!(

@@ -115,6 +115,11 @@ fn printed_kinds(source: &str) -> Vec<String> {
     }
     let mut kinds = Vec::new();
     for item in &items {
+        if let syn::Item::Macro(item) = item {
+            if item.mac.path.is_ident("reasons") {
+                kinds.extend(item.mac.parse_body_with(reasons).unwrap());
+            }
+        }
         let syn::Item::Enum(item) = item else { continue };
         if matches!(item.vis, syn::Visibility::Public(_)) && printed.contains(&&item.ident) {
             kinds.extend(
@@ -123,4 +128,23 @@ fn printed_kinds(source: &str) -> Vec<String> {
         }
     }
     kinds
+}
+
+/// `Enum::Variant` for each line of the macro `reasons`, which also writes a `Display`.
+fn reasons(input: syn::parse::ParseStream<'_>) -> syn::Result<Vec<String>> {
+    syn::Attribute::parse_outer(input)?;
+    let _: (syn::Visibility, syn::Token![enum]) = (input.parse()?, input.parse()?);
+    let name: syn::Ident = input.parse()?;
+    let lines;
+    syn::braced!(lines in input);
+    let mut kinds = Vec::new();
+    while !lines.is_empty() {
+        let variant: syn::Variant = lines.parse()?;
+        kinds.push(format!("{name}::{}", variant.ident));
+        for _ in 0..2 {
+            let _: (syn::Token![,], syn::LitStr) = (lines.parse()?, lines.parse()?);
+        }
+        lines.parse::<syn::Token![;]>()?;
+    }
+    Ok(kinds)
 }

@@ -78,8 +78,7 @@ fn server_user_events_fault_of_the_kernel_is_answered_late() {
             assert_eq!(server.action(), ServerAction::ReceiveFd);
             server.fd_received().unwrap();
         }
-        let offset = u32::try_from(why.offset()).unwrap();
-        let refused = RefusalReason::OverLimit { kind: why.kind(), offset };
+        let refused = RefusalReason::OverLimit(why);
         assert_eq!(server.action(), ServerAction::Refuse(refused));
     }
     // A session that streams never waits for a descriptor.
@@ -94,7 +93,33 @@ fn server_user_events_fault_of_the_kernel_is_answered_late() {
     let mut server = Server::new();
     hear(&mut server, &buffer[..len]);
     assert_eq!(server.request(&buffer), Ok(None));
-    assert!(matches!(server.action(), ServerAction::Refuse(RefusalReason::OverLimit { .. })));
+    assert!(matches!(server.action(), ServerAction::Refuse(RefusalReason::OverLimit(_))));
+}
+
+#[test]
+fn server_refusal_names_the_field() {
+    let refused = |request: &[u8]| {
+        let mut buffer = [0; 64];
+        buffer[..request.len()].copy_from_slice(request);
+        let mut server = Server::new();
+        hear(&mut server, request);
+        assert_eq!(server.request(&buffer), Ok(None));
+        match server.action() {
+            ServerAction::Refuse(
+                RefusalReason::Malformed(error) | RefusalReason::OverLimit(error),
+            ) => (error.path().to_string(), error.offset(), error.hresult()),
+            other => panic!("{other:?}"),
+        }
+    };
+    // StopTracing with 2 of the 8 bytes of its sessionId, and CollectTracing with 0 MB.
+    assert_eq!(
+        refused(b"DOTNET_IPC_V1\0\x16\0\x02\x01\0\0\x2a\0"),
+        ("StopTracing.sessionId".into(), 20, HResult::BAD_ENCODING)
+    );
+    assert_eq!(
+        refused(b"DOTNET_IPC_V1\0\x20\0\x02\x02\0\0\0\0\0\0\x01\0\0\0\0\0\0\0"),
+        ("CollectTracing.circularBufferMB".into(), 20, HResult::BAD_ENCODING)
+    );
 }
 
 /// An unasked acknowledgement is a mistake in the caller's loop, and is reported as one.

@@ -11,24 +11,19 @@ use dotnet_diagnostics_ipc::continuation::Entry;
 use dotnet_diagnostics_ipc::endpoint::{PipeName, ProcessStat, SocketName};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::legacy::{
-    DraftCollectTracing, DraftErrorCode, OldReply, OldRequest, SessionIdWidth,
-};
+use dotnet_diagnostics_ipc::legacy::{DraftCollectTracing, DraftErrorCode, OldRequest};
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, SessionReply,
-    StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig,
+    CollectTracing5, CollectTracing6, EventFilter, ProviderConfig,
 };
 use dotnet_diagnostics_ipc::message::process::ProcessInfo3Reply;
 use dotnet_diagnostics_ipc::message::profiler::AttachProfiler;
-use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message, Reply, encode_to_vec};
+use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::port::{PortConfig, PortType, Ports, WritePorts};
-use dotnet_diagnostics_ipc::testing::arbitrary::{
-    Generate, Hostile, Made, MadeReply, MadeRequest, Style,
-};
-use dotnet_diagnostics_ipc::testing::strategies;
+use dotnet_diagnostics_ipc::testing::{Hostile, Made, MadeReply, MadeRequest, Style, strategy};
 use dotnet_diagnostics_ipc::user_events::{
     Extension, ExtensionItem, Record, TracepointCommand, UserReg, UserUnreg, WrittenRecord,
 };
+use dotnet_diagnostics_ipc::wire::visit::Visit;
 use dotnet_diagnostics_ipc::wire::{Array, Decode, Encode, Guid, IpcString, Reader};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -57,10 +52,7 @@ macro_rules! survive {
 fn borrowed(chosen: &[u8], made: &mut BTreeMap<&'static str, u32>) {
     let input = &mut Unstructured::new(chosen);
     survive!(input, made;
-        IpcString<'_>, Array<'_, u16>, Array<'_, IpcString<'_>>, Guid, HResult, EventFilter<'_>, TracepointConfig<'_>,
-        StreamingProviderConfig<'_>, UserEventsProviderConfig<'_>, CollectTracing5<'_>, CollectTracing6<'_>, AttachProfiler<'_>,
-        ProcessInfo3Reply<'_>, DraftCollectTracing<'_>, DraftErrorCode, OldRequest, Entry<'_>, UserReg, UserUnreg,
-        WrittenRecord<'_>);
+        Guid, HResult, Entry<'_>, UserReg, UserUnreg, WrittenRecord<'_>);
     let input = &mut Unstructured::new(chosen);
     survive!(input, made; Extension<'_>);
     let input = &mut Unstructured::new(chosen);
@@ -85,18 +77,7 @@ fn borrowed(chosen: &[u8], made: &mut BTreeMap<&'static str, u32>) {
     }
 }
 
-/// Whole messages, borrowed from the input.
-fn messages(chosen: &[u8]) -> (AnyRequest<'_>, AnyReply<'_>) {
-    let input = &mut Unstructured::new(chosen);
-    let request = AnyRequest::arbitrary(input).unwrap();
-    let bytes = encode_to_vec(request.command(), &request).unwrap();
-    assert_eq!(Message::decode(&bytes).unwrap().request(), Ok(request));
-    let reply = AnyReply::arbitrary(input).unwrap();
-    let _ = encode_to_vec(reply.command(), &reply).unwrap();
-    (request, reply)
-}
-
-fn made<T: Generate>(chosen: &[u8]) {
+fn made<T: Visit<'static>>(chosen: &[u8]) {
     for style in [Style::Plain, Style::Boundary] {
         let value = Made::<T>::new(chosen, style);
         assert_eq!(written(&value.get()), value.bytes(), "{value:?}");
@@ -111,6 +92,8 @@ proptest! {
         made::<ProcessInfo3Reply<'_>>(&chosen);
         made::<AttachProfiler<'_>>(&chosen);
         made::<DraftCollectTracing<'_>>(&chosen);
+        made::<DraftErrorCode>(&chosen);
+        made::<OldRequest>(&chosen);
         for style in [Style::Plain, Style::Boundary] {
             let made = MadeRequest::new(&chosen, style);
             let message = Message::decode(made.bytes())?;
@@ -123,12 +106,12 @@ proptest! {
     }
 
     #[test]
-    fn strategies_fixed_values_are_read_back(
-        header in strategies::fixed::<Header>(),
-        stat in strategies::fixed::<ProcessStat>(),
-        pipe in strategies::fixed::<PipeName>(),
-        socket in strategies::fixed::<SocketName>(),
-        advertise in strategies::fixed::<Advertise>(),
+    fn strategy_names_and_headers_are_read_back(
+        header in strategy::<Header>(),
+        stat in strategy::<ProcessStat>(),
+        pipe in strategy::<PipeName>(),
+        socket in strategy::<SocketName>(),
+        advertise in strategy::<Advertise>(),
     ) {
         prop_assert_eq!(Header::decode(&header.to_bytes()), Ok(header));
         prop_assert_eq!(ProcessStat::parse(stat.to_string().as_bytes()), Ok(stat));
@@ -136,15 +119,14 @@ proptest! {
         prop_assert_eq!(SocketName::parse(&socket.to_string()), Ok(socket));
         prop_assert_eq!(Advertise::decode(&advertise.to_bytes()), Ok(advertise));
     }
-}
 
-proptest! {
-    /// For a codec under test: generated messages are valid, and a near message that is invalid is refused.
+    /// For a codec under test: a message is valid, and a damaged one that is invalid is refused.
     #[test]
-    fn strategies_give_messages_and_near_messages(
-        request in prop_oneof![strategies::requests().boxed(), strategies::boundary_requests().boxed()],
-        reply in prop_oneof![strategies::replies().boxed(), strategies::boundary_replies().boxed()],
-        nearly in strategies::hostile_messages(),
+    fn strategy_gives_valid_and_damaged_messages(
+        request in strategy::<MadeRequest>(),
+        reply in strategy::<MadeReply>(),
+        provider in strategy::<Made<ProviderConfig<'_>>>(),
+        hostile in strategy::<Hostile>(),
     ) {
         let message = Message::decode(request.bytes())?;
         prop_assert_eq!(message.request()?, request.request());
@@ -152,26 +134,10 @@ proptest! {
         let message = Message::decode(reply.bytes())?;
         prop_assert_eq!(message.reply_to(reply.answers())?, reply.reply());
         prop_assert_eq!(format!("{reply:?}"), format!("MadeReply({:?}, {:?})", reply.answers(), reply.reply()));
-        if let Err(error) = Message::decode_prefix(&nearly) {
-            prop_assert!(error.offset() <= nearly.len());
-        }
-    }
-
-    #[test]
-    fn strategies_give_values_of_one_type_and_near_values(
-        plain in strategies::valid::<ProviderConfig<'_>>(),
-        edge in strategies::boundary::<ProviderConfig<'_>>(),
-        nearly in strategies::hostile::<ProviderConfig<'_>>(),
-    ) {
-        for made in [plain, edge] {
-            let mut reader = Reader::new(made.bytes());
-            prop_assert_eq!(ProviderConfig::decode(&mut reader)?, made.get());
-            prop_assert!(reader.rest().is_empty());
-            prop_assert_eq!(&made.clone(), &made);
-            prop_assert_eq!(format!("{made:?}"), format!("{:?}", made.get()));
-        }
-        if let Err(error) = ProviderConfig::decode(&mut Reader::new(&nearly)) {
-            prop_assert!(error.offset() <= nearly.len());
+        prop_assert_eq!(&provider.clone(), &provider);
+        prop_assert_eq!(format!("{provider:?}"), format!("{:?}", provider.get()));
+        if let Err(error) = Message::decode_prefix(&hostile.0) {
+            prop_assert!(error.offset() <= hostile.0.len());
         }
     }
 }
@@ -181,7 +147,7 @@ proptest! {
 #[test]
 fn arbitrary_values_keep_type_promises() {
     let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    let (mut known, mut errors, mut with_other_version) = (0, 0, 0);
+    let mut with_other_version = 0;
     for _ in 0..2000 {
         let mut chosen = [0; 300];
         random.fill_bytes(&mut chosen);
@@ -192,17 +158,6 @@ fn arbitrary_values_keep_type_promises() {
         assert!(Message::decode(reply.bytes()).unwrap().reply_to(reply.answers()).is_ok());
         let made = input().arbitrary::<Made<EventFilter<'_>>>().unwrap();
         assert_eq!(EventFilter::decode(&mut Reader::new(made.bytes())), Ok(made.get()));
-
-        let message = input().arbitrary::<Message<'_>>().unwrap();
-        assert!(encode_to_vec(message.command, &message.payload).is_ok());
-        known += u32::from(Command::known().any(|command| command == message.command));
-        if let Ok(Reply::Error(_)) = input().arbitrary::<Reply<'_, SessionReply>>() {
-            errors += 1;
-        }
-        let old = input().arbitrary::<OldReply>().unwrap();
-        let bytes = written(&old);
-        let width = if bytes.len() == 4 { SessionIdWidth::Bits32 } else { SessionIdWidth::Bits64 };
-        assert_eq!(OldReply::decode_prefix(&bytes, width), Ok((old, &[][..])));
         if let Ok(port) = input().arbitrary::<PortConfig<'_>>() {
             assert!(!port.address.trim().is_empty() && !port.address.contains([';', ',', '\0']));
         }
@@ -212,10 +167,7 @@ fn arbitrary_values_keep_type_promises() {
             with_other_version += 1;
         }
     }
-    assert!(
-        known > 1000 && errors > 200 && with_other_version > 200,
-        "{known} {errors} {with_other_version}"
-    );
+    assert!(with_other_version > 200, "{with_other_version}");
 }
 
 /// A generator that repeats the same few values would pass all of the above.
@@ -228,9 +180,6 @@ fn arbitrary_generates_every_kind_of_value() {
         let mut chosen = [0; 500];
         random.fill_bytes(&mut chosen);
         borrowed(&chosen, &mut counts);
-        let (request, reply) = messages(&chosen);
-        *kinds.entry(format!("borrowed request {}", name(&request))).or_default() += 1;
-        *kinds.entry(format!("borrowed reply {}", name(&reply))).or_default() += 1;
         let made = MadeRequest::new(&chosen, Style::Plain);
         *kinds.entry(format!("made request {}", name(&made.request()))).or_default() += 1;
         if let AnyRequest::CollectTracing5(CollectTracing5::UserEvents(session)) = made.request() {
@@ -257,11 +206,11 @@ fn arbitrary_generates_every_kind_of_value() {
         }
     }
     // Every request and an unknown one; every reply, errors, an unknown one and one without
-    // payload: both ways.
+    // payload.
     let replies: HashSet<_> = Command::known().map(Command::reply_type).collect();
-    assert_eq!(kinds.len(), 2 * (Command::known().len() + 1 + replies.len() + 3), "{kinds:?}");
+    assert_eq!(kinds.len(), Command::known().len() + 1 + replies.len() + 3, "{kinds:?}");
     assert!(kinds.values().all(|count| *count >= 8), "{kinds:?}");
-    assert_eq!(counts.len(), 23, "{counts:?}");
+    assert_eq!(counts.len(), 9, "{counts:?}");
     assert!(counts.values().all(|count| *count >= 20), "{counts:?}");
     assert!(
         deep > 10 && refused > 1000 && taken > 500 && over > 0 && limits > 500,

@@ -6,12 +6,10 @@ use serde_json::json;
 
 use super::fault::{encoded, is_canonical};
 use super::from_wire::FromWire;
-use super::ports::{refusal, utf8};
+use super::ports::utf8;
 use super::value::{expected, object_of};
 use super::{Arena, DecodeRefusal, EncodeFailure, Type, Value, ValueError, ValueForm};
-use dotnet_diagnostics_ipc::endpoint::{
-    NameError, NamePrefix, PipeName, ProcessStat, SocketForm, SocketName,
-};
+use dotnet_diagnostics_ipc::endpoint::{NamePrefix, PipeName, ProcessStat, SocketForm, SocketName};
 use dotnet_diagnostics_ipc::wire::WireError;
 
 pub(super) fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
@@ -79,12 +77,6 @@ pub(super) fn explain(kind: Type, source: &mut FromWire<'_>) -> Result<(), WireE
     let fields = value.as_object().into_iter().flatten();
     let text = fields.map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join(", ");
     source.take_rest(&text).map(|_| ())
-}
-
-impl From<NameError> for DecodeRefusal {
-    fn from(error: NameError) -> Self {
-        refusal(error.kind().name(), error.offset(), &error.kind())
-    }
 }
 
 fn keys(value: &Value, keys: &[&str]) -> Result<(), EncodeFailure> {

@@ -6,37 +6,43 @@ use super::from_wire::FromWire;
 use super::value::expected;
 use super::{Arena, DecodeRefusal, Value, ValueError, ValueForm};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::legacy::{DraftErrorCode, OldReply, SessionIdWidth};
+use dotnet_diagnostics_ipc::legacy::{DraftErrorCode, OldReply};
 use dotnet_diagnostics_ipc::wire::visit::{Visit as _, Visitor as _};
 use dotnet_diagnostics_ipc::wire::{Field, WireError, WireErrorKind};
 
 pub(super) fn decode_old_reply(wire: &[u8]) -> Result<Value, DecodeRefusal> {
-    let (reply, rest) = OldReply::decode_prefix(wire, width(wire.len()))?;
+    let decode = if is_short(wire) { OldReply::decode_32 } else { OldReply::decode_64 };
+    let (reply, rest) = decode(wire)?;
     if !rest.is_empty() {
         let extra = u32::try_from(rest.len()).unwrap_or(u32::MAX);
         let kind = WireErrorKind::BytesAfterMessage { extra };
-        let error = WireError::new(kind, reply.width().bytes()).within(Field::SessionId);
-        return Err(error.into());
+        let offset = wire.len().saturating_sub(rest.len());
+        return Err(WireError::new(kind, offset).within(Field::SessionId).into());
     }
     Ok(reply_to_value(reply))
 }
 
 pub(super) fn explain_old_reply(source: &mut FromWire<'_>) -> Result<(), WireError> {
-    match width(source.reader.rest().len()) {
-        SessionIdWidth::Bits32 => source.field::<u32>(Field::SessionId).map(|_| ()),
-        SessionIdWidth::Bits64 => source.field::<u64>(Field::SessionId).map(|_| ()),
+    if is_short(source.reader.rest()) {
+        source.field::<u32>(Field::SessionId).map(|_| ())
+    } else {
+        source.field::<u64>(Field::SessionId).map(|_| ())
     }
 }
 
-/// The bytes do not show it; in the vectors their length does.
-fn width(len: usize) -> SessionIdWidth {
-    if len <= 4 { SessionIdWidth::Bits32 } else { SessionIdWidth::Bits64 }
+/// Whether the id has 32 bits. The bytes do not show it; in the vectors their length does.
+fn is_short(wire: &[u8]) -> bool {
+    wire.len() <= 4
 }
 
 /// `{"bits", "sessionId"}`; the id is null in the error.
 fn reply_to_value(reply: OldReply) -> Value {
+    let bits = match reply {
+        OldReply::Bits32(_) => 32,
+        OldReply::Bits64(_) => 64,
+    };
     let id = reply.session_id().map(|id| id.to_string());
-    serde_json::json!({ "bits": reply.width().bytes().saturating_mul(8), "sessionId": id })
+    serde_json::json!({ "bits": bits, "sessionId": id })
 }
 
 pub(super) fn reply_from_value(value: &Value) -> Result<OldReply, ValueError> {
@@ -46,8 +52,8 @@ pub(super) fn reply_from_value(value: &Value) -> Result<OldReply, ValueError> {
         _ => None,
     };
     let reply = match (id, value.get("bits").and_then(Value::as_u64)) {
-        (Some(id), Some(32)) => u32::try_from(id).ok().map(OldReply::new_32),
-        (Some(id), Some(64)) => Some(OldReply::new_64(id)),
+        (Some(id), Some(32)) => u32::try_from(id).ok().map(OldReply::Bits32),
+        (Some(id), Some(64)) => Some(OldReply::Bits64(id)),
         _ => None,
     };
     itself(reply, value, reply_to_value, "a session id of 32 or 64 bits")

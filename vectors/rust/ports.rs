@@ -8,9 +8,10 @@ use super::from_wire::FromWire;
 use super::value::{expected, object_of};
 use super::{DecodeRefusal, EncodeFailure, FieldKind, Type, Value, ValueError, VectorFault};
 use dotnet_diagnostics_ipc::port::{
-    DefaultPortSuspend, Ignored, PortAddress, PortConfig, PortType, Ports, PortsError, SuspendMode,
-    WritePorts, default_port_suspend_text, strict,
+    DefaultPortSuspend, Ignored, PortAddress, PortConfig, PortType, Ports, SuspendMode, WritePorts,
+    default_port_suspend_text, strict,
 };
+use dotnet_diagnostics_ipc::text::TextError;
 use dotnet_diagnostics_ipc::wire::{Encode as _, Layer};
 
 pub(super) fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRefusal> {
@@ -71,8 +72,8 @@ pub(super) fn explain(kind: Type, source: &mut FromWire<'_>) {
     }
 }
 
-impl From<PortsError> for DecodeRefusal {
-    fn from(error: PortsError) -> Self {
+impl From<TextError> for DecodeRefusal {
+    fn from(error: TextError) -> Self {
         refusal(error.kind().name(), error.offset(), &error.kind())
     }
 }

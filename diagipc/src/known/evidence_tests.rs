@@ -238,7 +238,7 @@ fn case_that_a_recorded_build_did_not_survive_is_harmful() {
 #[test]
 fn case_that_ends_a_runtime_by_the_table_is_harmful() {
     // A server refuses it by its header, before anything depends on the payload.
-    let is_of_header = |request: &Request| matches!(request.reason, Some(RefusalReason::Malformed { offset, .. }) if offset < 20);
+    let is_of_header = |request: &Request| matches!(request.reason, Some(RefusalReason::Malformed(error)) if error.offset() < 20);
     let ends = |request: &Request| {
         if is_of_header(request) {
             return None;

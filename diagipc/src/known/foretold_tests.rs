@@ -27,7 +27,7 @@ fn is_well_formed(case: &ServerCase<'_>) -> bool {
             Expectation::of_vector(group, test).request.into_iter().collect()
         }
     };
-    !requests.iter().any(|one| matches!(one.reason, Some(RefusalReason::Malformed { .. })))
+    !requests.iter().any(|one| matches!(one.reason, Some(RefusalReason::Malformed(_))))
 }
 
 /// An outcome as a build's: whether a dump can be written is the program's and its machine's, and no

@@ -212,20 +212,13 @@ impl Request {
         let size = Header::decode(wire).map_or(wire.len(), |header| header.size.into());
         let is_followed = size < wire.len();
         let wire = wire.get(..size).unwrap_or(wire);
-        let offset = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
         let request = Message::decode(wire).and_then(|message| message.request());
         let reason = match &request {
-            Err(error) => Some(RefusalReason::Malformed {
-                kind: error.kind(),
-                offset: offset(error.offset()),
-            }),
+            Err(error) => Some(RefusalReason::Malformed(*error)),
             Ok(request) if request.command().since().is_none() => {
                 Some(RefusalReason::UnknownCommand { command })
             }
-            Ok(request) => request.check_limits().err().map(|limit| RefusalReason::OverLimit {
-                kind: limit.kind(),
-                offset: offset(limit.offset()),
-            }),
+            Ok(request) => request.check_limits().err().map(RefusalReason::OverLimit),
         };
         let needed = request.as_ref().ok().and_then(|request| request.encoded_len().ok());
         let has_surplus =
@@ -315,7 +308,7 @@ impl Row {
             }
             _ => false,
         };
-        let is_over_limit = matches!(request.reason, Some(RefusalReason::OverLimit { .. }));
+        let is_over_limit = matches!(request.reason, Some(RefusalReason::OverLimit(_)));
         let is_answer = |hresult| {
             if hresult == HResult::OK {
                 answer == Answer::Ok
@@ -362,16 +355,16 @@ impl Shape {
     fn fits(self, request: &Request) -> bool {
         use RefusalReason as Reason;
         let malformed = match request.reason {
-            Some(Reason::Malformed { kind, .. }) => Some(kind),
+            Some(Reason::Malformed(error)) => Some(error.kind()),
             _ => None,
         };
         match self {
             Self::Any => true,
             Self::Right => request.reason.is_none(),
-            Self::Parsed => matches!(request.reason, None | Some(Reason::OverLimit { .. })),
+            Self::Parsed => matches!(request.reason, None | Some(Reason::OverLimit(_))),
             Self::Variable(variables) => match request.reason {
                 None => variables.contains(&request.variable),
-                Some(Reason::OverLimit { kind: WireErrorKind::AbsentName, .. }) => {
+                Some(Reason::OverLimit(error)) if error.kind() == WireErrorKind::AbsentName => {
                     variables.contains(&Variable::AbsentName)
                 }
                 Some(_) => false,
@@ -396,7 +389,7 @@ impl Shape {
             Self::Surplus => request.reason.is_none() && request.has_surplus,
             Self::Beyond(limits) => {
                 let kind = match request.reason {
-                    Some(Reason::OverLimit { kind, .. }) => Some(kind),
+                    Some(Reason::OverLimit(error)) => Some(error.kind()),
                     _ => None,
                 };
                 kind.is_some_and(|kind| {

@@ -4,7 +4,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::header::MAGIC;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::wire::WireErrorKind;
+use dotnet_diagnostics_ipc::wire::{WireError, WireErrorKind};
 
 use super::table::TABLE;
 use super::*;
@@ -168,7 +168,7 @@ fn platform_row_replaces_server_row() {
     assert_eq!((fact(Profile::CORECLR_9), fact(Profile::NATIVE_AOT_9)), (Some("F-74"), None));
     let session = Request::refused(
         Command::COLLECT_TRACING2,
-        RefusalReason::OverLimit { kind: WireErrorKind::NoProviders, offset: 20 },
+        RefusalReason::OverLimit(WireError::new(WireErrorKind::NoProviders, 20)),
     );
     let left_open = Seen { answer: Answer::Error(HResult::BAD_ENCODING), ..left_open };
     let fact = |profile| explain(profile, &session, &left_open).map(|row| row.fact);
@@ -182,7 +182,7 @@ fn platform_row_replaces_server_row() {
 fn pipe_rows_apply_only_on_windows() {
     let (windows, linux) = (profile("win-net10.0.12"), profile("net10.0.12"));
     let absent = |profile| {
-        let reason = RefusalReason::OverLimit { kind: WireErrorKind::AbsentName, offset: 20 };
+        let reason = RefusalReason::OverLimit(WireError::new(WireErrorKind::AbsentName, 20));
         let seen = Seen {
             answer: Answer::Error(HResult::ENVVAR_NOT_FOUND),
             died: false,
@@ -254,7 +254,7 @@ fn deaths_depend_on_version() {
     let dies = |profile, command, reason| {
         rows(profile, Request::refused(command, reason)).any(|row| row.does == Does::Dies)
     };
-    let over = |kind| RefusalReason::OverLimit { kind, offset: 20 };
+    let over = |kind| RefusalReason::OverLimit(WireError::new(kind, 20));
     let profiles = [
         Profile::CORECLR_3_1,
         Profile::CORECLR_8,

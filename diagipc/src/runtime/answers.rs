@@ -105,7 +105,7 @@ impl Answers {
     /// runs may die.
     fn is_too_early(&self, command: Option<Command>, reason: RefusalReason) -> bool {
         let is_of_payload =
-            matches!(reason, RefusalReason::Malformed { .. } | RefusalReason::OverLimit { .. });
+            matches!(reason, RefusalReason::Malformed(_) | RefusalReason::OverLimit(_));
         is_of_payload
             && command == Some(Command::ATTACH_PROFILER)
             && self.application.profile.lacks(Command::ATTACH_PROFILER).is_none()
@@ -224,7 +224,7 @@ impl Handler for Answers {
             self.stay_open(false);
             return HResult::NOT_YET_AVAILABLE.into();
         }
-        let is_malformed = matches!(reason, RefusalReason::Malformed { .. });
+        let is_malformed = matches!(reason, RefusalReason::Malformed(_));
         let is_empty = request.is_some_and(|request| request.payload.is_empty());
         let hresult = profile.refusal(command, reason);
         // Another error shows that the payload is not read (F-91).
@@ -235,7 +235,7 @@ impl Handler for Answers {
         self.stay_open(profile.stays_open(command, reason));
         let is_dump_type = matches!(
             reason,
-            RefusalReason::OverLimit { kind: WireErrorKind::UnknownDumpType { .. }, .. }
+            RefusalReason::OverLimit(error) if matches!(error.kind(), WireErrorKind::UnknownDumpType { .. })
         );
         // P-3.
         let message =

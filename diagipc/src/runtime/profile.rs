@@ -31,7 +31,7 @@ impl Profile {
             (RefusalReason::UnknownCommand { command }, _) => {
                 refusal_of(rows(self, Request::refused(command, reason)))
             }
-            (RefusalReason::OverLimit { .. } | RefusalReason::Malformed { .. }, Some(command)) => {
+            (RefusalReason::OverLimit(_) | RefusalReason::Malformed(_), Some(command)) => {
                 let of_platform = rows(self, Request::refused(command, reason))
                     .filter(|row| matches!(row.layer, Layer::Platform(_)));
                 refusal_of(of_platform)

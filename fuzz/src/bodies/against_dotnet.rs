@@ -15,7 +15,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig, rundown_keyword,
 };
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
-use dotnet_diagnostics_ipc::testing::arbitrary::{Hostile, MadeRequest};
+use dotnet_diagnostics_ipc::testing::{Hostile, MadeRequest};
 use dotnet_diagnostics_ipc::wire::{Array, IpcString, WireError, WireErrorKind};
 use dotnet_diagnostics_ipc_vectors as vectors;
 use dotnet_diagnostics_ipc_vectors::Direction;

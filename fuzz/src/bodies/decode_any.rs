@@ -121,7 +121,7 @@ pub fn decode_any(bytes: &[u8]) {
     match which {
         0 => piece::<u8>(bytes, again),
         1 => piece::<u16>(bytes, again),
-        2 => piece::<i32>(bytes, again),
+        2 => piece::<u32>(bytes, again),
         3 => piece::<u64>(bytes, again),
         4 => piece::<HResult>(bytes, again),
         5 => piece::<bool>(bytes, again),

@@ -44,7 +44,7 @@ pub fn diagnostic_port(input: &[u8]) {
         for port in &mut ports {
             match port.hold(advertise, token) {
                 Ok(replaced) => assert!(!is_full && replaced == old),
-                Err(refused) => assert!(is_full && refused.token == token),
+                Err(refused) => assert!(is_full && refused == token),
             }
         }
         if !is_full {

@@ -9,6 +9,7 @@ use dotnet_diagnostics_ipc::port::{
     DefaultPortSuspend, Ignored, PortConfig, PortId, PortType, Ports, ResumeEffect, Suspension,
     WritePorts, strict,
 };
+use dotnet_diagnostics_ipc::wire::Encode as _;
 
 /// Any text as `DOTNET_DiagnosticPorts` and `DOTNET_DefaultDiagnosticPortSuspend`.
 pub fn ports(input: &[u8]) {
@@ -51,7 +52,10 @@ fn resume(ports: &[PortConfig<'_>], default_suspends: bool) {
     assert_eq!(state.left(), waiting);
     let all = (0..ports.len()).map(PortId::Configured).chain([PortId::Default]);
     for id in all {
-        let suspends = state.waits_for(id).unwrap();
+        let suspends = match id {
+            PortId::Default => default_suspends,
+            PortId::Configured(nth) => ports[nth].suspend_mode.suspends(),
+        };
         waiting -= usize::from(suspends);
         let expected = match (suspends, waiting) {
             (false, _) => ResumeEffect::Nothing,
@@ -75,7 +79,7 @@ pub fn endpoint_names(input: &[u8]) {
         Ok(name) => {
             assert_eq!(SocketName::parse(&name.to_string()), Ok(name));
             let path = SocketPath { directory: text, name };
-            assert_eq!(path.len(), path.to_string().len());
+            assert_eq!(path.encoded_len(), Ok(path.to_string().len()));
             assert_eq!(SocketName::from_path(&path.to_string()), Ok(name));
         }
         Err(error) => assert!(error.offset() <= text.len(), "{error}"),

@@ -6,13 +6,21 @@ use crate::command::Command;
 use crate::message::Request;
 use crate::wire::{Array, Field, WireError, macros::wire_struct};
 
-/// Declares a session request and what a server requires of it: a buffer, a known format, and
-/// providers.
+/// Declares a session request: the buffer and the format, its own fields, and the providers. A server
+/// checks the fields that all have.
 macro_rules! session_request {
     ($(#[$meta:meta])* $Request:ident, $COMMAND:ident, { $($fields:tt)* }) => {
         wire_struct! {
             $(#[$meta])*
-            pub struct $Request<'a> { $($fields)* }
+            pub struct $Request<'a> {
+                /// The size of the buffer, in MB; not 0.
+                pub circular_buffer_mb: u32 = CircularBufferMb,
+                /// The format of the stream.
+                pub format: Format = Format,
+                $($fields)*
+                /// The providers to enable; 1 to 1,000.
+                pub providers: Array<'a, ProviderConfig<'a>> = Providers,
+            }
         }
 
         impl<'a> Request<'a> for $Request<'a> {
@@ -40,14 +48,7 @@ session_request! {
     /// let request = CollectTracing { circular_buffer_mb: 250, format: Format::NET_TRACE, providers: Array::new(&providers) };
     /// assert_eq!(request.encode_message(&mut [0; 80]), Ok(80));
     /// ```
-    CollectTracing, COLLECT_TRACING, {
-        /// The size of the buffer, in MB; not 0.
-        pub circular_buffer_mb: u32 = CircularBufferMb,
-        /// The format of the stream.
-        pub format: Format = Format,
-        /// The providers to enable; 1 to 1,000.
-        pub providers: Array<'a, ProviderConfig<'a>> = Providers,
-    }
+    CollectTracing, COLLECT_TRACING, {}
 }
 
 session_request! {
@@ -71,14 +72,8 @@ session_request! {
     /// assert_eq!(error.to_string(), "CollectTracing2.providers[0].logLevel at byte 41: level 6 is above 5 (Verbose)");
     /// ```
     CollectTracing2, COLLECT_TRACING2, {
-        /// The size of the buffer, in MB; not 0.
-        pub circular_buffer_mb: u32 = CircularBufferMb,
-        /// The format of the stream.
-        pub format: Format = Format,
         /// Whether the stream ends with the rundown events.
         pub request_rundown: bool = RequestRundown,
-        /// The providers to enable; 1 to 1,000.
-        pub providers: Array<'a, ProviderConfig<'a>> = Providers,
     }
 }
 
@@ -102,16 +97,10 @@ session_request! {
     /// assert_eq!(request.encode_message(&mut [0; 64]), Ok(58));
     /// ```
     CollectTracing3, COLLECT_TRACING3, {
-        /// The size of the buffer, in MB; not 0.
-        pub circular_buffer_mb: u32 = CircularBufferMb,
-        /// The format of the stream.
-        pub format: Format = Format,
         /// Whether the stream ends with the rundown events.
         pub request_rundown: bool = RequestRundown,
         /// Whether events carry the stack of their thread.
         pub request_stackwalk: bool = RequestStackwalk,
-        /// The providers to enable; 1 to 1,000.
-        pub providers: Array<'a, ProviderConfig<'a>> = Providers,
     }
 }
 
@@ -136,15 +125,9 @@ session_request! {
     /// assert_eq!(request.encode_message(&mut [0; 80]), Ok(65));
     /// ```
     CollectTracing4, COLLECT_TRACING4, {
-        /// The size of the buffer, in MB; not 0.
-        pub circular_buffer_mb: u32 = CircularBufferMb,
-        /// The format of the stream.
-        pub format: Format = Format,
         /// The rundown provider's keyword; 0 for no rundown. See [`rundown_keyword`](super::rundown_keyword).
         pub rundown_keyword: u64 = RundownKeyword,
         /// Whether events carry the stack of their thread. Missing in the document's struct (F-15).
         pub request_stackwalk: bool = RequestStackwalk,
-        /// The providers to enable; 1 to 1,000.
-        pub providers: Array<'a, ProviderConfig<'a>> = Providers,
     }
 }

@@ -127,6 +127,8 @@ macro_rules! typed_session_request {
         }
 
         impl<'a> Visit<'a> for $Request<'a> {
+            type Of<'o> = $Request<'o>;
+
             #[inline]
             fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
                 source.object(|source| {
@@ -183,12 +185,8 @@ macro_rules! typed_session_request {
 typed_session_request! {
     /// `CollectTracing5`, `0x0206`. Since .NET 10.
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 4 | `session_type` |
-    /// | … | [`StreamingSession`] or [`UserEventsSession`] |
-    ///
-    /// Answered by a [`SessionReply`]; what follows depends on the type.
+    /// The 4 bytes of `session_type`, then a [`StreamingSession`] or a [`UserEventsSession`]. Answered by a
+    /// [`SessionReply`]; what follows depends on the type.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::command::Continuation;
@@ -205,12 +203,8 @@ typed_session_request! {
 typed_session_request! {
     /// `CollectTracing6`, `0x0207`. Since .NET 11; in no edition of the document.
     ///
-    /// | bytes | what |
-    /// |---|---|
-    /// | 4 | `session_type` |
-    /// | … | [`StreamingSession6`] or [`UserEventsSession`] |
-    ///
-    /// Answered by a [`SessionReply`]; what follows depends on the type.
+    /// The 4 bytes of `session_type`, then a [`StreamingSession6`] or a [`UserEventsSession`]. Answered by a
+    /// [`SessionReply`]; what follows depends on the type.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, eventpipe::{CollectTracing6, UserEventsSession}};

@@ -255,10 +255,10 @@ impl Application {
                     block = self.respond(&mut server, &mut buffer, answer).await;
                 }
                 // P-3.
-                ServerAction::Refuse(RefusalReason::OverLimit {
-                    kind: WireErrorKind::UnknownDumpType { .. },
-                    ..
-                }) if command == Command::GENERATE_CORE_DUMP3 => {
+                ServerAction::Refuse(RefusalReason::OverLimit(error))
+                    if matches!(error.kind(), WireErrorKind::UnknownDumpType { .. })
+                        && command == Command::GENERATE_CORE_DUMP3 =>
+                {
                     server
                         .refuse_with(
                             &ErrorReply { hresult: HResult::FAIL, message: Some("".into()) },
@@ -267,7 +267,7 @@ impl Application {
                         .unwrap();
                 }
                 // F-153.
-                ServerAction::Refuse(RefusalReason::Malformed { .. })
+                ServerAction::Refuse(RefusalReason::Malformed(_))
                     if command == Command::ATTACH_PROFILER
                         && !self.suspension.borrow().is_started() =>
                 {

@@ -134,8 +134,8 @@ impl Handler for Strict {
             }
             (
                 Some(Message { command: Command::STOP_TRACING, payload: [1, 2], .. }),
-                RefusalReason::Malformed { offset: 20, .. },
-            ) => HResult(0x8000_0002).into(),
+                RefusalReason::Malformed(error),
+            ) if error.offset() == 20 => HResult(0x8000_0002).into(),
             other => panic!("{other:?}"),
         }
     }

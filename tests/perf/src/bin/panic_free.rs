@@ -70,7 +70,7 @@ fn decode(input: &[u8], buffer: &mut [u8], sum: &mut Sum) {
     show(sum, Environment::decode(input));
     show(sum, TracepointCommand::parse(input));
     show(sum, UserReg::decode(&mut Reader::new(input)));
-    show(sum, OldReply::decode_prefix(input, SessionIdWidth::Bits64));
+    show(sum, OldReply::decode_64(input));
     show(sum, ProcessStat::parse(input));
     let _ = write!(sum, "{:?}", StreamStart::recognise(input));
     if let Ok((message, _)) = Message::decode_prefix(input) {
