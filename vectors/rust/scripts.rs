@@ -20,11 +20,11 @@ use crate::documents::SCRIPTS;
 /// assert!(files.iter().all(|file| file.format == 1 && file.number_of_scripts == file.scripts.len()));
 /// # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ScriptFile {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct ScriptFile<S = Script> {
     /// The file of `vectors/schema/` that describes it: `exchanges.schema.json`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
     /// The version of the format: 1.
     pub format: u32,
@@ -36,7 +36,7 @@ pub struct ScriptFile {
     /// The number of scripts.
     pub number_of_scripts: usize,
     /// The scripts.
-    pub scripts: Vec<Script>,
+    pub scripts: Vec<S>,
 }
 
 impl ScriptFile {
@@ -45,19 +45,6 @@ impl ScriptFile {
         let schema = Some("exchanges.schema.json".into());
         Self { schema, format: 1, title, within_ms, number_of_scripts: scripts.len(), scripts }
     }
-}
-
-/// The file, with scripts of a type.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Whole<S> {
-    schema: Option<String>,
-    format: u32,
-    title: String,
-    #[serde(rename = "within_ms")]
-    within_ms: u32,
-    number_of_scripts: usize,
-    scripts: Vec<S>,
 }
 
 /// The files of exchange scripts embedded in the crate.
@@ -86,25 +73,19 @@ pub fn script_files() -> Result<Vec<ScriptFile>, LoadError> {
 /// ```
 pub fn parse_scripts(name: &str, text: &str) -> Result<ScriptFile, LoadError> {
     let fail = |message| LoadError::new(name, message);
-    let head: Whole<Script> = serde_json::from_str(text)
+    let file: ScriptFile = serde_json::from_str(text)
         .map_err(|error| fail(at_script(text).unwrap_or_else(|| error.to_string())))?;
-    if head.format != 1 {
-        return Err(fail(format!("format is {}, expected 1", head.format)));
+    let (said, count) = (file.number_of_scripts, file.scripts.len());
+    match file.format {
+        1 if said == count => Ok(file),
+        1 => Err(fail(format!("numberOfScripts is {said}, but the file has {count}"))),
+        other => Err(fail(format!("format is {other}, expected 1"))),
     }
-    if head.number_of_scripts != head.scripts.len() {
-        return Err(fail(format!(
-            "numberOfScripts is {}, but the file has {}",
-            head.number_of_scripts,
-            head.scripts.len()
-        )));
-    }
-    let Whole { schema, format, title, within_ms, number_of_scripts, scripts } = head;
-    Ok(ScriptFile { schema, format, title, within_ms, number_of_scripts, scripts })
 }
 
 /// What is wrong with the first script that cannot be read, with its number and name.
 fn at_script(text: &str) -> Option<String> {
-    let whole: Whole<Value> = serde_json::from_str(text).ok()?;
+    let whole: ScriptFile<Value> = serde_json::from_str(text).ok()?;
     whole.scripts.into_iter().enumerate().find_map(|(nth, script)| {
         let place = match (script.get("scId"), script.get("name").and_then(Value::as_str)) {
             (Some(id), Some(name)) => format!("scId {id} ({name})"),
