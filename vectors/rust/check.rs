@@ -6,7 +6,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{DecodeRefusal, Group, Test, Type, TypedCodec, VectorFault, Verdict};
+use super::{DecodeRefusal, ExpectedResult, Group, Test, Type, TypedCodec, VectorFault};
 
 /// The errors of a test, in the codec or in the test: one line each. Empty if there are none.
 pub fn check(group: &Group, test: &Test) -> Vec<String> {
@@ -26,7 +26,7 @@ fn check_bytes(subject: TypedCodec, test: &Test, wire: &[u8], found: &mut Vec<St
         Ok(decoded) => decoded,
         Err(DecodeRefusal { fault, .. }) => {
             match &test.error {
-                Some(expected) if test.result == Verdict::Invalid => {
+                Some(expected) if test.result == ExpectedResult::Invalid => {
                     if *expected != fault {
                         found.push(format!("refused for {fault}; expected {expected}"));
                     }
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn test_with_false_claim_is_found() {
         let is_plain = |test: &Test| {
-            let is_accepted = test.result == Verdict::Valid && test.error.is_none();
+            let is_accepted = test.result == ExpectedResult::Valid && test.error.is_none();
             test.wire.is_some() && is_accepted && test.canonical
         };
         let is_request = |group: &Group, test: &Test| {
@@ -138,7 +138,10 @@ mod tests {
                 &["decoded as Error; expected Reply", "not encoded: "],
             ),
             (found(is_of("payload"), with_other), &["refused for "]),
-            (found(is_of("payload"), |_, test| test.result = Verdict::Valid), &["refused for "]),
+            (
+                found(is_of("payload"), |_, test| test.result = ExpectedResult::Valid),
+                &["refused for "],
+            ),
             (found(is_of("limits"), |_, test| test.error = None), &[by_limits]),
             (found(is_of("limits"), with_other), &[by_limits]),
         ] {

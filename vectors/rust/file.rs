@@ -117,7 +117,7 @@ pub struct Test {
     /// The meaning.
     pub value: Value,
     /// The expected result of a decoder.
-    pub result: Verdict,
+    pub result: ExpectedResult,
     /// Whether encoding the value gives the bytes.
     pub canonical: bool,
     /// The effect of the bytes on a live runtime.
@@ -140,7 +140,7 @@ pub struct Test {
 /// The `result` of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum ExpectedResult {
     /// Must be accepted.
     Valid,
     /// May be accepted.
@@ -295,31 +295,27 @@ fn at_script(text: &str) -> Option<String> {
 }
 
 mod hresults {
-    use alloc::{format, vec::Vec};
+    use alloc::vec::Vec;
 
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
 
     use super::{HResult, Value};
-    use crate::value::hexadecimal;
+    use crate::{Arena, ValueForm as _};
 
     #[allow(clippy::ref_option, reason = "serde requires this form")]
     pub(super) fn serialize<S: Serializer>(
         codes: &Option<Vec<HResult>>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let text = |code: &HResult| format!("0x{:08X}", code.0);
-        codes.as_ref().map(|codes| codes.iter().map(text).collect::<Vec<_>>()).serialize(serializer)
+        let values = |codes: &Vec<_>| codes.iter().map(HResult::to_value).collect::<Value>();
+        codes.as_ref().map(values).serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Vec<HResult>>, D::Error> {
-        let code = |value: &Value| {
-            hexadecimal(value, 8).map(HResult).ok_or_else(|| {
-                D::Error::custom(format!("expected 0x and 8 hexadecimal digits, not {value}"))
-            })
-        };
-        let values = Vec::<Value>::deserialize(deserializer)?;
-        values.iter().map(code).collect::<Result<_, _>>().map(Some)
+        let (values, arena) = (Vec::<Value>::deserialize(deserializer)?, Arena::new());
+        let codes = values.iter().map(|value| HResult::from_value(value, &arena));
+        codes.collect::<Result<_, _>>().map(Some).map_err(D::Error::custom)
     }
 }

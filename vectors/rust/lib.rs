@@ -67,8 +67,8 @@ pub use {
     codec::{Decoded, ParseTypeError, Type, TypedCodec},
     fault::{DecodeRefusal, EncodeFailure, VectorFault},
     file::{
-        Direction, File, Group, Hazard, LoadError, ScriptFile, Source, SourceKind, Test, Verdict,
-        files, parse, parse_scripts, script_files,
+        Direction, ExpectedResult, File, Group, Hazard, LoadError, ScriptFile, Source, SourceKind,
+        Test, files, parse, parse_scripts, script_files,
     },
     from_wire::{Annotation, FieldKind},
     value::{Arena, Value, ValueError, ValueForm},
