@@ -1,6 +1,6 @@
 //! The codec by name: bytes to value form and back, for the type of any group of vectors.
 
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 use core::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize, de::IntoDeserializer as _};
@@ -224,8 +224,7 @@ impl TypedCodec {
         let offset = parts.last().map_or(0, |last| last.offset.saturating_add(last.len));
         let len = wire.len().saturating_sub(offset);
         if len > 0 {
-            let (field, text) = (String::new(), "not decoded".into());
-            parts.push(Annotation { offset, len, field, kind: FieldKind::Plain, text });
+            parts.push(Annotation::rest(offset, len, "not decoded".into()));
         }
         parts
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::fault::{encoded, is_canonical};
 use super::from_wire::FromWire;
-use super::value::{expected, items, object_of};
+use super::value::{expected, field, items, object_of};
 use super::{
     Arena, DecodeRefusal, EncodeFailure, FieldKind, Type, Value, ValueError, ValueForm, VectorFault,
 };
@@ -69,29 +69,31 @@ pub(super) fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRef
 }
 
 pub(super) fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
+    let arena = Arena::new();
     match kind {
         Type::SocketName => {
             object_of(value, &["prefix", "pid", "key", "socket"])?;
-            let is_socket = field(value, "socket")?;
+            let is_socket = field(value, "socket", &arena)?;
             encoded(&SocketName {
                 prefix: prefix(value)?,
-                pid: field(value, "pid")?,
-                key: field(value, "key")?,
+                pid: field(value, "pid", &arena)?,
+                key: field(value, "key", &arena)?,
                 form: if is_socket { SocketForm::Socket } else { SocketForm::AsPrinted },
             })
         }
         Type::PipeName => {
             object_of(value, &["prefix", "pid", "path"])?;
-            let (pid, is_path) = (field(value, "pid")?, field(value, "path")?);
+            let (pid, is_path) = (field(value, "pid", &arena)?, field(value, "path", &arena)?);
             encoded(&PipeName { prefix: prefix(value)?, pid, is_path })
         }
         Type::ProcessStat => {
             object_of(value, &["pid", "startTime"])?;
-            let (pid, start_time) = (field(value, "pid")?, field(value, "startTime")?);
+            let (pid, start_time) =
+                (field(value, "pid", &arena)?, field(value, "startTime", &arena)?);
             encoded(&ProcessStat { pid, start_time })
         }
         Type::DefaultPortSuspend => {
-            let suspends = bool::from_value(value, &Arena::new())?;
+            let suspends = bool::from_value(value, &arena)?;
             Ok(default_port_suspend_text(suspends).into())
         }
         kind => {
@@ -189,13 +191,6 @@ fn port(value: &Value) -> Result<PortConfig<'_>, ValueError> {
         }),
         _ => expected("an address, suspend and the type \"connect\"", value),
     }
-}
-
-/// A field in the form of the wire types.
-fn field<T: for<'a> ValueForm<'a>>(value: &Value, name: &str) -> Result<T, ValueError> {
-    let arena = Arena::new();
-    let field = value.get(name).ok_or_else(|| ValueError::new("missing"));
-    field.and_then(|field| T::from_value(field, &arena)).map_err(|error| error.within(name))
 }
 
 fn prefix(value: &Value) -> Result<NamePrefix, ValueError> {

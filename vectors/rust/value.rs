@@ -106,6 +106,16 @@ pub(super) fn object_of<'v>(
     }
 }
 
+/// A field of an object, in the form of the wire types.
+pub(super) fn field<'a, T: ValueForm<'a>>(
+    value: &'a Value,
+    key: &str,
+    arena: &'a Arena,
+) -> Result<T, ValueError> {
+    let field = value.get(key).ok_or_else(|| ValueError::new("missing"));
+    field.and_then(|field| T::from_value(field, arena)).map_err(|error| error.within(key))
+}
+
 /// A JSON value as the source of the parts of a payload. Every key of an object must be read.
 pub(super) struct FromJson<'a> {
     value: &'a Value,

@@ -6,7 +6,7 @@ use alloc::{format, string::ToString as _, vec::Vec};
 use serde_json::{Map, json};
 
 use super::from_wire::{FromWire, value_of};
-use super::value::{FromJson, expected, hexadecimal, items, object_of};
+use super::value::{FromJson, expected, field, hexadecimal, items, object_of};
 use super::{Arena, DecodeRefusal, EncodeFailure, FieldKind, Value, ValueError, ValueForm};
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
@@ -168,16 +168,12 @@ pub(super) fn unknown_from_value<'a>(
     value: &'a Value,
     arena: &'a Arena,
 ) -> Result<(Command, &'a [u8]), ValueError> {
-    let object = object_of(value, &["code", "payload"])?;
-    let field =
-        |name: &str| object.get(name).ok_or_else(|| ValueError::new("missing").within(name));
-    let code = field("code")?;
-    let code = hexadecimal(code, 4)
-        .and_then(|code| u16::try_from(code).ok())
-        .map_or_else(|| expected("a code such as \"0x6301\"", code), Ok);
-    let payload = ValueForm::from_value(field("payload")?, arena)
-        .map_err(|error: ValueError| error.within("payload"))?;
-    Ok((Command::from_code(code.map_err(|error| error.within("code"))?), payload))
+    object_of(value, &["code", "payload"])?;
+    let code = value.get("code").unwrap_or(&Value::Null);
+    match hexadecimal(code, 4).and_then(|code| u16::try_from(code).ok()) {
+        Some(code) => Ok((Command::from_code(code), field(value, "payload", arena)?)),
+        None => expected("a code such as \"0x6301\"", code).map_err(|error| error.within("code")),
+    }
 }
 
 /// The value is the list of the entries.
@@ -211,11 +207,8 @@ impl<'a> ValueForm<'a> for Entry<'a> {
 
     fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
         let object = object_of(value, &["name", "value", "terminated"])?;
-        let text = |key: &str| {
-            let text = object.get(key).ok_or_else(|| ValueError::new("missing").within(key))?;
-            IpcString::from_value(text, arena).map_err(|error| error.within(key))
-        };
-        let (name, content) = (text("name")?, text("value")?);
+        let name: IpcString<'_> = field(value, "name", arena)?;
+        let content: IpcString<'_> = field(value, "value", arena)?;
         let mut units: Vec<u16> = name.units().collect();
         if !content.is_absent() {
             units.push(b'='.into());
@@ -279,23 +272,18 @@ pub(super) fn stream_to_value(wire: &[u8]) -> Value {
 pub(super) fn stream_from_value(value: &Value) -> Result<Vec<u8>, ValueError> {
     object_of(value, &["start", "major", "minor", "rest"])?;
     let arena = Arena::new();
-    let number = |key: &str| {
-        let number = value.get(key).unwrap_or(&Value::Null);
-        u32::from_value(number, &arena).map_err(|error| error.within(key))
-    };
     let start = match value.get("start").and_then(Value::as_str) {
         Some("need-more") => StreamStart::NeedMore,
         Some("nettrace") => StreamStart::Nettrace,
-        Some("nettrace-blocks") => {
-            StreamStart::NettraceBlocks { major: number("major")?, minor: number("minor")? }
-        }
+        Some("nettrace-blocks") => StreamStart::NettraceBlocks {
+            major: field(value, "major", &arena)?,
+            minor: field(value, "minor", &arena)?,
+        },
         Some("netperf") => StreamStart::Netperf,
         Some("opaque") => StreamStart::Opaque,
         _ => return Err(ValueError::new("expected the name of a start").within("start")),
     };
-    let rest = value.get("rest").and_then(Value::as_str);
-    let rest = rest.and_then(|digits| hex::decode(digits).ok());
-    let rest = rest.ok_or_else(|| ValueError::new("expected hexadecimal text").within("rest"))?;
+    let rest: &[u8] = field(value, "rest", &arena)?;
     let mut bytes = Vec::new();
     // Cannot fail: it contains no count.
     let _ = start.encode(&mut bytes);
@@ -312,16 +300,11 @@ pub(super) fn explain_stream(source: &mut FromWire<'_>) -> Result<(), WireError>
     source.take_rest("the stream continues").map(|_| ())
 }
 
-/// The `size` of a [`UserUnreg`].
-const USER_UNREG_SIZE: u32 = 16;
-
 /// Refuses a value whose `size` is not that of the type.
 fn check_size(value: &Value, is_size: bool, what: &str) -> Result<(), ValueError> {
-    if is_size {
-        return Ok(());
-    }
-    let size = value.get(Field::Size.name()).unwrap_or(&Value::Null);
-    expected(what, size).map_err(|error: ValueError| error.within(Field::Size.name()))
+    let key = Field::Size.name();
+    let size = value.get(key).filter(|_| !is_size);
+    size.map_or(Ok(()), |size| expected(what, size)).map_err(|error| error.within(key))
 }
 
 /// Builds the size, if it is known, and the struct. The size determines the padding, which has no
@@ -381,7 +364,7 @@ impl<'a> ValueForm<'a> for UserUnreg {
 
     fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
         let (size, user_unreg) = user_unreg(&mut FromJson::new(value, arena))?;
-        check_size(value, size == USER_UNREG_SIZE, "16").map(|()| user_unreg)
+        check_size(value, size == 16u32, "16").map(|()| user_unreg)
     }
 
     fn explain(source: &mut FromWire<'a>) -> Result<(), WireError> {
@@ -420,21 +403,17 @@ fn explain_rel_loc(source: &mut FromWire<'_>, field: Field) -> Result<(), WireEr
 
 impl<'a> ValueForm<'a> for WrittenRecord<'a> {
     fn to_value(&self) -> Value {
-        let (write_index, version) = (self.write_index, self.record.version());
+        let mut object =
+            json!({ "write_index": self.write_index, "version": self.record.version() });
         match self.record {
-            Record::V1(RecordV1 { event_id, extension, payload }) => json!({
-                "write_index": write_index,
-                "version": version,
-                "event_id": event_id,
-                "extension": hex::encode(extension),
-                "payload": hex::encode(payload),
-            }),
-            Record::Other { rest, .. } => json!({
-                "write_index": write_index,
-                "version": version,
-                "rest": hex::encode(rest),
-            }),
+            Record::V1(RecordV1 { event_id, extension, payload }) => {
+                object["event_id"] = event_id.into();
+                object["extension"] = hex::encode(extension).into();
+                object["payload"] = hex::encode(payload).into();
+            }
+            Record::Other { rest, .. } => object["rest"] = hex::encode(rest).into(),
         }
+        object
     }
 
     fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
