@@ -4,6 +4,7 @@ use alloc::{string::String, vec::Vec};
 use core::fmt;
 
 use super::fields::FieldDifference;
+use crate::script::Mismatch;
 use dotnet_diagnostics_ipc::exchange::End;
 
 /// Why a step failed.
@@ -65,17 +66,6 @@ pub enum Difference {
     /// Anything else, in words: a connection that cannot be opened, a script that contradicts
     /// itself.
     Other(String),
-}
-
-/// A difference between bytes and a pattern.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mismatch {
-    /// The offset of the part that differs.
-    pub offset: usize,
-    /// The expected bytes, in words.
-    pub expected: String,
-    /// The received bytes, in words.
-    pub found: String,
 }
 
 impl PlayerError {

@@ -53,8 +53,9 @@ mod network;
 #[cfg(test)]
 mod tests;
 
+pub use crate::script::Mismatch;
 pub use conversation::{Connection, Conversation, Event, EventKind, Flow, TurnDirection};
-pub use error::{Difference, Failure, Mismatch, PlayerError};
+pub use error::{Difference, Failure, PlayerError};
 pub use fields::FieldDifference;
 pub use network::{Link, Network, Received, Sent};
 
@@ -458,9 +459,9 @@ impl<'n> Player<'n> {
                     let text = format!("the file has {} bytes, expected more", bytes.len());
                     break Some(Difference::Other(text));
                 }
-                Comparison::Differs { offset, expected, found } => {
-                    let mismatches = [Mismatch { offset, expected, found }].into();
-                    break Some(Difference::Bytes { mismatches, came: bytes, fields: Vec::new() });
+                Comparison::Differs(mismatch) => {
+                    let (mismatches, fields) = ([mismatch].into(), Vec::new());
+                    break Some(Difference::Bytes { mismatches, came: bytes, fields });
                 }
             }
         })
@@ -479,13 +480,11 @@ impl<'n> Player<'n> {
     }
 
     fn send_step(&mut self, step: &Send, until: Duration) -> Result<(), PlayerError> {
-        let mut bytes = Vec::new();
-        for part in &step.send {
-            bytes.extend(
-                part.bytes(&self.conversation.captures)
-                    .map_err(|error| PlayerError::differs(error.to_string()))?,
-            );
-        }
+        let parts = step.send.iter().map(|part| part.bytes(&self.conversation.captures));
+        let bytes = parts
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| PlayerError::differs(error.to_string()))?
+            .concat();
         let whole = [bytes.len()];
         let chunks = if step.chunks.is_empty() { whole.as_slice() } else { step.chunks.as_slice() };
         let sum = chunks.iter().try_fold(0, |sum: usize, size| sum.checked_add(*size));
@@ -538,9 +537,7 @@ impl<'n> Player<'n> {
                 match pattern.compare(&so_far, &self.conversation.captures) {
                     Comparison::Matched(captured) => matched = matched.or(Some(captured)),
                     Comparison::NeedMore(n) => most = most.min(n),
-                    Comparison::Differs { offset, expected, found } => {
-                        mismatches.push(Mismatch { offset, expected, found });
-                    }
+                    Comparison::Differs(mismatch) => mismatches.push(mismatch),
                 }
             }
             if let Some(captured) = matched {
@@ -601,10 +598,9 @@ impl<'n> Player<'n> {
     }
 
     fn expect_end(&mut self, step: &ExpectEnd, until: Duration) -> Result<(), PlayerError> {
-        let is_drained =
-            self.connections.get(&step.on).is_some_and(|connection| connection.is_drained);
+        let Open { link, is_drained, .. } = self.connection(&step.on)?;
         let end = if is_drained {
-            let drained = self.drained(self.link(&step.on)?, until)?;
+            let drained = self.drained(link, until)?;
             let ends_with = |last: &Vec<u8>| drained.last.ends_with(last);
             let any_of = &step.last_any_of;
             let is_it =

@@ -10,7 +10,8 @@ pub use outcome::{
     ScriptStop, ScriptStream, ScriptStreamEnd,
 };
 pub use pattern::{
-    Any, Captures, Comparison, Length, LengthOf, Literal, Part, Pattern, Uncaptured, Until,
+    Any, Captures, Comparison, Length, LengthOf, Literal, Mismatch, Part, Pattern, Uncaptured,
+    Until,
 };
 pub use step::{
     Accept, Alternative, Drain, EndStep, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectFile,

@@ -145,8 +145,8 @@ pub struct Until {
 /// assert_eq!(pattern.compare(&[0xff, 3], &nothing), Comparison::NeedMore(3));
 /// let captured = Captures::from([("n".into(), vec![3])]);
 /// assert_eq!(pattern.compare(&[0xff, 3, 1, 2, 3], &nothing), Comparison::Matched(captured));
-/// let Comparison::Differs { offset, .. } = pattern.compare(&[0xfe], &nothing) else { panic!() };
-/// assert_eq!(offset, 0);
+/// let Comparison::Differs(mismatch) = pattern.compare(&[0xfe], &nothing) else { panic!() };
+/// assert_eq!(mismatch.offset, 0);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,14 +161,18 @@ pub enum Comparison {
     /// They match completely, and these names were captured.
     Matched(Captures),
     /// They differ.
-    Differs {
-        /// The offset of the first wrong byte, from the start of the pattern.
-        offset: usize,
-        /// The expected byte.
-        expected: String,
-        /// The received byte.
-        found: String,
-    },
+    Differs(Mismatch),
+}
+
+/// The first difference between bytes and a [`Pattern`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The offset of the first wrong byte, from the start of the pattern.
+    pub offset: usize,
+    /// The expected bytes, in words.
+    pub expected: String,
+    /// The received bytes, in words.
+    pub found: String,
 }
 
 impl Pattern {
@@ -368,7 +372,7 @@ fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
 }
 
 fn differs(offset: usize, expected: String, found: String) -> Comparison {
-    Comparison::Differs { offset, expected, found }
+    Comparison::Differs(Mismatch { offset, expected, found })
 }
 
 fn same<S: Serializer>(name: &str, serializer: S) -> Result<S::Ok, S::Error> {
@@ -449,7 +453,7 @@ mod tests {
                     bytes = later;
                 }
                 Comparison::Matched(captured) => return Ok((bytes.len(), captured)),
-                Comparison::Differs { offset, .. } => return Err(offset),
+                Comparison::Differs(mismatch) => return Err(mismatch.offset),
             }
         }
     }
