@@ -55,14 +55,12 @@ pub(super) fn reply_differences(
 /// The fields of `came`, a reply to `command`, that differ from those of `wanted`. Empty if either
 /// is not a message.
 fn differences(command: Option<Command>, wanted: &[u8], came: &[u8]) -> Vec<FieldDifference> {
-    let (Some(expected), Some(found)) = (kind(wanted), kind(came)) else { return Vec::new() };
-    if expected != found && !(matches!(expected, Kind::Error(_)) && matches!(found, Kind::Error(_)))
-    {
-        return Vec::from([FieldDifference {
-            field: "the reply".into(),
-            found: found.text(),
-            expected: expected.text(),
-        }]);
+    let (Some((is_error, expected)), Some((found_is_error, found))) = (kind(wanted), kind(came))
+    else {
+        return Vec::new();
+    };
+    if is_error != found_is_error {
+        return Vec::from([FieldDifference { field: "the reply".into(), found, expected }]);
     }
     let subject = TypedCodec { kind: Type::Reply, command, from_server: true };
     let (expected, found) = (subject.explain(wanted), subject.explain(came));
@@ -102,29 +100,13 @@ fn text(of: &[u8], note: &Annotation) -> String {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Ok,
-    Error(Option<HResult>),
-}
-
-impl Kind {
-    fn text(self) -> String {
-        match self {
-            Self::Ok => "an OK".into(),
-            Self::Error(Some(code)) => format!("the error {code}"),
-            Self::Error(None) => "an error".into(),
-        }
-    }
-}
-
-/// The header's information, whether the message is complete or not.
-fn kind(bytes: &[u8]) -> Option<Kind> {
+/// Whether a reply is an error, and what it is in words, whether it is complete or not.
+fn kind(bytes: &[u8]) -> Option<(bool, String)> {
     match Header::decode(bytes).ok()?.command {
-        Command::OK => Some(Kind::Ok),
+        Command::OK => Some((false, "an OK".into())),
         Command::ERROR => {
-            let payload = bytes.get(HEADER_LEN..)?;
-            Some(Kind::Error(HResult::decode(&mut Reader::new(payload)).ok()))
+            let code = HResult::decode(&mut Reader::new(bytes.get(HEADER_LEN..)?));
+            Some((true, code.map_or("an error".into(), |code| format!("the error {code}"))))
         }
         _ => None,
     }

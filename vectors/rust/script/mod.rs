@@ -18,7 +18,7 @@ pub use step::{
     ExpectNoConnection, ExpectNothing, ExpectSocket, ExpectTarget, ExpectedEnd, FdKind, Life,
     Listen, Open, Presence, Send, Signal, SignalKind, Step, Wait,
 };
-pub use target::{Ability, Ask, AskLimits, Target, TargetPort, VariableBytes, VariableValue};
+pub use target::{Ability, Ask, AskLimits, Target, TargetPort, VariableValue};
 
 use alloc::{
     boxed::Box,

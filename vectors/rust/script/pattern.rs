@@ -7,6 +7,7 @@ use alloc::{
     vec::Vec,
 };
 use core::fmt;
+use core::iter::repeat;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value};
@@ -201,20 +202,14 @@ impl Pattern {
         let mut bytes = Vec::new();
         for part in &self.0 {
             let Some(len) = matcher.len(part).ok().filter(|len| *len <= MOST) else { break };
-            if let Part::Literal(literal) = part {
-                let Ok(known) = matcher.bytes(literal) else { break };
-                bytes.extend(known);
-            } else {
-                let there =
-                    came.iter().skip(matcher.at).copied().chain(core::iter::repeat(0)).take(len);
-                let from = bytes.len();
-                bytes.extend(there);
-                if let Part::Any(Any { name: Some(name), .. }) = part {
-                    matcher
-                        .captured
-                        .insert(name.clone(), bytes.get(from..).unwrap_or_default().to_vec());
-                }
+            let here: Vec<u8> = match part {
+                Part::Literal(literal) => matcher.bytes(literal).unwrap_or_default(),
+                _ => came.iter().skip(matcher.at).copied().chain(repeat(0)).take(len).collect(),
+            };
+            if let Part::Any(Any { name: Some(name), .. }) = part {
+                matcher.captured.insert(name.clone(), here.clone());
             }
+            bytes.extend(here);
             matcher.at = matcher.at.saturating_add(len);
         }
         bytes
@@ -243,9 +238,8 @@ impl<'a> Matcher<'a> {
             }
             if there.len() < len {
                 let rest = self.known_len(parts.get(nth.saturating_add(1)..).unwrap_or_default());
-                return Err(Comparison::NeedMore(
-                    len.saturating_sub(there.len()).saturating_add(rest),
-                ));
+                let missing = len.saturating_sub(there.len());
+                return Err(Comparison::NeedMore(missing.saturating_add(rest)));
             }
             if let Part::Any(any) = part {
                 self.take(any, there)?;
@@ -276,43 +270,27 @@ impl<'a> Matcher<'a> {
     }
 
     fn bytes(&self, literal: &Literal) -> Result<Vec<u8>, Comparison> {
-        match literal {
-            Literal::Same(name) => {
-                self.capture(name).cloned().ok_or_else(|| self.fail(Uncaptured(name.clone())))
-            }
-            other => other.bytes(self.known).map_err(|error| self.fail(error)),
-        }
+        let bytes = literal.bytes(&self.captured).or_else(|_| literal.bytes(self.known));
+        bytes.map_err(|error| self.fail(error))
     }
 
     /// The length of a part, after all earlier ones.
     fn len(&self, part: &Part) -> Result<usize, Comparison> {
-        let len = match part {
+        let (number, len, expected) = match part {
             Part::Literal(literal) => return self.bytes(literal).map(|bytes| bytes.len()),
             Part::Any(Any { any: Length::Fixed(len), .. }) => return Ok(*len),
             Part::Any(Any { any: Length::Of(LengthOf { of, times, less }), .. }) => {
                 let number = self.number(of)?;
                 let len = number.saturating_mul(*times).checked_sub(*less);
-                len.ok_or_else(|| {
-                    differs(
-                        self.at,
-                        format!("`{of}` times {times} to be at least {less}"),
-                        number.to_string(),
-                    )
-                })?
+                (number, len, format!("`{of}` times {times} to be at least {less}"))
             }
             Part::Until(Until { until, most }) => {
-                let number = self.number(until)?;
-                let len = number.checked_sub(self.at as u64).filter(|len| len <= most);
-                let expected = || {
-                    format!(
-                        "`{until}` to be {} to {}",
-                        self.at,
-                        most.saturating_add(self.at as u64)
-                    )
-                };
-                len.ok_or_else(|| differs(self.at, expected(), number.to_string()))?
+                let (number, at) = (self.number(until)?, self.at as u64);
+                let len = number.checked_sub(at).filter(|len| len <= most);
+                (number, len, format!("`{until}` to be {at} to {}", most.saturating_add(at)))
             }
         };
+        let len = len.ok_or_else(|| differs(self.at, expected, number.to_string()))?;
         Ok(usize::try_from(len).unwrap_or(usize::MAX))
     }
 
@@ -341,11 +319,8 @@ impl<'a> Matcher<'a> {
         for other in &any.not {
             let other = self.bytes(other)?;
             if other == there {
-                return Err(differs(
-                    self.at,
-                    format!("bytes other than {}", hex::encode(&other)),
-                    hex::encode(there),
-                ));
+                let expected = format!("bytes other than {}", hex::encode(&other));
+                return Err(differs(self.at, expected, hex::encode(there)));
             }
         }
         for (literals, is_wanted) in [(&any.has, true), (&any.lacks, false)] {
