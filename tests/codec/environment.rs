@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::wire::{
     Array, Decode as _, Encode as _, IpcString, Reader, WireError, WireErrorKind,
 };
 use dotnet_diagnostics_ipc_vectors as vectors;
-use dotnet_diagnostics_ipc_vectors::{Test, Type, Verdict};
+use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Test, Type};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -150,7 +150,7 @@ fn environment_recorded_blocks_decode() {
             .iter()
             .filter(|group| group.kind == Type::StringArray && group.source.runtime.is_some())
         {
-            for test in group.tests.iter().filter(|test| test.result == Verdict::Valid) {
+            for test in group.tests.iter().filter(|test| test.result == ExpectedResult::Valid) {
                 let block = test.wire.as_ref().unwrap();
                 let environment = Environment::decode(block).unwrap();
                 let strings = Array::<IpcString<'_>>::decode(&mut Reader::new(block)).unwrap();
@@ -209,7 +209,7 @@ fn environment_recorded_replies_announce_block_size() {
 #[test]
 fn environment_bytes_after_block_are_left() {
     for_each_block(|test, block| {
-        if test.result == Verdict::Invalid {
+        if test.result == ExpectedResult::Invalid {
             return;
         }
         let longer: Vec<u8> = block.iter().copied().chain(*b"DOTNET_IPC_V1\0").collect();
@@ -236,7 +236,7 @@ fn environment_bytes_after_block_are_left() {
 #[test]
 fn environment_end_at_any_byte_is_reported() {
     for_each_block(|test, block| {
-        if test.result == Verdict::Invalid || block.len() > 4096 {
+        if test.result == ExpectedResult::Invalid || block.len() > 4096 {
             return;
         }
         let mut buffer = vec![0; block.len()];

@@ -17,7 +17,7 @@ use dotnet_diagnostics_ipc::wire::{
     Array, Decode, EncodeError, Guid, IpcString, Layer, Reader, Sink as _, SliceSink, WireErrorKind,
 };
 use dotnet_diagnostics_ipc_vectors as vectors;
-use dotnet_diagnostics_ipc_vectors::{Type, Verdict};
+use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type};
 
 fn read<'a, T: Decode<'a>>(wire: &'a [u8]) -> T {
     T::decode(&mut Reader::new(wire)).unwrap()
@@ -188,7 +188,7 @@ fn command_table_name_version_reply_continuation() {
         assert_eq!(command.since().map(|since| since.to_string()), group.since, "{name}");
         let continuation = followed.get(name.as_str()).copied().unwrap_or(C::Close);
         assert_eq!(command.continuation(), Some(continuation), "{name}");
-        let valid = group.tests.iter().filter(|test| test.result == Verdict::Valid);
+        let valid = group.tests.iter().filter(|test| test.result == ExpectedResult::Valid);
         for wire in valid.filter_map(|test| test.wire.as_deref()) {
             assert_eq!(wire[16..18], command.code().to_be_bytes(), "{name}");
             codes.insert(command.code());

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc_vectors::{
-    self, Decoded, Group, Test, Type, Value, VectorFault, Verdict,
+    self, Decoded, ExpectedResult, Group, Test, Type, Value, VectorFault,
 };
 
 /// Runs `check` for each group and test whose wire is accepted, and reports the lines it returns in
@@ -15,7 +15,7 @@ fn for_each_taken(mut check: impl FnMut(&Group, &Test, &[u8]) -> Vec<String>) {
     let mut failures = Vec::new();
     for file in dotnet_diagnostics_ipc_vectors::files().unwrap() {
         for group in &file.groups {
-            for test in group.tests.iter().filter(|test| test.result != Verdict::Invalid) {
+            for test in group.tests.iter().filter(|test| test.result != ExpectedResult::Invalid) {
                 let found = check(group, test, test.wire.as_ref().unwrap());
                 // A vector that fails at one cut fails at many.
                 failures.extend(

@@ -10,7 +10,7 @@ use crate::snapshot::assert_file;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::documents::{PACKAGE, SCRIPTS, VECTORS};
 use dotnet_diagnostics_ipc_vectors::{
-    self, Direction, Group, Hazard, SourceKind, Test, Type, Value, Verdict,
+    self, Direction, ExpectedResult, Group, Hazard, SourceKind, Test, Type, Value,
 };
 
 fn path(name: &str) -> PathBuf {
@@ -273,7 +273,8 @@ fn test_header_matches_group() {
 fn commands_have_valid_request_and_reply() {
     let mut found = BTreeSet::new();
     for_each_test(|group, test| {
-        if test.result == Verdict::Valid && matches!(group.kind, Type::Request | Type::Reply) {
+        if test.result == ExpectedResult::Valid && matches!(group.kind, Type::Request | Type::Reply)
+        {
             // A generic OK is not an example of the command's own reply.
             if group.kind == Type::Request
                 || test.value.as_object().is_some_and(|object| !object.is_empty())

@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
 use dotnet_diagnostics_ipc_vectors as vectors;
-use dotnet_diagnostics_ipc_vectors::{Direction, Type, Verdict};
+use dotnet_diagnostics_ipc_vectors::{Direction, ExpectedResult, Type};
 
 /// Two queues of bytes, each of a fixed capacity, and the descriptor that may be attached to a
 /// byte.
@@ -224,8 +224,8 @@ fn for_each_pair(mut check: impl FnMut(Command, &[u8], &[Vec<u8>]) -> Result<(),
             .flat_map(|file| &file.groups)
             .flat_map(|group| group.tests.iter().map(move |test| (group, test)))
     };
-    for (group, test) in
-        tests().filter(|(group, test)| group.kind == Type::Reply && test.result == Verdict::Valid)
+    for (group, test) in tests()
+        .filter(|(group, test)| group.kind == Type::Reply && test.result == ExpectedResult::Valid)
     {
         if let Some(command) = group.command.as_deref().and_then(|name| name.parse().ok()) {
             replies.entry(command).or_default().insert(test.wire.clone().unwrap());
@@ -235,7 +235,7 @@ fn for_each_pair(mut check: impl FnMut(Command, &[u8], &[Vec<u8>]) -> Result<(),
     for (_, test) in tests().filter(|(group, _)| {
         group.kind == Type::Request && group.direction == Some(Direction::Client)
     }) {
-        let Some(wire) = test.wire.as_ref().filter(|_| test.result == Verdict::Valid) else {
+        let Some(wire) = test.wire.as_ref().filter(|_| test.result == ExpectedResult::Valid) else {
             continue;
         };
         let request = Message::decode(wire).unwrap().request().unwrap();

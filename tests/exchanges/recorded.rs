@@ -9,7 +9,9 @@ use dotnet_diagnostics_ipc::exchange::{AfterReply, Client, ClientAction, End, Ou
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{Message, Request as _, process::ProcessInfo};
 use dotnet_diagnostics_ipc_vectors as vectors;
-use dotnet_diagnostics_ipc_vectors::{Group, SourceKind, Test, Type, TypedCodec, Value, Verdict};
+use dotnet_diagnostics_ipc_vectors::{
+    ExpectedResult, Group, SourceKind, Test, Type, TypedCodec, Value,
+};
 
 /// What follows each reply on the connection, and is not part of it.
 const BEHIND: &[u8] = b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0 and more";
@@ -22,8 +24,10 @@ fn requests() -> BTreeMap<Command, Vec<u8>> {
             continue;
         };
         let command: Command = command.parse().unwrap();
-        for test in
-            group.tests.into_iter().filter(|test| test.result == Verdict::Valid && test.canonical)
+        for test in group
+            .tests
+            .into_iter()
+            .filter(|test| test.result == ExpectedResult::Valid && test.canonical)
         {
             requests.entry(command).or_insert_with(|| test.wire.unwrap());
         }

@@ -1,6 +1,6 @@
 //! A codec of strings, and of a header with two of them, run over the vectors of the crate.
 use dotnet_diagnostics_ipc_vectors as vectors;
-use dotnet_diagnostics_ipc_vectors::{Type, Value, Verdict};
+use dotnet_diagnostics_ipc_vectors::{Type, Value, ExpectedResult};
 
 fn read_string(wire: &[u8]) -> Option<(Value, &[u8])> {
     let (count, wire) = wire.split_first_chunk::<4>()?;
@@ -41,7 +41,7 @@ fn main() {
         }
         for test in &group.tests {
             let limits = test.error.as_ref().is_some_and(|error| error.layer == "limits");
-            let valid = test.result != Verdict::Invalid || limits;
+            let valid = test.result != ExpectedResult::Invalid || limits;
             let wire = test.wire.as_ref().unwrap();
             assert_eq!(
                 decode(group.kind, wire),

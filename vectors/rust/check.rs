@@ -1,8 +1,12 @@
 //! Checks this codec against one test of the vectors.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
 
-use super::{Group, Test, Type, TypedCodec, VectorFault, Verdict};
+use super::{DecodeRefusal, ExpectedResult, Group, Test, Type, TypedCodec, VectorFault};
 
 /// The errors of a test, in the codec or in the test: one line each. Empty if there are none.
 pub fn check(group: &Group, test: &Test) -> Vec<String> {
@@ -20,12 +24,12 @@ pub fn check(group: &Group, test: &Test) -> Vec<String> {
 fn check_bytes(subject: TypedCodec, test: &Test, wire: &[u8], found: &mut Vec<String>) {
     let decoded = match subject.decode(wire) {
         Ok(decoded) => decoded,
-        Err(error) => {
-            let fault = VectorFault::from(error);
-            match (test.result, &test.error) {
-                (Verdict::Invalid, Some(expected)) if *expected == fault => {}
-                (Verdict::Invalid, Some(expected)) => {
-                    found.push(format!("refused for {fault}; expected {expected}"));
+        Err(DecodeRefusal { fault, .. }) => {
+            match &test.error {
+                Some(expected) if test.result == ExpectedResult::Invalid => {
+                    if *expected != fault {
+                        found.push(format!("refused for {fault}; expected {expected}"));
+                    }
                 }
                 _ => found.push(format!("refused for {fault}; expected {}", test.value)),
             }
@@ -35,17 +39,15 @@ fn check_bytes(subject: TypedCodec, test: &Test, wire: &[u8], found: &mut Vec<St
     match (&test.error, &decoded.limit.map(VectorFault::from)) {
         (expected, limit) if expected == limit => {}
         (Some(expected), None) => found.push(format!("accepted; expected {expected}")),
-        (None, Some(limit)) => {
-            found.push(format!("refused by the limits for {limit}; expected no refusal"));
-        }
-        (Some(expected), Some(limit)) => {
+        (expected, Some(limit)) => {
+            let expected = expected.as_ref().map_or("no refusal".into(), |fault| fault.to_string());
             found.push(format!("refused by the limits for {limit}; expected {expected}"));
         }
         (None, None) => {}
     }
-    if matches!(subject.kind, Type::Request | Type::Reply | Type::Error | Type::Unknown)
-        && decoded.kind != subject.kind
-    {
+    let is_message =
+        matches!(subject.kind, Type::Request | Type::Reply | Type::Error | Type::Unknown);
+    if is_message && decoded.kind != subject.kind {
         found.push(format!("decoded as {:?}; expected {:?}", decoded.kind, subject.kind));
     }
     if decoded.value != test.value {
@@ -80,87 +82,71 @@ fn check_encoding(subject: TypedCodec, test: &Test, wire: Option<&[u8]>, found: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{File, files};
+    use crate::files;
 
-    /// The first test selected by `is_meant`, as changed by `change`, and the errors found in it
-    /// then.
-    #[track_caller]
+    /// The errors found in the first test that `is_meant`, once it is changed.
     fn found(
-        files: &[File],
         is_meant: impl Fn(&Group, &Test) -> bool,
         change: impl Fn(&mut Group, &mut Test),
     ) -> Vec<String> {
-        let mut all = files
-            .iter()
-            .flat_map(|file| &file.groups)
-            .flat_map(|group| group.tests.iter().map(move |test| (group, test)));
-        let (group, test) = all.find(|(group, test)| is_meant(group, test)).expect("there is one");
-        assert_eq!(check(group, test), [] as [String; 0]);
-        let (mut group, mut test) = (group.clone(), test.clone());
+        let groups = files().unwrap().into_iter().flat_map(|file| file.groups);
+        let mut all = groups.flat_map(|mut group| {
+            core::mem::take(&mut group.tests).into_iter().map(move |test| (group.clone(), test))
+        });
+        let (mut group, mut test) = all.find(|(group, test)| is_meant(group, test)).unwrap();
+        assert_eq!(check(&group, &test), [] as [String; 0]);
         change(&mut group, &mut test);
         check(&group, &test)
     }
 
     #[test]
     fn test_with_false_claim_is_found() {
-        let files = files().unwrap();
-        let is_plain = |group: &Group, test: &Test| {
-            group.kind == Type::Request
-                && group.command.is_some()
-                && test.result == Verdict::Valid
-                && test.canonical
-                && test.error.is_none()
+        let is_plain = |test: &Test| {
+            let is_accepted = test.result == ExpectedResult::Valid && test.error.is_none();
+            test.wire.is_some() && is_accepted && test.canonical
         };
-        let layer =
-            |test: &Test| test.error.as_ref().map(|error| error.layer.clone()).unwrap_or_default();
-        let is_refused = |_: &Group, test: &Test| test.wire.is_some() && layer(test) == "payload";
-        let is_limited = |_: &Group, test: &Test| test.wire.is_some() && layer(test) == "limits";
-        let begin = |found: Vec<String>, beginnings: &[&str]| {
-            let fits = found.len() == beginnings.len()
-                && found.iter().zip(beginnings).all(|(one, begin)| one.starts_with(begin));
-            assert!(fits, "{found:#?}");
+        let is_request = |group: &Group, test: &Test| {
+            group.kind == Type::Request && group.command.is_some() && is_plain(test)
         };
-        let other = || VectorFault {
-            layer: "header".into(),
-            kind: "bad_magic".into(),
-            offset: 0,
-            field: None,
+        let is_error = |group: &Group, test: &Test| group.kind == Type::Error && is_plain(test);
+        let is_of = |layer: &'static str| {
+            move |_: &Group, test: &Test| {
+                test.wire.is_some() && test.error.as_ref().is_some_and(|error| error.layer == layer)
+            }
         };
-
-        begin(
-            found(&files, is_plain, |group, _| group.command = Some("No/Such".into())),
-            &["the group's command Some(\"No/Such\") is unknown"],
-        );
-        begin(
-            found(&files, is_plain, |_, test| test.value = "other".into()),
-            &["decoded to ", "not encoded: "],
-        );
-        let canonical = ["canonical is true; expected false", "encoded to "];
-        begin(found(&files, is_plain, |_, test| test.canonical = false), &canonical);
-        begin(
-            found(&files, is_plain, |_, test| test.error = Some(other())),
-            &["accepted; expected "],
-        );
-        begin(found(&files, is_plain, |_, test| test.wire = None), &["encoded to "]);
-        let is_error =
-            |group: &Group, test: &Test| group.kind == Type::Error && is_plain_wire(test);
-        begin(
-            found(&files, is_error, |group, _| group.kind = Type::Reply),
-            &["decoded as Error; expected Reply", "not encoded: "],
-        );
-        begin(found(&files, is_refused, |_, test| test.error = Some(other())), &["refused for "]);
-        begin(found(&files, is_refused, |_, test| test.result = Verdict::Valid), &["refused for "]);
-        begin(
-            found(&files, is_limited, |_, test| test.error = None),
-            &["refused by the limits for "],
-        );
-        begin(
-            found(&files, is_limited, |_, test| test.error = Some(other())),
-            &["refused by the limits for "],
-        );
-    }
-
-    fn is_plain_wire(test: &Test) -> bool {
-        test.wire.is_some() && test.result == Verdict::Valid && test.canonical
+        let (layer, kind) = ("header".into(), "bad_magic".into());
+        let other = VectorFault { layer, kind, offset: 0, field: None };
+        let with_other = |_: &mut Group, test: &mut Test| test.error = Some(other.clone());
+        let by_limits = "refused by the limits for ";
+        for (found, expected) in [
+            (
+                found(is_request, |group, _| group.command = Some("No/Such".into())),
+                &["the group's command Some(\"No/Such\") is unknown"][..],
+            ),
+            (
+                found(is_request, |_, test| test.value = "other".into()),
+                &["decoded to ", "not encoded: "],
+            ),
+            (
+                found(is_request, |_, test| test.canonical = false),
+                &["canonical is true; expected false", "encoded to "],
+            ),
+            (found(is_request, with_other), &["accepted; expected "]),
+            (found(is_request, |_, test| test.wire = None), &["encoded to "]),
+            (
+                found(is_error, |group, _| group.kind = Type::Reply),
+                &["decoded as Error; expected Reply", "not encoded: "],
+            ),
+            (found(is_of("payload"), with_other), &["refused for "]),
+            (
+                found(is_of("payload"), |_, test| test.result = ExpectedResult::Valid),
+                &["refused for "],
+            ),
+            (found(is_of("limits"), |_, test| test.error = None), &[by_limits]),
+            (found(is_of("limits"), with_other), &[by_limits]),
+        ] {
+            let fits = found.iter().zip(expected).all(|(one, begin)| one.starts_with(begin));
+            assert!(fits && found.len() == expected.len(), "{found:#?}");
+        }
     }
 }

@@ -1,20 +1,22 @@
 //! The codec by name: bytes to value form and back, for the type of any group of vectors.
 
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
+use core::{fmt, str::FromStr};
 
-use super::continuation::{explain_stream, stream_from_value, stream_to_value};
+use serde::{Deserialize, Serialize, de::IntoDeserializer as _};
+
 use super::fault::{encoded, is_canonical};
-use super::from_json::FromJson;
 use super::from_wire::{FromWire, parts_of, value_of};
-use super::user_events::{command_from_value, command_to_value, explain_command};
+use super::value::FromJson;
 use super::value_forms::{
-    advertise, error, error_from_value, reply_from_value, reply_to_value, request_from_value,
-    request_to_value, unknown_from_value,
+    advertise, command_from_value, command_to_value, decode_old_reply, error, error_from_value,
+    explain_command, explain_old_reply, explain_stream, old_reply_from_value, reply_from_value,
+    reply_to_value, request_from_value, request_to_value, stream_from_value, stream_to_value,
+    unknown_from_value,
 };
 use super::{
-    Annotation, Arena, DecodeRefusal, EncodeFailure, FieldKind, Type, Value, ValueError, ValueForm,
+    Annotation, Arena, DecodeRefusal, EncodeFailure, FieldKind, Value, ValueError, ValueForm, texts,
 };
-use super::{endpoints, legacy, ports};
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_MAGIC, Advertise};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::Environment;
@@ -66,12 +68,24 @@ macro_rules! for_piece {
     };
 }
 
+/// The types that are texts.
+macro_rules! texts {
+    () => {
+        Type::Ports
+            | Type::PortsStrict
+            | Type::DefaultPortSuspend
+            | Type::SocketName
+            | Type::PipeName
+            | Type::ProcessStat
+    };
+}
+
 /// What to read bytes as: a type, and the command that a reply answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypedCodec {
     /// The type.
     pub kind: Type,
-    /// Of a request: the command; of a reply or error: the command it answers.
+    /// The command, or for replies the command being answered.
     pub command: Option<Command>,
     /// Whether the server sends it.
     pub from_server: bool,
@@ -119,17 +133,12 @@ impl TypedCodec {
                 let environment = Environment::decode(wire)?;
                 Ok(of((environment.to_value(), is_canonical(&environment, wire))))
             }
-            Type::Ports | Type::PortsStrict | Type::DefaultPortSuspend => {
-                ports::decode(self.kind, wire).map(of)
-            }
-            Type::SocketName | Type::PipeName | Type::ProcessStat => {
-                endpoints::decode(self.kind, wire).map(of)
-            }
+            kind @ texts!() => texts::decode(kind, wire).map(of),
             Type::TracepointCommand => {
                 let command = TracepointCommand::parse(wire)?;
                 Ok(of((command_to_value(command), is_canonical(&command, wire))))
             }
-            Type::OldReply => Ok(of((legacy::decode_old_reply(wire)?, true))),
+            Type::OldReply => Ok(of((decode_old_reply(wire)?, true))),
             Type::Advertise => {
                 let bytes = Advertise::decode(wire)?.to_bytes();
                 let fields = bytes.get(ADVERTISE_MAGIC.len()..).unwrap_or_default();
@@ -164,58 +173,43 @@ impl TypedCodec {
     /// If it is not a value of this type, or does not fit.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
         let arena = Arena::new();
-        let unnamed = || EncodeFailure::Value(ValueError::new("expected a command"));
-        match self.kind {
-            Type::StreamStart => stream_from_value(value).map_err(EncodeFailure::Value),
-            Type::Environment => {
-                encoded(&Environment::from_value(value, &arena).map_err(EncodeFailure::Value)?)
-            }
-            Type::Ports | Type::PortsStrict | Type::DefaultPortSuspend => {
-                ports::encode(self.kind, value)
-            }
-            Type::SocketName | Type::PipeName | Type::ProcessStat => {
-                endpoints::encode(self.kind, value)
-            }
-            Type::TracepointCommand => encoded(&command_from_value(value, &arena)?),
-            Type::OldReply => {
-                encoded(&legacy::reply_from_value(value).map_err(EncodeFailure::Value)?)
-            }
-            Type::Advertise => {
-                let read = advertise(&mut FromJson::new(value, &arena));
-                Ok(read.map_err(EncodeFailure::Value)?.to_bytes().into())
-            }
+        Ok(match self.kind {
+            Type::StreamStart => stream_from_value(value)?,
+            Type::Environment => return encoded(&Environment::from_value(value, &arena)?),
+            kind @ texts!() => return texts::encode(kind, value),
+            Type::TracepointCommand => return encoded(&command_from_value(value, &arena)?),
+            Type::OldReply => return encoded(&old_reply_from_value(value)?),
+            Type::Advertise => advertise(&mut FromJson::new(value, &arena))?.to_bytes().into(),
             Type::LegacyRequest => {
-                let request =
-                    DraftCollectTracing::from_value(value, &arena).map_err(EncodeFailure::Value)?;
-                encode_to_vec(Command::COLLECT_TRACING, &request).map_err(EncodeFailure::Encode)
+                let request = DraftCollectTracing::from_value(value, &arena)?;
+                encode_to_vec(Command::COLLECT_TRACING, &request)?
             }
             Type::Request => {
-                let request = request_from_value(self.command.ok_or_else(unnamed)?, value, &arena)
-                    .map_err(EncodeFailure::Value)?;
-                encode_to_vec(request.command(), &request).map_err(EncodeFailure::Encode)
+                let command = self.command.ok_or_else(|| ValueError::new("expected a command"))?;
+                let request = request_from_value(command, value, &arena)?;
+                encode_to_vec(request.command(), &request)?
             }
             Type::Reply => {
-                let reply =
-                    reply_from_value(self.command, value, &arena).map_err(EncodeFailure::Value)?;
-                encode_to_vec(reply.command(), &reply).map_err(EncodeFailure::Encode)
+                let reply = reply_from_value(self.command, value, &arena)?;
+                encode_to_vec(reply.command(), &reply)?
             }
             Type::Error => {
-                let error =
-                    error_from_value(self.command, value, &arena).map_err(EncodeFailure::Value)?;
-                encode_to_vec(Command::ERROR, &error).map_err(EncodeFailure::Encode)
+                let error = error_from_value(self.command, value, &arena)?;
+                encode_to_vec(Command::ERROR, &error)?
             }
             Type::Unknown => {
-                let (command, payload) =
-                    unknown_from_value(value, &arena).map_err(EncodeFailure::Value)?;
-                encode_to_vec(command, &Tail(payload)).map_err(EncodeFailure::Encode)
+                let (command, payload) = unknown_from_value(value, &arena)?;
+                encode_to_vec(command, &Tail(payload))?
             }
             piece => {
                 macro_rules! encode {
-                    ($T:ty) => {{ encoded(&<$T>::from_value(value, &arena).map_err(EncodeFailure::Value)?) }};
+                    ($T:ty) => {
+                        encoded(&<$T>::from_value(value, &arena)?)?
+                    };
                 }
                 for_piece!(piece, encode)
             }
-        }
+        })
     }
 
     /// The location of each part of `wire`, as far as it can be read.
@@ -230,21 +224,14 @@ impl TypedCodec {
         let offset = parts.last().map_or(0, |last| last.offset.saturating_add(last.len));
         let len = wire.len().saturating_sub(offset);
         if len > 0 {
-            let (field, text) = (String::new(), "not decoded".into());
-            parts.push(Annotation { offset, len, field, kind: FieldKind::Plain, text });
+            parts.push(Annotation::rest(offset, len, "not decoded".into()));
         }
         parts
     }
 
     fn read_parts(self, source: &mut FromWire<'_>) -> Result<(), WireError> {
         let rest = match self.kind {
-            Type::Ports | Type::PortsStrict | Type::DefaultPortSuspend => {
-                ports::explain(self.kind, source);
-                return Ok(());
-            }
-            Type::SocketName | Type::PipeName | Type::ProcessStat => {
-                return endpoints::explain(self.kind, source);
-            }
+            kind @ texts!() => return texts::explain(kind, source),
             Type::StreamStart => return explain_stream(source),
             Type::TracepointCommand => return explain_command(source),
             Type::Advertise => {
@@ -259,7 +246,7 @@ impl TypedCodec {
                 "after the last field"
             }
             Type::OldReply => {
-                legacy::explain_old_reply(source)?;
+                explain_old_reply(source)?;
                 "after the last field"
             }
             Type::Environment => {
@@ -342,3 +329,103 @@ impl Decoded {
         })
     }
 }
+
+macro_rules! types {
+    ($($Type:ident = $name:literal,)*) => {
+        /// The type of a group's bytes: the `type` of the vectors.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[non_exhaustive]
+        #[allow(missing_docs, reason = "the names are those of vectors/README.md")]
+        pub enum Type {
+            $(#[serde(rename = $name)] $Type,)*
+        }
+    };
+}
+
+types! {
+    Request = "request",
+    Reply = "reply",
+    Error = "error",
+    Unknown = "unknown",
+    LegacyRequest = "legacy-request",
+    Advertise = "advertise",
+    Byte = "byte",
+    Ushort = "ushort",
+    Uint = "uint",
+    Ulong = "ulong",
+    HResult = "hresult",
+    Bool = "bool",
+    Wchar = "wchar",
+    String = "string",
+    Guid = "guid",
+    Clsid = "clsid",
+    ByteArray = "array<byte>",
+    WcharArray = "array<wchar>",
+    UintArray = "array<uint>",
+    StringArray = "array<string>",
+    EventFilter = "event_filter",
+    TracepointSet = "tracepoint_set",
+    TracepointConfig = "tracepoint_config",
+    ProviderConfig = "provider_config",
+    StreamingProviderConfig = "streaming_provider_config",
+    UserEventsProviderConfig = "user_events_provider_config",
+    Environment = "environment",
+    StreamStart = "stream-start",
+    Ports = "ports",
+    PortsStrict = "ports-strict",
+    DefaultPortSuspend = "default-port-suspend",
+    SocketName = "socket-name",
+    PipeName = "pipe-name",
+    ProcessStat = "process-stat",
+    UserReg = "user_reg",
+    UserUnreg = "user_unreg",
+    TracepointCommand = "tracepoint-command",
+    UserEventsRecord = "user_events-record",
+    Extension = "extension",
+    OldRequest = "old-request",
+    OldReply = "old-reply",
+    LegacyError = "legacy-error",
+}
+
+/// Its name in the vectors.
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// From its name in the vectors; `user-events` and `legacy` are short for two of them.
+///
+/// ```
+/// use dotnet_diagnostics_ipc_vectors::Type;
+///
+/// assert_eq!("array<byte>".parse(), Ok(Type::ByteArray));
+/// assert_eq!("legacy".parse(), Ok(Type::LegacyRequest));
+/// assert!("nonsense".parse::<Type>().is_err());
+/// ```
+impl FromStr for Type {
+    type Err = ParseTypeError;
+
+    fn from_str(name: &str) -> Result<Self, ParseTypeError> {
+        let name = match name {
+            "user-events" => "user_events-record",
+            "legacy" => "legacy-request",
+            name => name,
+        };
+        let read: Result<Self, serde::de::value::Error> =
+            Self::deserialize(name.into_deserializer());
+        read.map_err(|_| ParseTypeError(()))
+    }
+}
+
+/// Text that is not the name of a [`Type`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseTypeError(());
+
+impl fmt::Display for ParseTypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`type` in vectors/README.md lists the types")
+    }
+}
+
+impl core::error::Error for ParseTypeError {}

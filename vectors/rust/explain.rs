@@ -13,7 +13,6 @@
 //! ```
 
 use alloc::{
-    borrow::ToOwned as _,
     format,
     string::{String, ToString as _},
     vec,
@@ -23,7 +22,7 @@ use core::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Annotation, DecodeRefusal, Direction, FieldKind, Type, TypedCodec, Value};
+use crate::{Annotation, DecodeRefusal, Direction, Type, TypedCodec, Value};
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::continuation::StreamStart;
@@ -115,12 +114,10 @@ impl Item {
     pub fn whole(kind: Type, bytes: &[u8]) -> Self {
         let from_server = matches!(kind, Type::Advertise | Type::Reply | Type::Error);
         let subject = TypedCodec { kind, command: None, from_server };
-        let (shown, piece) = if kind == Type::Advertise {
-            (ItemKind::Advertise, None)
-        } else {
-            (ItemKind::Piece, Some(kind))
-        };
-        Self { piece, ..Self::decoded(shown, subject, bytes) }
+        match kind {
+            Type::Advertise => Self::decoded(ItemKind::Advertise, subject, bytes),
+            _ => Self { piece: Some(kind), ..Self::decoded(ItemKind::Piece, subject, bytes) },
+        }
     }
 
     /// Its bytes in the input.
@@ -128,20 +125,24 @@ impl Item {
         input.get(self.offset..self.offset.saturating_add(self.size)).unwrap_or_default()
     }
 
-    fn decoded(kind: ItemKind, subject: TypedCodec, wire: &[u8]) -> Self {
-        let mut item = Self {
+    fn new(kind: ItemKind, command: Option<Command>, subject: Option<TypedCodec>) -> Self {
+        Self {
             offset: 0,
-            size: wire.len(),
+            size: 0,
             kind,
             piece: None,
-            command: subject.command.map(|command| command.to_string()),
+            command: command.map(|command| command.to_string()),
             code: None,
             canonical: false,
             value: Value::Null,
             limits: None,
             error: None,
-            subject: Some(subject),
-        };
+            subject,
+        }
+    }
+
+    fn decoded(kind: ItemKind, subject: TypedCodec, wire: &[u8]) -> Self {
+        let mut item = Self { size: wire.len(), ..Self::new(kind, subject.command, Some(subject)) };
         match subject.decode(wire) {
             Ok(decoded) => {
                 item.canonical = decoded.canonical;
@@ -153,41 +154,6 @@ impl Item {
         item
     }
 
-    /// What follows a reply to a request: the entries of an environment, if it is read as `subject`,
-    /// or bytes of a stream.
-    fn following(
-        offset: usize,
-        command: Option<String>,
-        subject: Option<TypedCodec>,
-        bytes: &[u8],
-    ) -> Self {
-        let mut value = serde_json::Map::new();
-        value.insert("bytes".to_owned(), hex::encode(bytes).into());
-        let mut error = None;
-        match subject.map(|subject| subject.decode(bytes)) {
-            Some(Ok(decoded)) => {
-                value.insert("entries".to_owned(), decoded.value);
-            }
-            Some(Err(refusal)) => error = Some(refusal),
-            None => {}
-        }
-        Self {
-            offset,
-            size: bytes.len(),
-            kind: ItemKind::Continuation,
-            piece: None,
-            command,
-            code: None,
-            canonical: true,
-            value: value.into(),
-            limits: None,
-            error,
-            subject,
-        }
-    }
-}
-
-impl Item {
     /// What it is: `request EventPipe/StopTracing, 0x0201, 28 bytes at offset 0`.
     pub fn title(&self) -> String {
         let kind = match self.kind {
@@ -200,9 +166,7 @@ impl Item {
             ItemKind::Piece => "",
         };
         let mut title = String::from(kind);
-        if let Some(piece) = self.piece {
-            title.push_str(&piece.to_string());
-        }
+        title.extend(self.piece.map(|piece| piece.to_string()));
         match &self.command {
             Some(command) => title.extend([" ", command]),
             None if self.lacks_request() || self.kind == ItemKind::Continuation => {
@@ -231,13 +195,7 @@ impl Item {
         let bytes = self.bytes_in(input);
         match self.subject {
             Some(subject) => subject.parts(bytes),
-            None => vec![Annotation {
-                offset: 0,
-                len: bytes.len(),
-                field: String::new(),
-                kind: FieldKind::Plain,
-                text: format_of(bytes),
-            }],
+            None => vec![Annotation::rest(0, bytes.len(), format_of(bytes))],
         }
     }
 
@@ -348,44 +306,34 @@ impl<'b> Splitter<'b> {
     }
 
     fn advertise(&mut self, rest: &'b [u8]) -> Item {
-        let size = rest.len().min(ADVERTISE_LEN);
         let subject = TypedCodec { kind: Type::Advertise, command: None, from_server: true };
-        self.item(rest, size, ItemKind::Advertise, None, subject)
+        self.item(rest, ADVERTISE_LEN, ItemKind::Advertise, None, subject)
     }
 
     fn message(&mut self, rest: &'b [u8]) -> Item {
-        let Ok(header) = Header::decode(rest) else {
+        let Ok(Header { size, command: code, .. }) = Header::decode(rest) else {
             // The start of the next message is unknown.
-            let subject = TypedCodec {
-                kind: Type::Unknown,
-                command: None,
-                from_server: self.from == Some(Direction::Server),
-            };
+            let from_server = self.from == Some(Direction::Server);
+            let subject = TypedCodec { kind: Type::Unknown, command: None, from_server };
             return self.item(rest, rest.len(), ItemKind::Unknown, None, subject);
         };
-        let from_server = self
-            .from
-            .map_or(header.command.set == Command::OK.set, |from| from == Direction::Server);
-        let command = if from_server { self.request } else { Some(header.command) };
+        let is_reply = code.set == Command::OK.set;
+        let from_server = self.from.map_or(is_reply, |from| from == Direction::Server);
+        let command = if from_server { self.request } else { Some(code) };
         let subject = TypedCodec { kind: Type::Request, command, from_server };
-        let kind = match header.command {
+        let kind = match code {
             Command::ERROR if from_server => ItemKind::Error,
             _ if from_server => ItemKind::Reply,
-            command if command.name().is_some() && command.set != Command::OK.set => {
-                ItemKind::Request
-            }
+            _ if code.name().is_some() && !is_reply => ItemKind::Request,
             _ => ItemKind::Unknown,
         };
-        let item = self.item(rest, header.size.into(), kind, Some(header.command), subject);
-        if !from_server && !self.request_is_given {
-            self.request = Some(header.command);
-        }
         if from_server {
-            self.continuation = Message::decode_prefix(rest)
-                .ok()
-                .and_then(|(message, _)| follows(&message, self.request));
+            let message = Message::decode_prefix(rest).ok();
+            self.continuation = message.and_then(|(message, _)| follows(&message, self.request));
+        } else if !self.request_is_given {
+            self.request = Some(code);
         }
-        item
+        self.item(rest, size.into(), kind, Some(code), subject)
     }
 
     fn item(
@@ -403,17 +351,24 @@ impl<'b> Splitter<'b> {
         item
     }
 
+    /// What follows a reply: the entries of an environment, or bytes of a stream.
     fn following(&mut self, bytes: &'b [u8]) -> Item {
-        // An environment block is decoded; a stream is not.
         let is_environment =
             self.request == Some(Command::PROCESS_ENVIRONMENT) && bytes.len() <= MOST_IN_FIELDS;
-        let subject = is_environment.then_some(TypedCodec {
-            kind: Type::Environment,
-            command: None,
-            from_server: true,
-        });
-        let command = self.request.map(|command| command.to_string());
-        let item = Item::following(self.at, command, subject, bytes);
+        let (kind, from_server) = (Type::Environment, true);
+        let subject = is_environment.then_some(TypedCodec { kind, command: None, from_server });
+        let mut item = Item {
+            offset: self.at,
+            size: bytes.len(),
+            canonical: true,
+            value: serde_json::json!({ "bytes": hex::encode(bytes) }),
+            ..Item::new(ItemKind::Continuation, self.request, subject)
+        };
+        match subject.map(|subject| subject.decode(bytes)) {
+            Some(Ok(decoded)) => item.value["entries"] = decoded.value,
+            Some(Err(refusal)) => item.error = Some(refusal),
+            None => {}
+        }
         self.at = self.at.saturating_add(bytes.len());
         item
     }

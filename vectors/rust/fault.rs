@@ -54,31 +54,39 @@ pub enum EncodeFailure {
     Encode(EncodeError),
 }
 
+impl From<ValueError> for EncodeFailure {
+    fn from(error: ValueError) -> Self {
+        Self::Value(error)
+    }
+}
+
+impl From<EncodeError> for EncodeFailure {
+    fn from(error: EncodeError) -> Self {
+        Self::Encode(error)
+    }
+}
+
 impl EncodeFailure {
     /// The same in the form of the vectors. A message that is too large is reported at its size
     /// field; other refusals have only a kind. `None` if it is not a value of the type, or if
     /// no vector can show it.
     pub fn fault(&self) -> Option<VectorFault> {
         let Self::Encode(error) = self else { return None };
-        let of_payload = |kind: &str| VectorFault {
-            layer: "payload".to_owned(),
-            kind: kind.to_owned(),
-            offset: 0,
-            field: None,
+        let kind = match error {
+            EncodeError::MessageTooLarge { .. } => "message_too_large",
+            EncodeError::PartTooLong { .. } => "part_too_long",
+            EncodeError::EmptyName => "empty_name",
+            EncodeError::ForbiddenUnit { .. } => "forbidden_unit",
+            EncodeError::UnknownLabelNotLast { .. } => "unknown_label_not_last",
+            _ => return None,
         };
-        match error {
-            EncodeError::MessageTooLarge { .. } => Some(VectorFault {
-                layer: "transport".to_owned(),
-                kind: "message_too_large".to_owned(),
-                offset: 14,
-                field: Some("header.size".to_owned()),
-            }),
-            EncodeError::PartTooLong { .. } => Some(of_payload("part_too_long")),
-            EncodeError::EmptyName => Some(of_payload("empty_name")),
-            EncodeError::ForbiddenUnit { .. } => Some(of_payload("forbidden_unit")),
-            EncodeError::UnknownLabelNotLast { .. } => Some(of_payload("unknown_label_not_last")),
-            _ => None,
-        }
+        let (layer, offset, field) = match error {
+            EncodeError::MessageTooLarge { .. } => {
+                ("transport", 14, Some("header.size".to_owned()))
+            }
+            _ => ("payload", 0, None),
+        };
+        Some(VectorFault { layer: layer.to_owned(), kind: kind.to_owned(), offset, field })
     }
 }
 
@@ -133,7 +141,7 @@ impl core::error::Error for DecodeRefusal {}
 /// The bytes of a value.
 pub(super) fn encoded(value: &impl Encode) -> Result<Vec<u8>, EncodeFailure> {
     let mut bytes = Vec::new();
-    value.encode(&mut bytes).map_err(EncodeFailure::Encode)?;
+    value.encode(&mut bytes)?;
     Ok(bytes)
 }
 

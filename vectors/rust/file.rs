@@ -1,10 +1,17 @@
-//! The files of `vectors/`, with types.
+//! The files of `vectors/` and `vectors/exchanges/`, with types.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Type, TypedCodec, Value, VectorFault};
+use crate::documents::{SCRIPTS, VECTORS};
+use crate::script::Script;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
 
@@ -110,7 +117,7 @@ pub struct Test {
     /// The meaning.
     pub value: Value,
     /// The expected result of a decoder.
-    pub result: Verdict,
+    pub result: ExpectedResult,
     /// Whether encoding the value gives the bytes.
     pub canonical: bool,
     /// The effect of the bytes on a live runtime.
@@ -133,7 +140,7 @@ pub struct Test {
 /// The `result` of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum ExpectedResult {
     /// Must be accepted.
     Valid,
     /// May be accepted.
@@ -167,32 +174,148 @@ impl Group {
     }
 }
 
+/// A file that is not vectors, or not exchange scripts.
+#[derive(Clone, Debug)]
+pub struct LoadError {
+    name: String,
+    message: String,
+}
+
+impl LoadError {
+    pub(super) fn new(name: &str, message: String) -> Self {
+        Self { name: name.into(), message }
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.message)
+    }
+}
+
+impl core::error::Error for LoadError {}
+
+/// The files embedded in the crate.
+///
+/// # Errors
+/// None, as the crate's tests check; the type leaves that to the caller.
+pub fn files() -> Result<Vec<File>, LoadError> {
+    VECTORS.iter().map(|(name, text)| parse(name, text)).collect()
+}
+
+/// Reads the text of a file called `name`.
+///
+/// # Errors
+/// If it is not JSON, or has keys that `vectors/README.md` does not define.
+pub fn parse(name: &str, text: &str) -> Result<File, LoadError> {
+    serde_json::from_str(text).map_err(|error| LoadError::new(name, error.to_string()))
+}
+
+/// A file of exchange scripts. `vectors/exchanges/README.md` defines it.
+///
+/// ```
+/// let files = dotnet_diagnostics_ipc_vectors::script_files()?;
+/// assert!(files.iter().all(|file| file.format == 1 && file.number_of_scripts == file.scripts.len()));
+/// # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct ScriptFile<S = Script> {
+    /// The file of `vectors/schema/` that describes it: `exchanges.schema.json`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// The version of the format: 1.
+    pub format: u32,
+    /// The subject of the file.
+    pub title: String,
+    /// The default time limit of a step, in milliseconds.
+    #[serde(rename = "within_ms")]
+    pub within_ms: u32,
+    /// The number of scripts.
+    pub number_of_scripts: usize,
+    /// The scripts.
+    pub scripts: Vec<S>,
+}
+
+impl ScriptFile {
+    /// A file of this form with these scripts.
+    pub fn new(title: String, within_ms: u32, scripts: Vec<Script>) -> Self {
+        let schema = Some("exchanges.schema.json".into());
+        Self { schema, format: 1, title, within_ms, number_of_scripts: scripts.len(), scripts }
+    }
+}
+
+/// The files of exchange scripts embedded in the crate.
+///
+/// # Errors
+/// None, as the crate's tests check; the type leaves that to the caller.
+pub fn script_files() -> Result<Vec<ScriptFile>, LoadError> {
+    SCRIPTS.iter().map(|(name, text)| parse_scripts(name, text)).collect()
+}
+
+/// Reads the text of a file of exchange scripts called `name`.
+///
+/// # Errors
+/// If it is not JSON, or has keys that `vectors/exchanges/README.md` does not define. The error
+/// names the script and step.
+///
+/// ```
+/// use dotnet_diagnostics_ipc_vectors::parse_scripts;
+///
+/// let text = r#"{ "format": 1, "title": "t", "within_ms": 5000, "numberOfScripts": 1, "scripts": [
+///     { "scId": 7, "name": "n", "comment": "c", "plays": "client", "spec": ["F-1"], "since": null, "hazard": null,
+///       "target": { "suspended": false, "ports": [], "environment": {}, "platform": null },
+///       "steps": [{ "open": "a" }, { "on": "a", "sned": ["00"] }] }] }"#;
+/// let error = parse_scripts("my.json", text).unwrap_err().to_string();
+/// assert_eq!(error, "my.json: scId 7 (n): step 1: expected exactly one verb, not none: on, sned");
+/// ```
+pub fn parse_scripts(name: &str, text: &str) -> Result<ScriptFile, LoadError> {
+    let fail = |message| LoadError::new(name, message);
+    let file: ScriptFile = serde_json::from_str(text)
+        .map_err(|error| fail(at_script(text).unwrap_or_else(|| error.to_string())))?;
+    let (said, count) = (file.number_of_scripts, file.scripts.len());
+    match file.format {
+        1 if said == count => Ok(file),
+        1 => Err(fail(format!("numberOfScripts is {said}, but the file has {count}"))),
+        other => Err(fail(format!("format is {other}, expected 1"))),
+    }
+}
+
+/// What is wrong with the first script that cannot be read, with its number and name.
+fn at_script(text: &str) -> Option<String> {
+    let whole: ScriptFile<Value> = serde_json::from_str(text).ok()?;
+    whole.scripts.into_iter().enumerate().find_map(|(nth, script)| {
+        let place = match (script.get("scId"), script.get("name").and_then(Value::as_str)) {
+            (Some(id), Some(name)) => format!("scId {id} ({name})"),
+            _ => format!("script {nth}"),
+        };
+        let error = serde_json::from_value::<Script>(script).err()?;
+        Some(format!("{place}: {error}"))
+    })
+}
+
 mod hresults {
-    use alloc::{format, vec::Vec};
+    use alloc::vec::Vec;
 
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
 
     use super::{HResult, Value};
-    use crate::value::hexadecimal;
+    use crate::{Arena, ValueForm as _};
 
     #[allow(clippy::ref_option, reason = "serde requires this form")]
     pub(super) fn serialize<S: Serializer>(
         codes: &Option<Vec<HResult>>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let text = |code: &HResult| format!("0x{:08X}", code.0);
-        codes.as_ref().map(|codes| codes.iter().map(text).collect::<Vec<_>>()).serialize(serializer)
+        let values = |codes: &Vec<_>| codes.iter().map(HResult::to_value).collect::<Value>();
+        codes.as_ref().map(values).serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Vec<HResult>>, D::Error> {
-        let code = |value: &Value| {
-            hexadecimal(value, 8).map(HResult).ok_or_else(|| {
-                D::Error::custom(format!("expected 0x and 8 hexadecimal digits, not {value}"))
-            })
-        };
-        let values = Vec::<Value>::deserialize(deserializer)?;
-        values.iter().map(code).collect::<Result<_, _>>().map(Some)
+        let (values, arena) = (Vec::<Value>::deserialize(deserializer)?, Arena::new());
+        let codes = values.iter().map(|value| HResult::from_value(value, &arena));
+        codes.collect::<Result<_, _>>().map(Some).map_err(D::Error::custom)
     }
 }

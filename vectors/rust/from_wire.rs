@@ -50,6 +50,13 @@ pub struct Annotation {
     pub text: String,
 }
 
+impl Annotation {
+    /// A part without a field.
+    pub(crate) fn rest(offset: usize, len: usize, text: String) -> Self {
+        Self { offset, len, field: String::new(), kind: FieldKind::Plain, text }
+    }
+}
+
 /// A payload as the source of its parts. Borrowed data is not returned: the value form has it.
 pub struct FromWire<'w> {
     pub(super) reader: Reader<'w>,

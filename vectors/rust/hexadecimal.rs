@@ -77,24 +77,14 @@ pub(super) fn bytes(digits: &str) -> Result<Vec<u8>, FromHexError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use alloc::string::ToString as _;
-
-    use super::*;
-
-    #[test]
-    fn digits_are_read_whole_or_refused() {
-        assert_eq!(bytes("").unwrap(), [0; 0]);
-        assert_eq!(bytes("00fFa1").unwrap(), [0, 255, 161]);
-        for (wrong, why) in [
-            ("0", "odd number of digits"),
-            ("000", "odd number of digits"),
-            ("0g", "invalid character 'g' at position 1"),
-            ("+1", "invalid character '+' at position 0"),
-            (" 1", "invalid character ' ' at position 0"),
-            ("0x12", "invalid character 'x' at position 1"),
-        ] {
-            assert_eq!(bytes(wrong).unwrap_err().to_string(), why, "{wrong}");
-        }
+#[test]
+fn digits_are_read_without_prefix() {
+    assert_eq!(bytes("00fFa1").unwrap(), [0, 255, 161]);
+    for (wrong, why) in [
+        ("000", "odd number of digits"),
+        ("0g", "invalid character 'g' at position 1"),
+        ("0x12", "invalid character 'x' at position 1"),
+    ] {
+        assert_eq!(alloc::format!("{}", bytes(wrong).unwrap_err()), why, "{wrong}");
     }
 }

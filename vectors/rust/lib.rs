@@ -35,11 +35,7 @@ extern crate alloc;
 mod check;
 #[cfg(feature = "typed")]
 mod codec;
-#[cfg(feature = "typed")]
-mod continuation;
 pub mod documents;
-#[cfg(feature = "typed")]
-mod endpoints;
 #[cfg(feature = "typed")]
 pub mod explain;
 #[cfg(feature = "typed")]
@@ -47,51 +43,33 @@ mod fault;
 #[cfg(feature = "typed")]
 mod file;
 #[cfg(feature = "typed")]
-mod from_json;
-#[cfg(feature = "typed")]
 mod from_wire;
 #[cfg(feature = "typed")]
 pub mod grammar;
 #[cfg(feature = "typed")]
 mod hexadecimal;
 #[cfg(feature = "typed")]
-mod legacy;
-#[cfg(feature = "typed")]
-mod load;
-#[cfg(feature = "typed")]
 pub mod pasted;
 #[cfg(feature = "typed")]
 pub mod player;
 #[cfg(feature = "typed")]
-mod ports;
-#[cfg(feature = "typed")]
 pub mod script;
 #[cfg(feature = "typed")]
-mod scripts;
-#[cfg(feature = "typed")]
-mod types;
-#[cfg(feature = "typed")]
-mod user_events;
+mod texts;
 #[cfg(feature = "typed")]
 mod value;
 #[cfg(feature = "typed")]
 mod value_forms;
 
 #[cfg(feature = "typed")]
-pub use check::check;
-#[cfg(feature = "typed")]
-pub use codec::{Decoded, TypedCodec};
-#[cfg(feature = "typed")]
-pub use fault::{DecodeRefusal, EncodeFailure, VectorFault};
-#[cfg(feature = "typed")]
-pub use file::{Direction, File, Group, Hazard, Source, SourceKind, Test, Verdict};
-#[cfg(feature = "typed")]
-pub use from_wire::{Annotation, FieldKind};
-#[cfg(feature = "typed")]
-pub use load::{LoadError, files, parse};
-#[cfg(feature = "typed")]
-pub use scripts::{ScriptFile, parse_scripts, script_files};
-#[cfg(feature = "typed")]
-pub use types::{ParseTypeError, Type};
-#[cfg(feature = "typed")]
-pub use value::{Arena, Value, ValueError, ValueForm};
+pub use {
+    check::check,
+    codec::{Decoded, ParseTypeError, Type, TypedCodec},
+    fault::{DecodeRefusal, EncodeFailure, VectorFault},
+    file::{
+        Direction, ExpectedResult, File, Group, Hazard, LoadError, ScriptFile, Source, SourceKind,
+        Test, files, parse, parse_scripts, script_files,
+    },
+    from_wire::{Annotation, FieldKind},
+    value::{Arena, Value, ValueError, ValueForm},
+};

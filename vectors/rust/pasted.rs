@@ -1,4 +1,4 @@
-//! Read bytes from text as people paste it: hexadecimal, a hex dump, an array, strings, base64.
+//! Parses pasted bytes: hexadecimal, a hex dump, an array, strings, base64.
 //!
 //! ```
 //! use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
@@ -18,9 +18,7 @@
 //! # Ok::<(), dotnet_diagnostics_ipc_vectors::pasted::PasteError>(())
 //! ```
 
-mod base64;
-mod hex_dump;
-mod hexadecimal;
+mod digits;
 mod source_code;
 
 use alloc::{
@@ -56,7 +54,7 @@ impl PastedForm {
     /// hexadecimal, and so do digits with up to three wrong ones.
     pub fn of(text: &str) -> Self {
         let has = |signs: &[char]| text.contains(signs);
-        if hex_dump::is_one(text) {
+        if digits::is_dump(text) {
             return Self::HexDump;
         }
         // The quotes in a comment are not of a string.
@@ -67,11 +65,11 @@ impl PastedForm {
             Self::Array
         } else if has(&['\'', '\\']) {
             Self::Strings
-        } else if hexadecimal::is_one(text) {
+        } else if digits::is_hexadecimal(text) {
             Self::Hexadecimal
         } else if has(&['[', ',']) || text.contains("0x") || text.contains("0X") {
             Self::Array
-        } else if base64::is_one(text) {
+        } else if digits::is_base64(text) {
             Self::Base64
         } else {
             Self::Hexadecimal
@@ -84,11 +82,11 @@ impl PastedForm {
     /// What is wrong in the text, and where. No part of it is left out.
     pub fn read(self, text: &str) -> Result<Vec<u8>, PasteError> {
         match self {
-            Self::Hexadecimal => hexadecimal::read(text),
-            Self::HexDump => hex_dump::read(text),
+            Self::Hexadecimal => digits::read_hexadecimal(text),
+            Self::HexDump => digits::read_dump(text),
             Self::Array => source_code::read_array(text),
             Self::Strings => source_code::read_strings(text),
-            Self::Base64 => base64::read(text),
+            Self::Base64 => digits::read_base64(text),
         }
     }
 }
@@ -136,6 +134,11 @@ impl PasteError {
             message: message.into(),
         }
     }
+}
+
+/// Where `part`, a slice of `text`, is in it.
+fn offset_of(text: &str, part: &str) -> usize {
+    (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
 }
 
 impl fmt::Display for PasteError {

@@ -1,26 +1,32 @@
-//! The value form of payloads, and of messages that are not one payload.
+//! The value form of payloads, of messages that are not one payload, of continuations, and of data
+//! for the kernel.
 
-use alloc::{format, vec::Vec};
+use alloc::{format, string::ToString as _, vec::Vec};
 
-use serde_json::Map;
+use serde_json::{Map, json};
 
-use super::from_json::FromJson;
 use super::from_wire::{FromWire, value_of};
-use super::value::{expected, hexadecimal, object_of};
-use super::{Arena, Value, ValueError, ValueForm};
+use super::value::{FromJson, expected, field, hexadecimal, items, object_of};
+use super::{Arena, DecodeRefusal, EncodeFailure, FieldKind, Value, ValueError, ValueForm};
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::continuation::{Entry, Environment, StreamStart};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::legacy::{DraftCollectTracing, OldRequest};
+use dotnet_diagnostics_ipc::legacy::{DraftCollectTracing, DraftErrorCode, OldReply, OldRequest};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet,
     UserEventsProviderConfig,
 };
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
-use dotnet_diagnostics_ipc::user_events::ExtensionItem;
+use dotnet_diagnostics_ipc::user_events::{
+    Extension, ExtensionItem, Record, RecordV1, RelLoc, TRACEPOINT_FORMAT_V1, TracepointCommand,
+    UserReg, UserRegSize, UserUnreg, WrittenRecord,
+};
 use dotnet_diagnostics_ipc::wire::visit::{Visit, Visitor};
-use dotnet_diagnostics_ipc::wire::{Array, Encode, Field, Guid, IpcString, WireError};
+use dotnet_diagnostics_ipc::wire::{
+    Array, Decode, Encode, Field, Guid, IpcString, WireError, WireErrorKind,
+};
 
 /// The value form of types that any visitor can build.
 macro_rules! visited {
@@ -152,7 +158,7 @@ pub(super) fn error_from_value<'a>(
 
 /// The value of an unknown message: its code and its payload.
 fn unknown_to_value(command: Command, payload: &[u8]) -> Value {
-    serde_json::json!({ "code": format!("0x{:04X}", command.code()), "payload": hex::encode(payload) })
+    json!({ "code": format!("0x{:04X}", command.code()), "payload": hex::encode(payload) })
 }
 
 /// The code and the payload of an unknown message.
@@ -160,14 +166,375 @@ pub(super) fn unknown_from_value<'a>(
     value: &'a Value,
     arena: &'a Arena,
 ) -> Result<(Command, &'a [u8]), ValueError> {
-    let object = object_of(value, &["code", "payload"])?;
-    let field =
-        |name: &str| object.get(name).ok_or_else(|| ValueError::new("missing").within(name));
-    let code = field("code")?;
-    let code = hexadecimal(code, 4)
-        .and_then(|code| u16::try_from(code).ok())
-        .map_or_else(|| expected("a code such as \"0x6301\"", code), Ok);
-    let payload = ValueForm::from_value(field("payload")?, arena)
-        .map_err(|error: ValueError| error.within("payload"))?;
-    Ok((Command::from_code(code.map_err(|error| error.within("code"))?), payload))
+    object_of(value, &["code", "payload"])?;
+    let code = value.get("code").unwrap_or(&Value::Null);
+    match hexadecimal(code, 4).and_then(|code| u16::try_from(code).ok()) {
+        Some(code) => Ok((Command::from_code(code), field(value, "payload", arena)?)),
+        None => expected("a code such as \"0x6301\"", code).map_err(|error| error.within("code")),
+    }
+}
+
+/// The value is the list of the entries.
+impl<'a> ValueForm<'a> for Environment<'a> {
+    fn to_value(&self) -> Value {
+        self.iter().map(|entry| entry.to_value()).collect()
+    }
+
+    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
+        items(value, |entry| Entry::from_value(entry, arena))
+            .map(|entries| Self::new(arena.slice(&entries)))
+    }
+
+    fn explain(source: &mut FromWire<'a>) -> Result<(), WireError> {
+        source.items(Entry::MIN_LEN, Entry::explain)
+    }
+}
+
+/// `{"name", "value"}`, where `value` is null without `=`; and `"terminated": false` without NUL.
+impl<'a> ValueForm<'a> for Entry<'a> {
+    fn to_value(&self) -> Value {
+        let mut object = json!({
+            "name": self.name().to_value(),
+            "value": self.value().unwrap_or(IpcString::ABSENT).to_value(),
+        });
+        if !self.is_terminated() {
+            object["terminated"] = false.into();
+        }
+        object
+    }
+
+    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
+        let object = object_of(value, &["name", "value", "terminated"])?;
+        let name: IpcString<'_> = field(value, "name", arena)?;
+        let content: IpcString<'_> = field(value, "value", arena)?;
+        let mut units: Vec<u16> = name.units().collect();
+        if !content.is_absent() {
+            units.push(b'='.into());
+            units.extend(content.units());
+        }
+        let units = arena.slice(&units);
+        let entry = match object.get("terminated") {
+            None => Some(Self::from_units(units)),
+            Some(Value::Bool(false)) => Self::unterminated(IpcString::from_units(units)),
+            Some(other) => {
+                return expected("false or nothing", other)
+                    .map_err(|error: ValueError| error.within("terminated"));
+            }
+        };
+        let is_split_so = |entry: &Self| {
+            entry.name() == name && entry.value().unwrap_or(IpcString::ABSENT) == content
+        };
+        entry
+            .filter(is_split_so)
+            .map_or_else(|| expected("an entry that is split at its first inner `=`", value), Ok)
+    }
+
+    fn explain(source: &mut FromWire<'a>) -> Result<(), WireError> {
+        let entry = Self::decode(&mut source.reader.clone());
+        source.count(FieldKind::StringLength, |count| match &entry {
+            Ok(entry) if entry.is_terminated() => format!("length {count}, with the NUL"),
+            Ok(_) => format!("length {count}, without NUL"),
+            Err(_) => format!("length {count}"),
+        })?;
+        let entry = entry?;
+        let units = entry.text().units().count().saturating_add(entry.is_terminated().into());
+        let text = || format!("{:?}", entry.text());
+        source.take(FieldKind::Units, units.saturating_mul(2), text).map(|_| ())
+    }
+}
+
+fn name(start: StreamStart) -> &'static str {
+    match start {
+        StreamStart::NeedMore => "need-more",
+        StreamStart::Nettrace => "nettrace",
+        StreamStart::NettraceBlocks { .. } => "nettrace-blocks",
+        StreamStart::Netperf => "netperf",
+        _ => "opaque",
+    }
+}
+
+/// `{"start", "rest"}`, and `major` and `minor` of `nettrace-blocks`; `rest` is all of it if the
+/// start is unknown.
+pub(super) fn stream_to_value(wire: &[u8]) -> Value {
+    let start = StreamStart::recognise(wire);
+    let mut object = json!({ "start": name(start) });
+    if let StreamStart::NettraceBlocks { major, minor } = start {
+        object["major"] = major.into();
+        object["minor"] = minor.into();
+    }
+    let rest = wire.get(start.known_len().unwrap_or(0)..).unwrap_or_default();
+    object["rest"] = hex::encode(rest).into();
+    object
+}
+
+pub(super) fn stream_from_value(value: &Value) -> Result<Vec<u8>, ValueError> {
+    object_of(value, &["start", "major", "minor", "rest"])?;
+    let arena = Arena::new();
+    let start = match value.get("start").and_then(Value::as_str) {
+        Some("need-more") => StreamStart::NeedMore,
+        Some("nettrace") => StreamStart::Nettrace,
+        Some("nettrace-blocks") => StreamStart::NettraceBlocks {
+            major: field(value, "major", &arena)?,
+            minor: field(value, "minor", &arena)?,
+        },
+        Some("netperf") => StreamStart::Netperf,
+        Some("opaque") => StreamStart::Opaque,
+        _ => return Err(ValueError::new("expected the name of a start").within("start")),
+    };
+    let rest: &[u8] = field(value, "rest", &arena)?;
+    let mut bytes = Vec::new();
+    // Cannot fail: it contains no count.
+    let _ = start.encode(&mut bytes);
+    bytes.extend(rest);
+    if stream_to_value(&bytes) == *value {
+        return Ok(bytes);
+    }
+    Err(ValueError::new(format!("these bytes are {}", name(StreamStart::recognise(&bytes)))))
+}
+
+pub(super) fn explain_stream(source: &mut FromWire<'_>) -> Result<(), WireError> {
+    let start = StreamStart::recognise(source.reader.rest());
+    source.take(FieldKind::Plain, start.known_len().unwrap_or(0), || name(start).into())?;
+    source.take_rest("the stream continues").map(|_| ())
+}
+
+/// Refuses a value whose `size` is not that of the type.
+fn check_size(value: &Value, is_size: bool, what: &str) -> Result<(), ValueError> {
+    let key = Field::Size.name();
+    let size = value.get(key).filter(|_| !is_size);
+    size.map_or(Ok(()), |size| expected(what, size)).map_err(|error| error.within(key))
+}
+
+/// Builds the size, if it is known, and the struct. The size determines the padding, which has no
+/// value.
+fn user_reg<'a, S: Visitor<'a>>(source: &mut S) -> Result<(bool, UserReg), S::Error> {
+    source.object(|source| {
+        let size = UserRegSize::from_bytes(source.field(Field::Size)?);
+        let user_reg = UserReg {
+            size: size.unwrap_or_default(),
+            enable_bit: source.field(Field::EnableBit)?,
+            enable_size: source.field(Field::EnableSize)?,
+            flags: source.field(Field::Flags)?,
+            enable_addr: source.field(Field::EnableAddr)?,
+            name_args: source.field(Field::NameArgs)?,
+            write_index: source.field(Field::WriteIndex)?,
+        };
+        Ok((size.is_some(), user_reg))
+    })
+}
+
+impl<'a> ValueForm<'a> for UserReg {
+    fn to_value(&self) -> Value {
+        value_of_encoded(self, |source| user_reg(source))
+    }
+
+    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
+        let (is_size, user_reg) = user_reg(&mut FromJson::new(value, arena))?;
+        check_size(value, is_size, "28 or 32").map(|()| user_reg)
+    }
+
+    fn explain(source: &mut FromWire<'a>) -> Result<(), WireError> {
+        let size = UserRegSize::decode(&mut source.reader.clone())?;
+        user_reg(source)?;
+        let padding = if size == UserRegSize::Padded { 4 } else { 0 };
+        source.take(FieldKind::Plain, padding, || "padding".into()).map(|_| ())
+    }
+}
+
+/// Builds the size and the struct.
+fn user_unreg<'a, S: Visitor<'a>>(source: &mut S) -> Result<(u32, UserUnreg), S::Error> {
+    source.object(|source| {
+        let size = source.field(Field::Size)?;
+        let user_unreg = UserUnreg {
+            disable_bit: source.field(Field::DisableBit)?,
+            reserved: source.field(Field::Reserved)?,
+            reserved2: source.field(Field::Reserved2)?,
+            disable_addr: source.field(Field::DisableAddr)?,
+        };
+        Ok((size, user_unreg))
+    })
+}
+
+impl<'a> ValueForm<'a> for UserUnreg {
+    fn to_value(&self) -> Value {
+        value_of_encoded(self, |source| user_unreg(source))
+    }
+
+    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
+        let (size, user_unreg) = user_unreg(&mut FromJson::new(value, arena))?;
+        check_size(value, size == 16u32, "16").map(|()| user_unreg)
+    }
+
+    fn explain(source: &mut FromWire<'a>) -> Result<(), WireError> {
+        user_unreg(source).map(|_| ())
+    }
+}
+
+pub(super) fn command_to_value(command: TracepointCommand<'_>) -> Value {
+    json!({ "tracepoint_name": command.name().to_value() })
+}
+
+pub(super) fn command_from_value<'a>(
+    value: &'a Value,
+    arena: &'a Arena,
+) -> Result<TracepointCommand<'a>, EncodeFailure> {
+    let name = FromJson::new(value, arena)
+        .object(|source| source.field::<IpcString<'_>>(Field::TracepointName))?;
+    Ok(TracepointCommand::new(name)?)
+}
+
+pub(super) fn explain_command(source: &mut FromWire<'_>) -> Result<(), WireError> {
+    let wire = source.reader.rest();
+    let command = TracepointCommand::parse(wire)?;
+    let name = wire.len().saturating_sub(TRACEPOINT_FORMAT_V1.len()).saturating_sub(1);
+    let text = || format!("tracepoint_name {:?}", command.name());
+    source.take(FieldKind::Plain, name, text)?;
+    source.take_rest("the fields of format version 1").map(|_| ())
+}
+
+fn explain_rel_loc(source: &mut FromWire<'_>, field: Field) -> Result<(), WireError> {
+    source.below(format_args!("{}", field.name()), |source| {
+        let text = |loc: &RelLoc| format!("{} bytes, {} after this", loc.len, loc.offset);
+        source.part(FieldKind::Plain, |_| Value::Null, text).map(|_| ())
+    })
+}
+
+impl<'a> ValueForm<'a> for WrittenRecord<'a> {
+    fn to_value(&self) -> Value {
+        let mut object =
+            json!({ "write_index": self.write_index, "version": self.record.version() });
+        match self.record {
+            Record::V1(RecordV1 { event_id, extension, payload }) => {
+                object["event_id"] = event_id.into();
+                object["extension"] = hex::encode(extension).into();
+                object["payload"] = hex::encode(payload).into();
+            }
+            Record::Other { rest, .. } => object["rest"] = hex::encode(rest).into(),
+        }
+        object
+    }
+
+    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
+        FromJson::new(value, arena).object(|source| {
+            let write_index = source.field(Field::WriteIndex)?;
+            let record = match source.field(Field::Version)? {
+                1u8 => Record::V1(RecordV1 {
+                    event_id: source.field(Field::EventId)?,
+                    extension: source.field(Field::Extension)?,
+                    payload: source.field(Field::Payload)?,
+                }),
+                version => Record::Other { version, rest: source.field(Field::Rest)? },
+            };
+            Ok(Self { write_index, record })
+        })
+    }
+
+    fn explain(source: &mut FromWire<'a>) -> Result<(), WireError> {
+        source.field::<u32>(Field::WriteIndex)?;
+        if source.field::<u8>(Field::Version)? != 1 {
+            return source.take_rest("of an unknown version").map(|_| ());
+        }
+        source.field::<u16>(Field::EventId)?;
+        explain_rel_loc(source, Field::Extension)?;
+        explain_rel_loc(source, Field::Payload)?;
+        source.take_rest("the bytes of extension and payload").map(|_| ())
+    }
+}
+
+/// The value is the list of the items.
+impl<'a> ValueForm<'a> for Extension<'a> {
+    fn to_value(&self) -> Value {
+        self.iter().map(|item| item.to_value()).collect()
+    }
+
+    fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError> {
+        items(value, |item| ExtensionItem::from_value(item, arena))
+            .map(|items| Self::new(arena.slice(&items)))
+    }
+
+    fn explain(source: &mut FromWire<'a>) -> Result<(), WireError> {
+        let mut index = 0u32;
+        while !source.reader.rest().is_empty() {
+            source.below(format_args!("[{index}]"), ExtensionItem::explain)?;
+            index = index.saturating_add(1);
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn decode_old_reply(wire: &[u8]) -> Result<Value, DecodeRefusal> {
+    let decode = if is_short(wire) { OldReply::decode_32 } else { OldReply::decode_64 };
+    let (reply, rest) = decode(wire)?;
+    if !rest.is_empty() {
+        let extra = u32::try_from(rest.len()).unwrap_or(u32::MAX);
+        let kind = WireErrorKind::BytesAfterMessage { extra };
+        let offset = wire.len().saturating_sub(rest.len());
+        return Err(WireError::new(kind, offset).within(Field::SessionId).into());
+    }
+    Ok(old_reply_to_value(reply))
+}
+
+pub(super) fn explain_old_reply(source: &mut FromWire<'_>) -> Result<(), WireError> {
+    if is_short(source.reader.rest()) {
+        source.field::<u32>(Field::SessionId).map(|_| ())
+    } else {
+        source.field::<u64>(Field::SessionId).map(|_| ())
+    }
+}
+
+/// Returns whether the id has 32 bits. The bytes do not show it; in the vectors their length does.
+fn is_short(wire: &[u8]) -> bool {
+    wire.len() <= 4
+}
+
+/// `{"bits", "sessionId"}`; the id is null in the error.
+fn old_reply_to_value(reply: OldReply) -> Value {
+    let bits = match reply {
+        OldReply::Bits32(_) => 32,
+        OldReply::Bits64(_) => 64,
+    };
+    let id = reply.session_id().map(|id| id.to_string());
+    json!({ "bits": bits, "sessionId": id })
+}
+
+pub(super) fn old_reply_from_value(value: &Value) -> Result<OldReply, ValueError> {
+    let id = match value.get("sessionId") {
+        Some(Value::String(digits)) => digits.parse().ok(),
+        Some(Value::Null) => Some(0),
+        _ => None,
+    };
+    let reply = match (id, value.get("bits").and_then(Value::as_u64)) {
+        (Some(id), Some(32)) => u32::try_from(id).ok().map(OldReply::Bits32),
+        (Some(id), Some(64)) => Some(OldReply::Bits64(id)),
+        _ => None,
+    };
+    itself(reply, value, old_reply_to_value, "a session id of 32 or 64 bits")
+}
+
+/// `{"code", "name", "hresult"}`, the last two null if there is none.
+impl<'a> ValueForm<'a> for DraftErrorCode {
+    fn to_value(&self) -> Value {
+        let hresult = self.hresult().map_or(Value::Null, |hresult: HResult| hresult.to_value());
+        json!({ "code": self.0, "name": self.name(), "hresult": hresult })
+    }
+
+    fn from_value(value: &'a Value, _: &'a Arena) -> Result<Self, ValueError> {
+        let code = value.get("code").and_then(Value::as_u64);
+        let code = code.and_then(|code| u32::try_from(code).ok()).map(Self);
+        itself(code, value, |code| code.to_value(), "a code with its own name and HRESULT")
+    }
+
+    fn explain(source: &mut FromWire<'a>) -> Result<(), WireError> {
+        Self::build(source).map(|_| ())
+    }
+}
+
+/// What was read from `value`, if it has exactly this value.
+fn itself<T: Copy>(
+    read: Option<T>,
+    value: &Value,
+    to_value: fn(T) -> Value,
+    what: &str,
+) -> Result<T, ValueError> {
+    read.filter(|read| to_value(*read) == *value).map_or_else(|| expected(what, value), Ok)
 }

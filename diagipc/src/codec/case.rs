@@ -1,7 +1,7 @@
 //! A vector as one question, and the grade of an answer.
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc_vectors::{Group, Test, Value, Verdict};
+use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Group, Test, Value};
 use serde_json::json;
 
 use crate::Playable;
@@ -55,9 +55,10 @@ pub fn cases(files: &[NamedFile]) -> Vec<CodecCase<'_>> {
         .flat_map(|(section, group, test)| {
             let decode = test.wire.is_some().then_some(Operation::Decode);
             // A null may be the value of an absent string, but not if the bytes have no meaning.
-            let encode =
-                (test.wire.is_none() || test.result != Verdict::Invalid || is_of_limits(test))
-                    .then_some(Operation::Encode);
+            let encode = (test.wire.is_none()
+                || test.result != ExpectedResult::Invalid
+                || is_of_limits(test))
+            .then_some(Operation::Encode);
             [decode, encode].into_iter().flatten().map(move |operation| CodecCase {
                 section,
                 group,
@@ -144,17 +145,17 @@ impl CodecCase<'_> {
             (Operation::Decode, _) => {
                 let taken = format!("ok, {note}, value {value}");
                 match (result, refusal) {
-                    (Verdict::Valid, _) => taken,
-                    (Verdict::Acceptable, _) => format!("a refusal, or {taken}"),
-                    (Verdict::Invalid, Some(refusal)) if is_of_limits(self.test) => {
+                    (ExpectedResult::Valid, _) => taken,
+                    (ExpectedResult::Acceptable, _) => format!("a refusal, or {taken}"),
+                    (ExpectedResult::Invalid, Some(refusal)) if is_of_limits(self.test) => {
                         format!("{refusal}; if limits are not checked, {taken}")
                     }
-                    (Verdict::Invalid, refusal) => refusal.unwrap_or_default(),
+                    (ExpectedResult::Invalid, refusal) => refusal.unwrap_or_default(),
                 }
             }
             (Operation::Encode, None) => refusal.unwrap_or_default(),
             (Operation::Encode, Some(wire)) => {
-                let or = if *result == Verdict::Valid { "" } else { ", or a refusal" };
+                let or = if *result == ExpectedResult::Valid { "" } else { ", or a refusal" };
                 let wire = hex::encode(wire);
                 if *canonical {
                     format!("ok, wire {wire}{or}")

@@ -1,6 +1,6 @@
 //! The grade of an answer.
 
-use dotnet_diagnostics_ipc_vectors::{Type, Value, VectorFault, Verdict};
+use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type, Value, VectorFault};
 use serde_json::json;
 
 use super::answer::LAYERS;
@@ -80,9 +80,9 @@ impl CodecCase<'_> {
             return CodecFault::UnknownLayer(layer.into()).into();
         }
         let expected = match (self.test.result, &self.test.error) {
-            (Verdict::Acceptable, _) => return Judgement::PASS,
-            (Verdict::Invalid, Some(VectorFault { layer, .. })) => layer,
-            (Verdict::Valid, _) | (Verdict::Invalid, None) => {
+            (ExpectedResult::Acceptable, _) => return Judgement::PASS,
+            (ExpectedResult::Invalid, Some(VectorFault { layer, .. })) => layer,
+            (ExpectedResult::Valid, _) | (ExpectedResult::Invalid, None) => {
                 return CodecFault::RefusedThoughValid.into();
             }
         };
@@ -113,14 +113,14 @@ impl CodecCase<'_> {
     /// For accepted bytes, whatever they mean; `None` if they must be refused.
     fn taking(&self) -> Option<Judgement> {
         match self.test.result {
-            Verdict::Valid => Some(Judgement::PASS),
-            Verdict::Acceptable => {
+            ExpectedResult::Valid => Some(Judgement::PASS),
+            ExpectedResult::Acceptable => {
                 Some(Judgement::new(Grade::PassLenient, "a leniency is accepted"))
             }
-            Verdict::Invalid if is_of_limits(self.test) => {
+            ExpectedResult::Invalid if is_of_limits(self.test) => {
                 Some(Judgement::new(Grade::PassLenient, "limits are not checked"))
             }
-            Verdict::Invalid => None,
+            ExpectedResult::Invalid => None,
         }
     }
 
@@ -221,7 +221,7 @@ mod tests {
 
     fn same(_: &mut Test) {}
 
-    fn decodes(case: &CodecCase<'_>, result: Verdict) -> bool {
+    fn decodes(case: &CodecCase<'_>, result: ExpectedResult) -> bool {
         case.operation == Operation::Decode && case.test.result == result
     }
 
@@ -236,11 +236,12 @@ mod tests {
         let refusal = r#"{ "result": "error", "layer": "limits", "value": 1 }"#;
         // A leniency is optional.
         assert_eq!(
-            judged(files, |case| decodes(case, Verdict::Acceptable), same, refusal),
+            judged(files, |case| decodes(case, ExpectedResult::Acceptable), same, refusal),
             Judgement::PASS
         );
-        let limited =
-            |case: &CodecCase<'_>| decodes(case, Verdict::Invalid) && is_of_limits(case.test);
+        let limited = |case: &CodecCase<'_>| {
+            decodes(case, ExpectedResult::Invalid) && is_of_limits(case.test)
+        };
         assert_eq!(name(&judged(files, limited, same, refusal)).unwrap(), "wrong-value");
         assert_eq!(
             judged(files, limited, same, r#"{ "result": "error", "layer": "limits" }"#),
@@ -261,12 +262,12 @@ mod tests {
         let grade = |result| {
             judged(files, |case| decodes(case, result) && !is_of_limits(case.test), same, taken)
         };
-        assert_eq!(grade(Verdict::Valid).grade, Grade::Informational);
-        assert_eq!(grade(Verdict::Acceptable).grade, Grade::PassLenient);
-        assert_eq!(name(&grade(Verdict::Invalid)).unwrap(), "taken-though-invalid");
+        assert_eq!(grade(ExpectedResult::Valid).grade, Grade::Informational);
+        assert_eq!(grade(ExpectedResult::Acceptable).grade, Grade::PassLenient);
+        assert_eq!(name(&grade(ExpectedResult::Invalid)).unwrap(), "taken-though-invalid");
         let limits = judged(
             files,
-            |case| decodes(case, Verdict::Invalid) && is_of_limits(case.test),
+            |case| decodes(case, ExpectedResult::Invalid) && is_of_limits(case.test),
             same,
             taken,
         );
@@ -277,8 +278,12 @@ mod tests {
         let encodes = judged(files, |case| case.operation == Operation::Encode, same, taken);
         assert_eq!(name(&encodes).unwrap(), "not-the-protocol");
         // An ok needs a value.
-        let forgotten =
-            judged(files, |case| decodes(case, Verdict::Valid), same, r#"{ "result": "ok" }"#);
+        let forgotten = judged(
+            files,
+            |case| decodes(case, ExpectedResult::Valid),
+            same,
+            r#"{ "result": "ok" }"#,
+        );
         assert_eq!(name(&forgotten).unwrap(), "value-missing");
     }
 
@@ -286,7 +291,8 @@ mod tests {
     fn wrong_layer_fails_only_with_layer_matters() {
         let files = embedded::vectors().unwrap();
         let invalid = |case: &CodecCase<'_>| {
-            decodes(case, Verdict::Invalid) && case.test.error.as_ref().unwrap().layer == "header"
+            decodes(case, ExpectedResult::Invalid)
+                && case.test.error.as_ref().unwrap().layer == "header"
         };
         let refusal = r#"{ "result": "error", "layer": "payload", "reason": "bad data" }"#;
         let mild = judged(files, invalid, |test| test.flags.clear(), refusal);
@@ -300,7 +306,8 @@ mod tests {
     #[test]
     fn dropped_key_is_not_required_as_canonical() {
         let files = embedded::vectors().unwrap();
-        let tail = |case: &CodecCase<'_>| decodes(case, Verdict::Valid) && case.test.tc_id == 8605;
+        let tail =
+            |case: &CodecCase<'_>| decodes(case, ExpectedResult::Valid) && case.test.tc_id == 8605;
         let of = |canonical: bool, change: fn(&mut Value)| {
             let mut line = json!({ "result": "ok", "canonical": canonical });
             let case = cases(files).into_iter().find(|case| tail(case)).unwrap();

@@ -2,7 +2,7 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::RawHeader;
-use dotnet_diagnostics_ipc_vectors::{Direction, Group, Test, Type, Value, Verdict};
+use dotnet_diagnostics_ipc_vectors::{Direction, ExpectedResult, Group, Test, Type, Value};
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -102,7 +102,7 @@ fn requested(group: &Group) -> Option<Command> {
 
 fn is_base(test: &Test) -> bool {
     let name: Option<&str> = test.value.get("dumpName").and_then(Value::as_str);
-    test.result == Verdict::Valid
+    test.result == ExpectedResult::Valid
         && !name.is_some_and(|name| name.starts_with('/') || name.contains([':', '\\']))
 }
 

@@ -7,7 +7,7 @@ use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc_vectors::script::{Life, Plays, Step};
-use dotnet_diagnostics_ipc_vectors::{Hazard, Verdict};
+use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Hazard};
 
 use super::profile::Platform;
 use super::shown::Shown;
@@ -75,7 +75,7 @@ pub(super) fn row_of(
                 Grade::Fail => row.map(Some).ok_or_else(|| {
                     format!("{} ({})", test.comment, group.command.as_deref().unwrap_or_default())
                 }),
-                _ if test.result == Verdict::Acceptable && is_refused => Ok(row),
+                _ if test.result == ExpectedResult::Acceptable && is_refused => Ok(row),
                 // Allowed without a row: bytes after the message, and errors of a program.
                 _ => Ok(TABLE.iter().filter(|row| may_be(row)).find(|row| {
                     let is_so = match (seen.answer, row.does) {

@@ -4,7 +4,7 @@
 //! others have the worst hazard of their command's valid vectors with the same fields absent.
 
 use dotnet_diagnostics_ipc::header::RawHeader;
-use dotnet_diagnostics_ipc_vectors::{Hazard, Type, Value, Verdict};
+use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Hazard, Type, Value};
 
 use super::parts::{command, continuation, request};
 use crate::conversation::{Exchange, request_as};
@@ -54,7 +54,7 @@ fn request_hazard(exchange: &Exchange, vectors: &[NamedFile]) -> Option<Hazard> 
             }
             _ => false,
         };
-        if is_like && test.canonical && test.result == Verdict::Valid {
+        if is_like && test.canonical && test.result == ExpectedResult::Valid {
             (worst, is_there) = (worst.max(test.hazard), true);
         }
     }

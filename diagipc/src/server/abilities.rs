@@ -6,7 +6,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::Format;
 use dotnet_diagnostics_ipc_vectors::script::Ability;
-use dotnet_diagnostics_ipc_vectors::{Value, Verdict};
+use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Value};
 
 use super::{Claims, ServerCase, ServerCaseKind};
 use crate::known::{Family, Profile};
@@ -115,8 +115,8 @@ impl ServerCase<'_> {
                     .into_iter()
                     .find_map(|key| test.value.get(key))
                     .and_then(Value::as_u64);
-                let is_netperf =
-                    test.result != Verdict::Invalid && format == Some(Format::NET_PERF.0.into());
+                let is_netperf = test.result != ExpectedResult::Invalid
+                    && format == Some(Format::NET_PERF.0.into());
                 return if is_netperf { [Ability::Netperf].into() } else { Vec::new() };
             }
         };

@@ -5,7 +5,7 @@ use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc_vectors::player::{Difference, Failure, PlayerError};
 use dotnet_diagnostics_ipc_vectors::script::{Captures, Pattern, Step};
-use dotnet_diagnostics_ipc_vectors::{Type, Verdict};
+use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type};
 
 use super::expectation::{Expectation, Refusable, other_refusal_of};
 use super::process_id::TargetProcess;
@@ -25,8 +25,8 @@ pub(super) fn faults_in_answer(
     death: Option<Death>,
 ) -> Vec<FaultSeen> {
     let due = match expectation.verdict {
-        Verdict::Valid | Verdict::Acceptable => Due::Ok,
-        Verdict::Invalid => expectation.refusal.map_or(Due::Ok, Due::Error),
+        ExpectedResult::Valid | ExpectedResult::Acceptable => Due::Ok,
+        ExpectedResult::Invalid => expectation.refusal.map_or(Due::Ok, Due::Error),
     };
     let exchanges = &answered.exchanges;
     let mut found = consistency::faults_in_case(exchanges, process);
@@ -39,7 +39,7 @@ pub(super) fn faults_in_answer(
     }
     let Some(exchange) = exchanges.on(ON) else { return found };
     match (exchange.answer(), exchange.end()) {
-        (Answer::Ok, _) if expectation.verdict == Verdict::Acceptable => {}
+        (Answer::Ok, _) if expectation.verdict == ExpectedResult::Acceptable => {}
         (Answer::Ok | Answer::Error(_), _) => {
             let error = exchange.reply.error();
             found.extend(answer(exchange, error, due, expectation.refusable, exchanges));

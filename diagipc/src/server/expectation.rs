@@ -3,7 +3,7 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::MAGIC;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::{Group, Hazard, Test, Verdict};
+use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Group, Hazard, Test};
 
 use crate::conversation::{is_cut, is_too_small, message_of, request_as};
 use crate::known::{Profile, Request};
@@ -14,7 +14,7 @@ pub(crate) struct Expectation<'v> {
     /// The decoded request; `None` if its command is unknown.
     pub(crate) request: Option<Request>,
     /// Whether it is valid.
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: ExpectedResult,
     /// The due error if it is invalid.
     pub(crate) refusal: Option<HResult>,
     /// The alternative error if two things are wrong: the document does not say which is checked
@@ -82,7 +82,7 @@ impl<'v> Expectation<'v> {
             message.len() < wire.len() && decoded.is_ok_and(|decoded| decoded.limit.is_none());
         Self {
             request: command.map(|command| Request { is_harmful, ..Request::of(command, message) }),
-            verdict: if is_right { Verdict::Valid } else { test.result },
+            verdict: if is_right { ExpectedResult::Valid } else { test.result },
             refusal: refusal_of(command, wire),
             other_refusal: other_refusal_of(wire),
             refusable: Refusable::of(test),
@@ -105,7 +105,7 @@ impl<'v> Expectation<'v> {
                 && request_as(Some(command)).decode(message).is_ok_and(|one| one.limit.is_none());
         Self {
             request: Some(Request { is_harmful, ..Request::of(command, message) }),
-            verdict: if is_valid { Verdict::Valid } else { Verdict::Invalid },
+            verdict: if is_valid { ExpectedResult::Valid } else { ExpectedResult::Invalid },
             refusal: refusal_of(Some(command), wire),
             other_refusal: other_refusal_of(wire),
             refusable: if is_harmful { Refusable::ByTheMachine } else { Refusable::Never },

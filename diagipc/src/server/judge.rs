@@ -2,7 +2,7 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::Verdict;
+use dotnet_diagnostics_ipc_vectors::ExpectedResult;
 
 use super::Death;
 use super::expectation::{Expectation, Refusable};
@@ -70,7 +70,7 @@ impl Judgement {
 /// The expected answer, in words.
 pub(super) fn expected(expectation: &Expectation<'_>) -> String {
     match expectation.verdict {
-        Verdict::Valid => match expectation.refusable {
+        ExpectedResult::Valid => match expectation.refusable {
             Refusable::Never => "an OK, and any continuation".into(),
             Refusable::ByTheMachine => {
                 "an OK, or an error that says why it cannot be done here".into()
@@ -81,8 +81,8 @@ pub(super) fn expected(expectation: &Expectation<'_>) -> String {
                 format!("an OK{}", refusals.concat())
             }
         },
-        Verdict::Acceptable => "an OK, or DS_IPC_E_BAD_ENCODING".into(),
-        Verdict::Invalid => {
+        ExpectedResult::Acceptable => "an OK, or DS_IPC_E_BAD_ENCODING".into(),
+        ExpectedResult::Invalid => {
             expectation.refusal.map_or_else(String::new, |hresult| format!("the error {hresult}"))
         }
     }
@@ -126,8 +126,8 @@ pub(crate) fn grade(
     let known = || expectation.request.as_ref().and_then(|request| explain(profile, request, seen));
     let is_clean = !seen.died && !seen.left_open && !seen.wrong;
     // A server may refuse it, and this runtime is known to (F-54).
-    let may_be_refused =
-        expectation.verdict == Verdict::Acceptable && matches!(seen.answer, Answer::Error(_));
+    let may_be_refused = expectation.verdict == ExpectedResult::Acceptable
+        && matches!(seen.answer, Answer::Error(_));
     match by_the_document(profile, expectation, seen) {
         Some(Grade::Unimplemented) => (Grade::Unimplemented, None),
         Some(grade) if is_clean => (grade, if may_be_refused { known() } else { None }),
@@ -164,9 +164,9 @@ fn came(exchange: &Exchange) -> String {
 /// The grade of an OK; `None` if it is wrong.
 const fn taken(expectation: &Expectation<'_>) -> Option<Grade> {
     match expectation.verdict {
-        Verdict::Valid => Some(Grade::Pass),
-        Verdict::Acceptable => Some(Grade::PassLenient),
-        Verdict::Invalid => None,
+        ExpectedResult::Valid => Some(Grade::Pass),
+        ExpectedResult::Acceptable => Some(Grade::PassLenient),
+        ExpectedResult::Invalid => None,
     }
 }
 
@@ -176,11 +176,11 @@ fn refused(expectation: &Expectation<'_>, hresult: HResult) -> Option<Grade> {
         return Some(Grade::PassLenient);
     }
     let is_right = match expectation.verdict {
-        Verdict::Valid => expectation.refusable.takes(hresult),
-        Verdict::Acceptable => {
+        ExpectedResult::Valid => expectation.refusable.takes(hresult),
+        ExpectedResult::Acceptable => {
             hresult == HResult::BAD_ENCODING || expectation.refusable.takes(hresult)
         }
-        Verdict::Invalid => expectation.refusal == Some(hresult),
+        ExpectedResult::Invalid => expectation.refusal == Some(hresult),
     };
     is_right.then_some(Grade::Pass)
 }
@@ -254,12 +254,14 @@ mod tests {
             assert_eq!((grade, fact), (Grade::Fail, None));
             found
         };
-        let invalid =
-            tc_id_of(&files, |_, test| test.result == Verdict::Invalid && test.error.is_some());
+        let invalid = tc_id_of(&files, |_, test| {
+            test.result == ExpectedResult::Invalid && test.error.is_some()
+        });
         assert_eq!(found(invalid, ok()), ["the reply is OK"]);
         assert_eq!(found(invalid, SILENCE), ["no reply was received"]);
-        let valid =
-            tc_id_of(&files, |_, test| test.result == Verdict::Valid && test.hazard.is_none());
+        let valid = tc_id_of(&files, |_, test| {
+            test.result == ExpectedResult::Valid && test.hazard.is_none()
+        });
         assert_eq!(
             found(valid, error(HResult::BAD_ENCODING)),
             ["the reply is the error 0x80131384 DS_IPC_E_BAD_ENCODING"]
@@ -311,12 +313,12 @@ mod tests {
             let (group, test) = find(&files, tc_id);
             expected(&Expectation::of_vector(group, test))
         };
-        let of = |result: Verdict, is_hazard: bool| {
+        let of = |result: ExpectedResult, is_hazard: bool| {
             tc_id_of(&files, |_, test| test.result == result && test.hazard.is_some() == is_hazard)
         };
-        assert_eq!(says(of(Verdict::Valid, false)), "an OK, and any continuation");
+        assert_eq!(says(of(ExpectedResult::Valid, false)), "an OK, and any continuation");
         assert_eq!(
-            says(of(Verdict::Valid, true)),
+            says(of(ExpectedResult::Valid, true)),
             "an OK, or an error that says why it cannot be done here"
         );
         let of_kind = |kind: &str| {
@@ -324,7 +326,7 @@ mod tests {
         };
         assert_eq!(says(of_kind("bad_magic")), "the error 0x80131386 DS_IPC_E_UNKNOWN_MAGIC");
         assert_eq!(says(of_kind("unexpected_end")), "the error 0x80131384 DS_IPC_E_BAD_ENCODING");
-        let acceptable = tc_id_of(&files, |_, test| test.result == Verdict::Acceptable);
+        let acceptable = tc_id_of(&files, |_, test| test.result == ExpectedResult::Acceptable);
         assert_eq!(says(acceptable), "an OK, or DS_IPC_E_BAD_ENCODING");
     }
 
@@ -377,7 +379,7 @@ mod tests {
         // Memory of the runtime instead of an answer.
         let process = tc_id_of(&files, |group, test| {
             group.command.as_deref() == Some("Process/ProcessInfo")
-                && test.result == Verdict::Invalid
+                && test.result == ExpectedResult::Invalid
         });
         assert_eq!(known(process, (vec![0; 20], End::TimedOut)), informational("F-71"));
         // None of this is known of any other server.
@@ -392,7 +394,7 @@ mod tests {
         // 3.1 without a createdump (P-40).
         let dump = tc_id_of(&files, |group, test| {
             group.command.as_deref() == Some("Dump/GenerateCoreDump")
-                && test.result == Verdict::Valid
+                && test.result == ExpectedResult::Valid
         });
         let old = Profile::CORECLR_3_1;
         assert_eq!(
@@ -402,7 +404,7 @@ mod tests {
         assert_eq!(judged(&files, CORECLR, dump, error(HResult::FAIL), true).0, Grade::Fail);
         let newer = tc_id_of(&files, |group, test| {
             group.command.as_deref() == Some("Dump/GenerateCoreDump2")
-                && test.result == Verdict::Valid
+                && test.result == ExpectedResult::Valid
         });
         for (tc_id, hresult, left_open, grade) in [
             (dump, HResult::FAIL, false, Grade::Pass),

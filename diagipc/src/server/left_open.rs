@@ -2,7 +2,7 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::{Test, Value, Verdict};
+use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Test, Value};
 
 use super::ServerCase;
 use super::expectation::Expectation;
@@ -50,7 +50,7 @@ pub(super) fn fault_in_request(
             ("F-69", format!("the input ends too early, and {end} without a reply"))
         }
         (Answer::Error(_), _)
-            if refuses_a_stop(command, error) && expectation.verdict != Verdict::Invalid =>
+            if refuses_a_stop(command, error) && expectation.verdict != ExpectedResult::Invalid =>
         {
             (STOPS_ANY_ID, "a nonexistent session is refused".to_owned())
         }

@@ -16,7 +16,7 @@ use dotnet_diagnostics_ipc::message::{Request, encode_to_vec};
 use dotnet_diagnostics_ipc::wire::Array;
 use dotnet_diagnostics_ipc_vectors::player::{self, Difference, Network as _, Player, PlayerError};
 use dotnet_diagnostics_ipc_vectors::script::{self, Ending, FdKind, TargetPort};
-use dotnet_diagnostics_ipc_vectors::{Direction, Group, Hazard, Test, Type, Verdict};
+use dotnet_diagnostics_ipc_vectors::{Direction, ExpectedResult, Group, Hazard, Test, Type};
 
 use super::abilities::Has;
 use super::ask::{hear_message, next_message};
@@ -78,7 +78,7 @@ pub(super) fn message_for(vectors: &[NamedFile], command: Command) -> Option<&Te
         vectors.iter().flat_map(|file| &file.file.groups).filter(requests).filter(of_command);
     let is_meant = |test: &&Test| {
         let plain = test.wire.as_deref().is_some_and(|wire| !wants_descriptor(wire));
-        test.result == Verdict::Valid && test.canonical && plain
+        test.result == ExpectedResult::Valid && test.canonical && plain
     };
     let all = groups.flat_map(|group| &group.tests).filter(is_meant);
     all.min_by_key(|test| match test.hazard {
@@ -94,7 +94,8 @@ pub(super) fn user_events_request(vectors: &[NamedFile]) -> Option<&[u8]> {
         .iter()
         .flat_map(|file| &file.file.groups)
         .filter(|group| group.kind == Type::Request);
-    let tests = groups.flat_map(|group| &group.tests).filter(|test| test.result == Verdict::Valid);
+    let tests =
+        groups.flat_map(|group| &group.tests).filter(|test| test.result == ExpectedResult::Valid);
     tests.filter_map(|test| test.wire.as_deref()).find(|wire| wants_descriptor(wire))
 }
 

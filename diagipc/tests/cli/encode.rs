@@ -1,7 +1,7 @@
 //! `diagipc encode`.
 
 use dotnet_diagnostics_ipc_vectors as vectors;
-use dotnet_diagnostics_ipc_vectors::{Type, Verdict};
+use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type};
 use serde_json::json;
 
 use crate::cli::{STOP, STOPPED, decode, run, text};
@@ -14,7 +14,8 @@ fn all_messages(from_server: bool) -> Vec<Vec<u8>> {
         groups.filter(|group| matches!(group.kind, Type::Request | Type::Unknown | Type::Error));
     let groups = groups
         .filter(|group| group.subject().is_some_and(|subject| subject.from_server == from_server));
-    let tests = groups.flat_map(|group| &group.tests).filter(|test| test.result == Verdict::Valid);
+    let tests =
+        groups.flat_map(|group| &group.tests).filter(|test| test.result == ExpectedResult::Valid);
     tests.filter_map(|test| test.wire.clone()).collect()
 }
 

@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::schema::Schema;
 use dotnet_diagnostics_ipc_vectors as vectors;
 use dotnet_diagnostics_ipc_vectors::documents;
-use dotnet_diagnostics_ipc_vectors::script::{
-    Captures, Comparison, Literal, Part, Plays, Script, Step,
-};
+use dotnet_diagnostics_ipc_vectors::script::{Captures, Literal, Part, Plays, Script, Step};
 use dotnet_diagnostics_ipc_vectors::{Hazard, Type, Value};
 
 fn path(name: &str) -> PathBuf {
@@ -403,20 +401,17 @@ fn check_steps(steps: &[Step], script: &Script) -> Vec<String> {
             Step::ExpectAnyOf(step) => {
                 for (one, alternative) in step.expect_any_of.iter().enumerate() {
                     must(capture(&alternative.expect.0, &mut names), "a name is not captured");
-                    let (front, whole) = front(&alternative.expect.0);
-                    for other in
-                        step.expect_any_of.iter().enumerate().filter(|(nth, _)| *nth != one)
-                    {
-                        let told = matches!(
-                            other.1.expect.compare(&front, &Captures::new()),
-                            Comparison::Differs { .. }
-                        );
-                        must(told || !whole, "an alternative may be the beginning of another");
+                    let begin = front(&alternative.expect.0);
+                    for other in step.expect_any_of.iter().skip(one + 1) {
+                        let mut pairs = begin.iter().zip(front(&other.expect.0));
+                        let told = pairs.any(|pair| matches!(pair, (Some(x), Some(y)) if *x != y));
+                        must(told, "alternatives cannot be told apart");
                     }
                 }
             }
             Step::ExpectEnd(step) => must(
-                step.last.is_empty() || drained.contains(step.on.as_str()),
+                (step.last.is_empty() && step.last_any_of.is_empty())
+                    || drained.contains(step.on.as_str()),
                 "last without a drain",
             ),
             Step::ExpectTarget(_)
@@ -453,14 +448,15 @@ fn capture(parts: &[Part], names: &mut BTreeSet<String>) -> bool {
     })
 }
 
-/// The bytes with which a pattern begins, as far as they are written out, and whether that is the
-/// whole pattern.
-fn front(parts: &[Part]) -> (Vec<u8>, bool) {
-    let nothing = Captures::new();
+/// The bytes with which a pattern begins, as far as their places are known; `None` for any byte.
+fn front(parts: &[Part]) -> Vec<Option<u8>> {
+    use dotnet_diagnostics_ipc_vectors::script::{Any, Length};
     let known = parts.iter().map_while(|part| match part {
-        Part::Literal(literal) => literal.bytes(&nothing).ok(),
+        Part::Literal(literal) => {
+            Some(literal.bytes(&Captures::new()).ok()?.into_iter().map(Some).collect())
+        }
+        Part::Any(Any { any: Length::Fixed(len), .. }) => Some(vec![None; *len]),
         _ => None,
     });
-    let known: Vec<_> = known.collect();
-    (known.concat(), known.len() == parts.len())
+    known.collect::<Vec<Vec<_>>>().concat()
 }

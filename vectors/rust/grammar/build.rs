@@ -8,15 +8,18 @@ use alloc::{
     vec::Vec,
 };
 
+use serde_json::{Value, json};
+
 use super::constraints;
-use super::describe::{
-    Part, by_session_type, described, fields_by_hand, fields_of, parts_of, when,
+use super::describe::{Shapes, by_session_type, described, fields_of};
+use super::{
+    Command, Continuation, Continuations, Entry, Environment, ErrorReply, Fault, Field, Frame,
+    Grammar, Kind, Legacy, LegacyCommand, NamedHResult, Nettrace, Reply, Start, Struct, When,
 };
-use super::model::{self, Field, Frame, Grammar, Kind, Struct};
 use crate::value_forms;
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
-use dotnet_diagnostics_ipc::command::{Command, Continuation, ReplyType};
-use dotnet_diagnostics_ipc::continuation::{Entry, FdByte, StreamStart};
+use dotnet_diagnostics_ipc::command::{self, ReplyType};
+use dotnet_diagnostics_ipc::continuation::{self, FdByte, StreamStart};
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, MAX_MESSAGE_LEN};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::{
@@ -26,58 +29,50 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     EventFilter, ProviderConfig, SessionType, StreamingProviderConfig, TracepointConfig,
     TracepointSet, UserEventsProviderConfig,
 };
-use dotnet_diagnostics_ipc::message::server::ErrorReply;
-use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest};
-use dotnet_diagnostics_ipc::wire::visit::Visitor as _;
+use dotnet_diagnostics_ipc::message::{self, AnyReply, AnyRequest};
 use dotnet_diagnostics_ipc::wire::{Decode, Encode as _, Field as Name, Guid, WireErrorKind};
 
 pub(super) fn grammar() -> Grammar {
-    let named = structs();
-    let shapes: Vec<(&'static str, Part)> =
-        named.iter().map(|(name, part, _)| (*name, part.clone())).collect();
+    let (shapes, structs) = structs();
+    let header = [
+        Field::new("size", "ushort"),
+        Field::new("command_set", "byte"),
+        Field::new("command_id", "byte"),
+        Field::new("reserved", "ushort"),
+    ];
+    let advertise = described(&shapes, false, value_forms::advertise).0;
+    let named = HResult::NAMED.iter().filter_map(|hresult| {
+        Some(NamedHResult { code: eight_digits(*hresult), name: hresult.name()?.to_owned() })
+    });
     Grammar {
         schema: "grammar.schema.json".into(),
         format: 1,
         protocol: "DOTNET_IPC_V1".into(),
         byte_order: "little".into(),
         largest_message: MAX_MESSAGE_LEN,
-        header: frame("both", &MAGIC, HEADER_LEN, header_fields()),
+        header: frame("both", &MAGIC, HEADER_LEN, header.into()),
         checks: checks(),
         kinds: kinds(),
-        structs: named
-            .iter()
-            .map(|(name, part, least)| describe_struct(name, part, *least, &shapes))
-            .collect(),
-        commands: Command::known().map(|command| describe_command(command, &shapes)).collect(),
+        structs,
+        commands: command::Command::known().map(|command| describe(command, &shapes)).collect(),
         replies: replies(&shapes),
-        error: model::ErrorReply {
-            code: code(Command::ERROR),
-            direction: "server".into(),
-            fields: error_fields(),
-        },
+        error: error(&shapes),
         continuations: continuations(),
-        advertise: frame(
-            "server",
-            &ADVERTISE_MAGIC,
-            ADVERTISE_LEN,
-            described(false, value_forms::advertise).0.fields(&[]),
-        ),
+        advertise: frame("server", &ADVERTISE_MAGIC, ADVERTISE_LEN, advertise),
         legacy: legacy(&shapes),
-        leniencies: leniencies(),
+        leniencies: json!([
+            { "name": "bool", "text": "any byte but 0 is true; 1 is written" },
+            { "name": "trailing_bytes", "text": "bytes after the last field of a payload are ignored" },
+            { "name": "reserved", "text": "`reserved` of the header may be any number; 0 is written" },
+            { "name": "generic_ok", "text": "an OK without payload answers any command (F-2)" },
+            { "name": "negative_perf_map_type", "text": "a `perfMapType` of 0x80000000 or more is accepted (P-44)" },
+        ]),
         faults: faults(),
-        hresults: HResult::NAMED
-            .iter()
-            .filter_map(|hresult| {
-                Some(model::HResult {
-                    code: eight_digits(*hresult),
-                    name: hresult.name()?.to_owned(),
-                })
-            })
-            .collect(),
+        hresults: named.collect(),
     }
 }
 
-fn code(command: Command) -> String {
+fn code(command: command::Command) -> String {
     format!("0x{:04X}", command.code())
 }
 
@@ -85,10 +80,25 @@ fn eight_digits(hresult: HResult) -> String {
     format!("0x{:08X}", hresult.0)
 }
 
-/// The structs in fields, by their names in the document, inner ones first.
-fn structs() -> Vec<(&'static str, Part, usize)> {
+fn frame(direction: &str, magic: &[u8], bytes: usize, fields: Vec<Field>) -> Frame {
+    Frame { direction: direction.to_owned(), bytes, magic: hex::encode(magic), fields }
+}
+
+/// The structs in fields, by their names in the document, inner ones first: as recorded, and with
+/// what [`constraints`] adds.
+fn structs() -> (Vec<(&'static str, Vec<Field>)>, Vec<Struct>) {
+    let (mut shapes, mut structs) = (Vec::new(), Vec::new());
     macro_rules! named {
-        ($($name:literal = $Struct:ty,)*) => { vec![$(($name, parts_of::<$Struct>(), <$Struct>::MIN_LEN),)*] };
+        ($($name:literal = $Struct:ty,)*) => {$(
+            let recorded = fields_of::<$Struct>(&shapes);
+            structs.push(Struct {
+                name: $name.to_owned(),
+                least: <$Struct>::MIN_LEN,
+                fields: constraints::added($name, recorded.clone()),
+                limits: constraints::limits_of_struct($name),
+            });
+            shapes.push(($name, recorded));
+        )*};
     }
     named! {
         "event_filter" = EventFilter<'_>,
@@ -99,127 +109,95 @@ fn structs() -> Vec<(&'static str, Part, usize)> {
         "user_events_provider_config" = UserEventsProviderConfig<'_>,
         "draft_provider_config" = DraftProviderConfig<'_>,
     }
+    (shapes, structs)
 }
 
-fn describe_struct(
-    name: &str,
-    part: &Part,
-    least: usize,
-    shapes: &[(&'static str, Part)],
-) -> Struct {
-    let mut fields = part.fields(shapes);
-    constraints::add(name, &mut fields);
-    Struct { name: name.to_owned(), least, fields, limits: constraints::limits_of_struct(name) }
-}
-
-fn frame(direction: &str, magic: &[u8], bytes: usize, fields: Vec<Field>) -> Frame {
-    Frame { direction: direction.to_owned(), bytes, magic: hex::encode(magic), fields }
-}
-
-/// Not described by a visitor: the header is read in place.
-fn header_fields() -> Vec<Field> {
-    fields_by_hand(|asked| {
-        asked.field::<u16>(Name::Size)?;
-        asked.field::<u8>(Name::CommandSet)?;
-        asked.field::<u8>(Name::CommandId)?;
-        asked.field::<u16>(Name::Reserved).map(drop)
-    })
-}
-
-/// Its text depends on the answered command, which no visitor knows.
-fn error_fields() -> Vec<Field> {
-    let mut fields = described(false, |asked| value_forms::error(asked, true)).0.fields(&[]);
-    constraints::add("Error", &mut fields);
-    let texted = Command::known().filter(|command| ErrorReply::has_message(Some(*command)));
+/// The error text depends on the answered command, which a visitor cannot see.
+fn error(shapes: &Shapes) -> ErrorReply {
+    let recorded = described(shapes, false, |recorder| value_forms::error(recorder, true)).0;
+    let mut fields = constraints::added("Error", recorded);
+    let texted = command::Command::known()
+        .filter(|command| message::server::ErrorReply::has_message(Some(*command)));
     if let Some(message) = fields.last_mut() {
-        message.when = Some(model::When {
-            field: None,
-            is: None,
-            answers: Some(texted.map(|command| command.to_string()).collect()),
-            bytes_left: true,
-        });
+        let answers = Some(texted.map(|command| command.to_string()).collect());
+        message.when = Some(When { answers, bytes_left: true, ..When::default() });
     }
-    fields
+    ErrorReply { code: code(command::Command::ERROR), direction: "server".into(), fields }
 }
 
-fn describe_command(command: Command, shapes: &[(&'static str, Part)]) -> model::Command {
-    let [(streaming, one), (user_events, other)] = [false, true]
-        .map(|user_events| described(user_events, |asked| AnyRequest::build(command, asked)));
+fn describe(command: command::Command, shapes: &Shapes) -> Command {
+    let [(streaming, one), (user_events, other)] = [false, true].map(|user_events| {
+        described(shapes, user_events, |recorder| AnyRequest::build(command, recorder))
+    });
     let name = command.to_string();
-    let mut fields = by_session_type(streaming.fields(shapes), user_events.fields(shapes));
-    constraints::add(&name, &mut fields);
-    let continuations = [one, other]
-        .map(|request| request.and_then(|request| request.continuation()).map(continuation));
-    let [continuation, user_events] = continuations.map(|name| name.unwrap_or("close").to_owned());
-    let continuation = if continuation == user_events {
-        vec![model::Continuation { name: continuation, when: None }]
-    } else {
-        let of = |name, kind| model::Continuation { name, when: Some(when(kind)) };
-        vec![of(continuation, SessionType::STREAMING), of(user_events, SessionType::USER_EVENTS)]
-    };
-    model::Command {
+    let fields = by_session_type(streaming, user_events);
+    let [streaming, user_events] =
+        [(one, SessionType::STREAMING), (other, SessionType::USER_EVENTS)].map(
+            |(request, kind)| Continuation {
+                name: continuation_name(request.and_then(|request| request.continuation())).into(),
+                when: Some(When::session_type(kind)),
+            },
+        );
+    Command {
         code: code(command),
         since: command.since().map(|since| since.to_string()).unwrap_or_default(),
         direction: "client".into(),
-        fields,
+        fields: constraints::added(&name, fields),
         reply: command.reply_type().map(ReplyType::name).unwrap_or_default().to_owned(),
-        continuation,
+        continuation: if streaming.name == user_events.name {
+            vec![Continuation { when: None, ..streaming }]
+        } else {
+            vec![streaming, user_events]
+        },
         name,
     }
 }
 
-const fn continuation(continuation: Continuation) -> &'static str {
+const fn continuation_name(continuation: Option<command::Continuation>) -> &'static str {
     match continuation {
-        Continuation::Close => "close",
-        Continuation::Nettrace | Continuation::BySessionType => "nettrace",
-        Continuation::EnvironmentBlock => "environment",
-        Continuation::UserEvents => "user_events",
-        _ => "unknown",
+        None | Some(command::Continuation::Close) => "close",
+        Some(command::Continuation::Nettrace | command::Continuation::BySessionType) => "nettrace",
+        Some(command::Continuation::EnvironmentBlock) => "environment",
+        Some(command::Continuation::UserEvents) => "user_events",
+        Some(_) => "unknown",
     }
 }
 
-/// Those that answer a known command, in the order of the first command each answers.
-fn replies(shapes: &[(&'static str, Part)]) -> Vec<model::Reply> {
-    let mut replies = Vec::<model::Reply>::new();
-    for (command, reply_type) in
-        Command::known().filter_map(|command| Some((command, command.reply_type()?)))
-    {
+/// The replies to a known command, in the order of the first command that each answers.
+fn replies(shapes: &Shapes) -> Vec<Reply> {
+    let mut replies = Vec::<Reply>::new();
+    for command in command::Command::known() {
+        let Some(reply_type) = command.reply_type() else { continue };
         let name = reply_type.name();
         if let Some(known) = replies.iter_mut().find(|reply| reply.name == name) {
             known.answers.push(command.to_string());
             continue;
         }
-        let mut fields =
-            described(false, |asked| AnyReply::build(reply_type, asked)).0.fields(shapes);
-        constraints::add(name, &mut fields);
-        replies.push(model::Reply {
+        let recorded = described(shapes, false, |recorder| AnyReply::build(reply_type, recorder)).0;
+        replies.push(Reply {
             name: name.to_owned(),
-            code: code(Command::OK),
+            code: code(command::Command::OK),
             direction: "server".into(),
-            fields,
+            fields: constraints::added(name, recorded),
             answers: vec![command.to_string()],
         });
     }
     replies
 }
 
-/// The encoding of the parts that a visitor knows.
+/// The encoding of the parts that a visitor distinguishes.
 fn kinds() -> Vec<Kind> {
-    let fixed = |name: &str, bytes, value: &str| Kind {
+    let kind = |name: &str, value: &str| Kind {
         name: name.to_owned(),
-        bytes: Some(bytes),
-        count: None,
-        unit: None,
-        last: None,
         value: value.to_owned(),
+        ..Kind::default()
     };
-    let counted = |name: &str, unit, last, value: &str| Kind {
-        name: name.to_owned(),
-        bytes: None,
+    let fixed = |name, bytes, value| Kind { bytes: Some(bytes), ..kind(name, value) };
+    let counted = |name, unit, last, value| Kind {
         count: Some("uint".into()),
         unit,
         last,
-        value: value.to_owned(),
+        ..kind(name, value)
     };
     vec![
         fixed("byte", u8::MIN_LEN, "number"),
@@ -233,51 +211,30 @@ fn kinds() -> Vec<Kind> {
         counted("string", Some(2), Some(0), "text"),
         counted("bytes", Some(1), None, "hexadecimal"),
         counted("array", None, None, "list"),
-        Kind {
-            name: "rest".into(),
-            bytes: None,
-            count: None,
-            unit: None,
-            last: None,
-            value: "hexadecimal".into(),
-        },
+        kind("rest", "hexadecimal"),
     ]
 }
 
-/// In this order (F-69 has that of runtimes).
-fn checks() -> Vec<model::Check> {
-    let check = |name: &str, of: Option<&str>, fault: Option<WireErrorKind>| model::Check {
-        name: name.to_owned(),
-        of: of.map(ToOwned::to_owned),
-        fault: fault.map(|fault| fault.name().to_owned()),
-    };
-    vec![
-        check("magic", None, Some(WireErrorKind::BadMagic)),
-        check("header", None, Some(WireErrorKind::EndOfInput { needed: 0 })),
-        check("size", None, Some(WireErrorKind::SizeTooSmall { size: 0 })),
-        check("all", None, Some(WireErrorKind::EndOfInput { needed: 0 })),
-        check("end", None, Some(WireErrorKind::BytesAfterMessage { extra: 0 })),
-        check(
-            "command",
-            Some("request"),
-            Some(WireErrorKind::UnexpectedCommand { code: 0, expected: 0 }),
-        ),
-        check("command", Some("reply"), Some(WireErrorKind::NotAReply { code: 0 })),
-        check("payload", None, None),
-        check("limits", Some("request"), None),
-    ]
+/// The checks in this order (F-69 has that of runtimes).
+fn checks() -> Value {
+    let end = WireErrorKind::EndOfInput { needed: 0 }.name();
+    let unexpected = WireErrorKind::UnexpectedCommand { code: 0, expected: 0 }.name();
+    json!([
+        { "name": "magic", "fault": WireErrorKind::BadMagic.name() },
+        { "name": "header", "fault": end },
+        { "name": "size", "fault": WireErrorKind::SizeTooSmall { size: 0 }.name() },
+        { "name": "all", "fault": end },
+        { "name": "end", "fault": WireErrorKind::BytesAfterMessage { extra: 0 }.name() },
+        { "name": "command", "of": "request", "fault": unexpected },
+        { "name": "command", "of": "reply", "fault": WireErrorKind::NotAReply { code: 0 }.name() },
+        { "name": "payload" },
+        { "name": "limits", "of": "request" },
+    ])
 }
 
 /// Every fault of a message, and of an advertise.
-fn faults() -> Vec<model::Fault> {
-    fn fault(kind: WireErrorKind) -> model::Fault {
-        model::Fault {
-            name: kind.name().to_owned(),
-            layer: kind.layer().name().to_owned(),
-            answer: eight_digits(kind.hresult()),
-        }
-    }
-    let grammar = [
+fn faults() -> Vec<Fault> {
+    let kinds = [
         WireErrorKind::BadMagic,
         WireErrorKind::EndOfInput { needed: 0 },
         WireErrorKind::SizeTooSmall { size: 0 },
@@ -288,8 +245,6 @@ fn faults() -> Vec<model::Fault> {
         WireErrorKind::CountTooLarge { count: 0, remaining: 0 },
         WireErrorKind::MissingTerminator { unit: 0 },
         WireErrorKind::UnknownSessionType { session_type: 0 },
-    ];
-    let limits = [
         WireErrorKind::ZeroBuffer,
         WireErrorKind::UnknownFormat { format: 0 },
         WireErrorKind::NoProviders,
@@ -305,57 +260,54 @@ fn faults() -> Vec<model::Fault> {
         WireErrorKind::AbsentName,
         WireErrorKind::UnknownDumpType { dump_type: 0 },
     ];
-    grammar.into_iter().map(fault).chain(limits.into_iter().map(fault)).collect()
+    let fault = |kind: WireErrorKind| Fault {
+        name: kind.name().to_owned(),
+        layer: kind.layer().name().to_owned(),
+        answer: eight_digits(kind.hresult()),
+    };
+    kinds.into_iter().map(fault).collect()
 }
 
-fn continuations() -> model::Continuations {
-    model::Continuations {
-        close: model::Text { text: "nothing: the server closes the connection".into() },
-        nettrace: model::Nettrace {
+fn continuations() -> Continuations {
+    Continuations {
+        close: json!({ "text": "nothing: the server closes the connection" }),
+        nettrace: Nettrace {
             text: "the event stream, until the session ends; recognised by its first bytes, otherwise of its own format".into(),
             starts: starts(),
         },
-        environment: model::Environment {
+        environment: Environment {
             text: "a block of `size` bytes: a count, then that many entries; an entry is a count of units, then the units; the last \
                    unit is NUL and not part of the text; the first unit `split` after the first unit of the text separates name and \
                    value; without it there is no value"
                 .into(),
             size: Name::NIncomingBytes.name().into(),
             count: "uint".into(),
-            entry: model::Entry { count: "uint".into(), unit: u16::MIN_LEN, least: Entry::MIN_LEN, last: 0, split: b'='.into() },
+            entry: Entry { count: "uint".into(), unit: u16::MIN_LEN, least: continuation::Entry::MIN_LEN, last: 0, split: b'='.into() },
             instead: "an error message in place of a count (F-43)".into(),
         },
-        user_events: model::UserEvents {
-            text: "nothing, and the connection is held open: the session ends with it (F-23)".into(),
-            descriptor: model::Descriptor {
-                after: "request".into(),
-                before: "reply".into(),
-                bytes: hex::encode(FdByte::BYTES),
-                descriptors: 1,
-                passed_as: "SCM_RIGHTS of a sendmsg that sends these bytes and nothing else (F-19, F-20)".into(),
+        user_events: json!({
+            "text": "nothing, and the connection is held open: the session ends with it (F-23)",
+            "descriptor": {
+                "after": "request",
+                "before": "reply",
+                "bytes": hex::encode(FdByte::BYTES),
+                "descriptors": 1,
+                "as": "SCM_RIGHTS of a sendmsg that sends these bytes and nothing else (F-19, F-20)",
             },
-        },
+        }),
     }
 }
 
-fn starts() -> Vec<model::Start> {
-    // The fields of a start are written after its constant bytes.
-    let versioned = fields_by_hand(|asked| {
-        asked.field::<u32>(Name::Version)?;
-        asked.field::<u32>(Name::Version).map(drop)
-    });
-    let versioned: Vec<Field> = versioned
-        .into_iter()
-        .zip(["major", "minor"])
-        .map(|(field, name)| Field { name: name.to_owned(), ..field })
-        .collect();
+/// The first bytes of each format. The fields of a start are written after its constant bytes.
+fn starts() -> Vec<Start> {
     let start = |name: &str, start: StreamStart, fields: Vec<Field>| {
         let mut bytes = Vec::new();
         // A vector accepts everything.
         let _ = start.encode(&mut bytes);
         bytes.truncate(bytes.len().saturating_sub(fields.len().saturating_mul(u32::MIN_LEN)));
-        model::Start { name: name.to_owned(), bytes: hex::encode(bytes), fields }
+        Start { name: name.to_owned(), bytes: hex::encode(bytes), fields }
     };
+    let versioned = vec![Field::new("major", "uint"), Field::new("minor", "uint")];
     vec![
         start("nettrace", StreamStart::Nettrace, Vec::new()),
         start("nettrace-blocks", StreamStart::NettraceBlocks { major: 0, minor: 0 }, versioned),
@@ -364,51 +316,33 @@ fn starts() -> Vec<model::Start> {
 }
 
 /// The 2019 draft, and the previous protocol.
-fn legacy(shapes: &[(&'static str, Part)]) -> model::Legacy {
-    let mut fields = fields_of::<DraftCollectTracing<'_>>(shapes);
-    constraints::add("draft/CollectTracing", &mut fields);
-    let reply = fields_by_hand(|asked| asked.field::<u64>(Name::SessionId).map(drop));
-    model::Legacy {
-        commands: vec![model::LegacyCommand {
-            name: Command::COLLECT_TRACING.to_string(),
-            code: code(Command::COLLECT_TRACING),
+fn legacy(shapes: &Shapes) -> Legacy {
+    let request = command::Command::COLLECT_TRACING;
+    let fields = fields_of::<DraftCollectTracing<'_>>(shapes);
+    let codes = DraftErrorCode::NAMED.iter().map(|code| match code.hresult() {
+        Some(hresult) => {
+            json!({ "code": code.0, "name": code.name(), "hresult": eight_digits(hresult) })
+        }
+        None => json!({ "code": code.0, "name": code.name() }),
+    });
+    Legacy {
+        commands: vec![LegacyCommand {
+            name: request.to_string(),
+            code: code(request),
             edition: "2019-05".into(),
             direction: "client".into(),
-            fields,
+            fields: constraints::added("draft/CollectTracing", fields),
         }],
-        old_request: model::Old {
-            text: "of the previous protocol: without magic and size".into(),
-            direction: "client".into(),
-            fields: fields_of::<OldRequest>(&[]),
-        },
-        old_reply: model::Old {
-            text: "the whole answer to it: 8 bytes, or their low 4; 0 is the error".into(),
-            direction: "server".into(),
-            fields: reply,
-        },
-        error_codes: DraftErrorCode::NAMED
-            .iter()
-            .map(|code| model::LegacyCode {
-                code: code.0,
-                name: code.name().unwrap_or_default().to_owned(),
-                hresult: code.hresult().map(eight_digits),
-            })
-            .collect(),
+        old_request: json!({
+            "text": "of the previous protocol: without magic and size",
+            "direction": "client",
+            "fields": fields_of::<OldRequest>(&[]),
+        }),
+        old_reply: json!({
+            "text": "the whole answer to it: 8 bytes, or their low 4; 0 is the error",
+            "direction": "server",
+            "fields": [Field::new(Name::SessionId.name(), "ulong")],
+        }),
+        error_codes: codes.collect(),
     }
-}
-
-/// The closed list of what is accepted although no writer may write it.
-fn leniencies() -> Vec<model::Leniency> {
-    let leniency =
-        |name: &str, text: &str| model::Leniency { name: name.to_owned(), text: text.to_owned() };
-    vec![
-        leniency("bool", "any byte but 0 is true; 1 is written"),
-        leniency("trailing_bytes", "bytes after the last field of a payload are ignored"),
-        leniency("reserved", "`reserved` of the header may be any number; 0 is written"),
-        leniency("generic_ok", "an OK without payload answers any command (F-2)"),
-        leniency(
-            "negative_perf_map_type",
-            "a `perfMapType` of 0x80000000 or more is accepted (P-44)",
-        ),
-    ]
 }

@@ -1,11 +1,11 @@
-//! What a field visitor does not know: limits, units, names of bits, and the meaning of absent and
+//! Metadata that the visitor cannot derive: limits, units, names of bits, and the meaning of absent and
 //! empty strings.
 //!
 //! `tests` tries each row on the crate, and each field without one.
 
-use alloc::{borrow::ToOwned, string::ToString as _, vec, vec::Vec};
+use alloc::{borrow::ToOwned, vec, vec::Vec};
 
-use super::model::{self, Measure};
+use super::{self as model, Measure};
 use dotnet_diagnostics_ipc::message::dump::DumpFlags;
 use dotnet_diagnostics_ipc::message::eventpipe::{MAX_PROVIDERS, MAX_TRACEPOINT_NAME_LEN};
 use dotnet_diagnostics_ipc::wire::{Field, WireErrorKind};
@@ -180,30 +180,25 @@ impl Row {
     }
 }
 
-/// Adds the known facts about the fields of `owner`.
-pub(super) fn add(owner: &str, fields: &mut [model::Field]) {
-    for field in fields {
-        for row in
-            TABLE.iter().filter(|row| row.of.contains(&owner) && row.field.name() == field.name)
-        {
-            field.limits = row.limits.iter().map(Limit::model).collect();
-            field.unit = row.unit.map(ToOwned::to_owned);
-            field.names.extend(row.bits.iter().map(|(bit, name)| (bit.0, (*name).to_owned())));
-            field.absent = row.strings.map(|(absent, _)| absent.to_owned());
-            field.empty = row.strings.map(|(_, empty)| empty.to_owned());
-        }
+/// `fields` of `owner`, with what is known of them.
+pub(super) fn added(owner: &str, mut fields: Vec<model::Field>) -> Vec<model::Field> {
+    for field in &mut fields {
+        let is_it = |row: &&Row| row.of.contains(&owner) && row.field.name() == field.name;
+        let Some(row) = TABLE.iter().find(is_it) else { continue };
+        field.limits = row.limits.iter().map(Limit::model).collect();
+        field.unit = row.unit.map(ToOwned::to_owned);
+        field.names.extend(row.bits.iter().map(|(bit, name)| (bit.0, (*name).to_owned())));
+        field.absent = row.strings.map(|(absent, _)| absent.to_owned());
+        field.empty = row.strings.map(|(_, empty)| empty.to_owned());
     }
+    fields
 }
 
 impl Limit {
     fn model(&self) -> model::Limit {
         let Self(fault, of, ranges) = self;
-        model::Limit {
-            fault: fault.name().to_owned(),
-            of: *of,
-            fields: Vec::new(),
-            ranges: ranges.to_vec(),
-        }
+        let (fault, ranges) = (fault.name().to_owned(), ranges.to_vec());
+        model::Limit { fault, of: *of, fields: Vec::new(), ranges }
     }
 }
 
@@ -212,20 +207,18 @@ pub(super) fn limits_of_struct(name: &str) -> Vec<model::Limit> {
     if name != "tracepoint_config" {
         return Vec::new();
     }
-    let path =
-        |fields: &[Field]| fields.iter().map(|field| field.name().to_string()).collect::<Vec<_>>();
+    let limit = |limit: Limit, fields: [Field; 2]| {
+        let fields = fields.map(|field| field.name().to_owned()).into();
+        model::Limit { fields, ..limit.model() }
+    };
     vec![
-        model::Limit {
-            fault: WireErrorKind::NoTracepoint.name().to_owned(),
-            of: Measure::CountOfAll,
-            fields: path(&[Field::DefaultTracepointName, Field::Tracepoints]),
-            ranges: vec![[1, MOST]],
-        },
-        model::Limit {
-            fault: WireErrorKind::DuplicateEventId { id: 0 }.name().to_owned(),
-            of: Measure::Distinct,
-            fields: path(&[Field::Tracepoints, Field::EventIds]),
-            ranges: Vec::new(),
-        },
+        limit(
+            Limit(WireErrorKind::NoTracepoint, Measure::CountOfAll, &[[1, MOST]]),
+            [Field::DefaultTracepointName, Field::Tracepoints],
+        ),
+        limit(
+            Limit(WireErrorKind::DuplicateEventId { id: 0 }, Measure::Distinct, &[]),
+            [Field::Tracepoints, Field::EventIds],
+        ),
     ]
 }

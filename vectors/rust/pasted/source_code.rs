@@ -66,35 +66,23 @@ fn number(scanner: &mut Scanner<'_>) -> Result<u8, PasteError> {
     }
     let plain = ["u8", "u", "U"].into_iter().find_map(|suffix| word.strip_suffix(suffix));
     let plain = plain.unwrap_or(word);
-    let digits = plain.strip_prefix("0x").or_else(|| plain.strip_prefix("0X"));
-    let not_a_number = || {
-        let hint = if plain.chars().all(|one| one.is_ascii_hexdigit()) {
-            "; hexadecimal begins with 0x"
-        } else {
-            ""
-        };
-        scanner.error(at, format!("{word} is not a number{hint}"))
-    };
-    let (digits, radix) = match digits {
+    let (digits, radix) = match plain.strip_prefix("0x").or_else(|| plain.strip_prefix("0X")) {
         Some(digits) => (digits, 16),
         None => (plain, 10),
     };
     if digits.is_empty() || !digits.chars().all(|one| one.is_digit(radix)) {
-        return Err(not_a_number());
+        let is_without_prefix = plain.chars().all(|one| one.is_ascii_hexdigit());
+        let hint = if is_without_prefix { "; hexadecimal begins with 0x" } else { "" };
+        return Err(scanner.error(at, format!("{word} is not a number{hint}")));
     }
-    let begins_with_0 = radix == 10 && digits.len() > 1 && digits.starts_with('0');
-    if begins_with_0 && digits.trim_start_matches('0').len() > 1 {
+    if radix == 10 && digits.starts_with('0') && digits.trim_start_matches('0').len() > 1 {
         let message = format!("{word} is octal in C and decimal elsewhere: write it without the 0");
         return Err(scanner.error(at, message));
     }
     let sign = if is_negative { "-" } else { "" };
-    let number = i32::from_str_radix(digits, radix).ok();
-    let number = if is_negative { number.and_then(i32::checked_neg) } else { number };
-    let byte = number.and_then(|number| {
-        let signed = || i8::try_from(number).ok().map(i8::to_ne_bytes);
-        u8::try_from(number).ok().or_else(|| signed().map(|[byte]| byte))
-    });
-    byte.ok_or_else(|| {
+    let number = i32::from_str_radix(&format!("{sign}{digits}"), radix).ok();
+    let byte = number.filter(|number| (-128..=255).contains(number)).map(|number| number & 0xFF);
+    byte.and_then(|byte| u8::try_from(byte).ok()).ok_or_else(|| {
         scanner.error(at, format!("{sign}{word} is not a byte: it is not from -128 to 255"))
     })
 }
@@ -164,33 +152,36 @@ fn escaped(scanner: &mut Scanner<'_>, at: usize, bytes: &mut Vec<u8>) -> Result<
         bytes.push(byte.map_err(|_| scanner.error(at, format!("\\{octal} is more than a byte")))?);
         return Ok(());
     }
-    bytes.push(match scanner.next() {
-        Some('x') => {
+    let next = scanner.next();
+    let simple = SIMPLE_ESCAPES.iter().find(|(sign, _)| next == Some(*sign));
+    bytes.push(match (simple, next) {
+        (Some((_, byte)), _) => *byte,
+        (None, Some('x')) => {
             let digits = scanner.take_while(2, |one| one.is_ascii_hexdigit());
             u8::from_str_radix(digits, 16)
                 .map_err(|_| scanner.error(at, "\\x without hexadecimal digits"))?
         }
-        Some('a') => 7,
-        Some('b') => 8,
-        Some('t') => b'\t',
-        Some('n') => b'\n',
-        Some('v') => 11,
-        Some('f') => 12,
-        Some('r') => b'\r',
-        Some('e') => 27,
-        Some(one @ ('\\' | '\'' | '"' | '?')) => u8::try_from(one).unwrap_or(b'?'),
         // The string goes on in the next line.
-        Some('\n') => return Ok(()),
-        Some(one @ ('u' | 'U')) => {
+        (None, Some('\n')) => return Ok(()),
+        (None, Some(one @ ('u' | 'U'))) => {
             let message =
                 format!("\\{one} is a character and not a byte: write its bytes with \\x");
             return Err(scanner.error(at, message));
         }
-        Some(one) => return Err(scanner.error(at, format!("\\{one} is not an escape"))),
-        None => return Err(scanner.error(at, "the text ends with a backslash")),
+        (None, Some(one)) => {
+            return Err(scanner.error(at, format!("\\{one} is not an escape")));
+        }
+        (None, None) => return Err(scanner.error(at, "the text ends with a backslash")),
     });
     Ok(())
 }
+
+/// The characters that stand for one byte after a backslash.
+#[rustfmt::skip]
+const SIMPLE_ESCAPES: [(char, u8); 12] = [
+    ('a', 7), ('b', 8), ('t', b'\t'), ('n', b'\n'), ('v', 11), ('f', 12), ('r', b'\r'), ('e', 27),
+    ('\\', b'\\'), ('\'', b'\''), ('"', b'"'), ('?', b'?'),
+];
 
 /// A cursor over text that tracks its place.
 struct Scanner<'t> {

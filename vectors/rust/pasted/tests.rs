@@ -1,6 +1,6 @@
 //! What each form reads and refuses.
 
-use alloc::{format, string::ToString as _, vec::Vec};
+use alloc::{format, vec::Vec};
 
 use super::PastedForm::{self, Array, Base64, HexDump, Hexadecimal, Strings};
 
@@ -10,11 +10,6 @@ const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
 fn reads(text: &str, form: PastedForm, bytes: &[u8]) {
     assert_eq!(PastedForm::of(text), form, "{text}");
     assert_eq!(form.read(text).as_deref(), Ok(bytes), "{text}");
-}
-
-#[track_caller]
-fn refuses(form: PastedForm, text: &str, why: &str) {
-    assert_eq!(form.read(text).unwrap_err().to_string(), why, "{text}");
 }
 
 #[test]
@@ -154,102 +149,96 @@ fn a_typing_error_is_not_base64() {
     }
 }
 
+/// The place and what is wrong there, for each form.
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
-    for (form, text, why) in [
-        (Hexadecimal, "44 4f\n  5g", "line 2, column 4: 'g' is not a hexadecimal digit"),
-        (Hexadecimal, "\u{e9}", "line 1, column 1: '\u{e9}' is not a hexadecimal digit"),
-        (
-            Hexadecimal,
-            "44 4 f0",
-            "line 1, column 4: 1 digits: a byte has two, so a group has an even number",
-        ),
-        (
-            Hexadecimal,
-            "444f5",
-            "line 1, column 1: 5 digits: a byte has two, so a group has an even number",
-        ),
-        (Hexadecimal, "0x0x44", "line 1, column 4: 'x' is not a hexadecimal digit"),
-        (
-            HexDump,
-            "00000000  01 02\n00000003  04\n",
-            "line 2, column 1: the offset is 0x3, expected 0x2 after the bytes before it",
-        ),
-        (
-            HexDump,
-            "00000000  01 02\n*\n00000020  04\n",
-            "line 2, column 1: * leaves out lines; hexdump -v and xxd print all of them",
-        ),
-        (
-            HexDump,
-            "00000000  01 02  |..|\n00000003\n",
-            "line 2, column 1: the offset is 0x3, expected 0x2 after the bytes before it",
-        ),
-        (
-            HexDump,
-            "0000000 4f44 4e54\n0000004\n",
-            "line 1, column 8: groups of several bytes are in the order of the machine; hexdump -C and od -t x1 print bytes",
-        ),
-        (
-            HexDump,
-            "  000000  01\n  000001  \u{2026} 20 more bytes\n",
-            "line 2, column 9: this dump leaves out bytes; --json has all of them",
-        ),
-        (HexDump, "no bytes", "line 1, column 1: no line begins with an offset and bytes"),
-        (Array, "{ 1, 2", "line 1, column 1: this bracket is not closed: the array is cut"),
-        (Array, "{ 1 } }", "line 1, column 7: '}' without an opening one"),
-        (Array, "{ 256 }", "line 1, column 3: 256 is not a byte: it is not from -128 to 255"),
-        (Array, "{ -129 }", "line 1, column 3: -129 is not a byte: it is not from -128 to 255"),
-        (
-            Array,
-            "{ 99999999999 }",
-            "line 1, column 3: 99999999999 is not a byte: it is not from -128 to 255",
-        ),
-        (Array, "{ 4f }", "line 1, column 3: 4f is not a number; hexadecimal begins with 0x"),
-        (Array, "{ 0x }", "line 1, column 3: 0x is not a number"),
-        (
-            Array,
-            "{ 010 }",
-            "line 1, column 3: 010 is octal in C and decimal elsewhere: write it without the 0",
-        ),
-        (Array, "{ 1; 2 }", "line 1, column 4: expected a number such as 0x44 or 68, not ';'"),
-        (Array, "{ 'ab' }", "line 1, column 3: not a character of one byte in quotes"),
-        (Array, "{ (byte)1 }", "line 1, column 3: expected a number such as 0x44 or 68, not '('"),
-        (Array, "-", "line 1, column 1: expected a number such as 0x44 or 68, not the end"),
-        (Strings, "\"ab\ncd\"", "line 1, column 1: this string does not end on its line"),
-        (Strings, "x = 'ab", "line 1, column 5: this string does not end on its line"),
-        (Strings, r#""a\q""#, r"line 1, column 3: \q is not an escape"),
-        (Strings, r#""a\xg""#, r"line 1, column 3: \x without hexadecimal digits"),
-        (Strings, r#""\400""#, r"line 1, column 2: \400 is more than a byte"),
-        (
-            Strings,
-            r#""\u0041""#,
-            r"line 1, column 2: \u is a character and not a byte: write its bytes with \x",
-        ),
-        (Strings, r"a\", "line 1, column 2: the text ends with a backslash"),
-        (
-            Strings,
-            r#"L"a""#,
-            "line 1, column 1: a string with L before it may have other characters or no escapes",
-        ),
-        (
-            Strings,
-            r#"read(3, "DOT"..., 20) = 20"#,
-            "line 1, column 14: the string was cut here; strace -s 65536 prints all of it",
-        ),
-        (Base64, "RE9U*", "line 1, column 5: '*' is not a character of base64"),
-        (Base64, "AQ==AQ==", "line 1, column 5: 'A' after the padding (=)"),
-        (
-            Base64,
-            "RE9UTg\n",
-            "line 1, column 7: 2 characters and 0 of padding (=) after the last group of four, expected 2 and 2, or 3 and 1",
-        ),
-        (
-            Base64,
-            "RE9UTh==",
-            "line 1, column 9: the last character has bits that belong to no byte",
-        ),
-    ] {
-        refuses(form, text, why);
-    }
+    let refuses = |form: PastedForm, rows: &[(&str, &str)]| {
+        for (text, why) in rows {
+            let error = form.read(text).unwrap_err();
+            let found = format!("{}:{} {}", error.line, error.column, error.message);
+            assert_eq!(found, *why, "{text}");
+        }
+    };
+    refuses(
+        Hexadecimal,
+        &[
+            ("44 4f\n  5g", "2:4 'g' is not a hexadecimal digit"),
+            ("\u{e9}", "1:1 '\u{e9}' is not a hexadecimal digit"),
+            ("44 4 f0", "1:4 1 digits: a byte has two, so a group has an even number"),
+            ("444f5", "1:1 5 digits: a byte has two, so a group has an even number"),
+            ("0x0x44", "1:4 'x' is not a hexadecimal digit"),
+        ],
+    );
+    refuses(
+        HexDump,
+        &[
+            (
+                "00000000  01 02\n00000003  04\n",
+                "2:1 the offset is 0x3, expected 0x2 after the bytes before it",
+            ),
+            (
+                "00000000  01 02\n*\n00000020  04\n",
+                "2:1 * leaves out lines; hexdump -v and xxd print all of them",
+            ),
+            (
+                "00000000  01 02  |..|\n00000003\n",
+                "2:1 the offset is 0x3, expected 0x2 after the bytes before it",
+            ),
+            (
+                "0000000 4f44 4e54\n0000004\n",
+                "1:8 groups of several bytes are in the order of the machine; hexdump -C and od -t x1 print bytes",
+            ),
+            (
+                "  000000  01\n  000001  \u{2026} 20 more bytes\n",
+                "2:9 this dump leaves out bytes; --json has all of them",
+            ),
+            ("no bytes", "1:1 no line begins with an offset and bytes"),
+        ],
+    );
+    refuses(
+        Array,
+        &[
+            ("{ 1, 2", "1:1 this bracket is not closed: the array is cut"),
+            ("{ 1 } }", "1:7 '}' without an opening one"),
+            ("{ 256 }", "1:3 256 is not a byte: it is not from -128 to 255"),
+            ("{ -129 }", "1:3 -129 is not a byte: it is not from -128 to 255"),
+            ("{ 99999999999 }", "1:3 99999999999 is not a byte: it is not from -128 to 255"),
+            ("{ 4f }", "1:3 4f is not a number; hexadecimal begins with 0x"),
+            ("{ 0x }", "1:3 0x is not a number"),
+            ("{ 010 }", "1:3 010 is octal in C and decimal elsewhere: write it without the 0"),
+            ("{ 1; 2 }", "1:4 expected a number such as 0x44 or 68, not ';'"),
+            ("{ 'ab' }", "1:3 not a character of one byte in quotes"),
+            ("{ (byte)1 }", "1:3 expected a number such as 0x44 or 68, not '('"),
+            ("-", "1:1 expected a number such as 0x44 or 68, not the end"),
+        ],
+    );
+    refuses(
+        Strings,
+        &[
+            ("\"ab\ncd\"", "1:1 this string does not end on its line"),
+            ("x = 'ab", "1:5 this string does not end on its line"),
+            (r#""a\q""#, r"1:3 \q is not an escape"),
+            (r#""a\xg""#, r"1:3 \x without hexadecimal digits"),
+            (r#""\400""#, r"1:2 \400 is more than a byte"),
+            (r#""\u0041""#, r"1:2 \u is a character and not a byte: write its bytes with \x"),
+            (r"a\", "1:2 the text ends with a backslash"),
+            (r#"L"a""#, "1:1 a string with L before it may have other characters or no escapes"),
+            (
+                r#"read(3, "DOT"..., 20) = 20"#,
+                "1:14 the string was cut here; strace -s 65536 prints all of it",
+            ),
+        ],
+    );
+    refuses(
+        Base64,
+        &[
+            ("RE9U*", "1:5 '*' is not a character of base64"),
+            ("AQ==AQ==", "1:5 'A' after the padding (=)"),
+            (
+                "RE9UTg\n",
+                "1:7 2 characters and 0 of padding (=) after the last group of four, expected 2 and 2, or 3 and 1",
+            ),
+            ("RE9UTh==", "1:9 the last character has bits that belong to no byte"),
+        ],
+    );
 }

@@ -1,9 +1,14 @@
 //! Why a step failed.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
 use core::fmt;
 
 use super::fields::FieldDifference;
+use crate::script::Mismatch;
 use dotnet_diagnostics_ipc::exchange::End;
 
 /// Why a step failed.
@@ -67,17 +72,6 @@ pub enum Difference {
     Other(String),
 }
 
-/// A difference between bytes and a pattern.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mismatch {
-    /// The offset of the part that differs.
-    pub offset: usize,
-    /// The expected bytes, in words.
-    pub expected: String,
-    /// The received bytes, in words.
-    pub found: String,
-}
-
 impl PlayerError {
     /// The side under test did something else, in words.
     pub fn differs(text: impl Into<String>) -> Self {
@@ -105,18 +99,15 @@ impl fmt::Display for Difference {
         match self {
             Self::NotConnected => f.write_str("no connection"),
             Self::Bytes { fields, .. } if !fields.is_empty() => {
-                for (nth, field) in fields.iter().enumerate() {
-                    let separator = if nth == 0 { "" } else { "; " };
-                    write!(f, "{separator}{field}")?;
-                }
-                Ok(())
+                let texts: Vec<_> = fields.iter().map(|field| field.to_string()).collect();
+                f.write_str(&texts.join("; "))
             }
             Self::Bytes { mismatches, came, .. } => {
-                for (nth, Mismatch { offset, expected, found }) in mismatches.iter().enumerate() {
-                    let or = if nth == 0 { "" } else { "; or " };
-                    write!(f, "{or}at byte {offset}: {found}, expected {expected}")?;
-                }
-                write!(f, " (received {})", Excerpt(came))
+                let text = |Mismatch { offset, expected, found }: &_| {
+                    format!("at byte {offset}: {found}, expected {expected}")
+                };
+                let texts: Vec<_> = mismatches.iter().map(text).collect();
+                write!(f, "{} (received {})", texts.join("; or "), Excerpt(came))
             }
             Self::Ended { end, after } => write!(f, "{end} after {}", Excerpt(after)),
             Self::Nothing { after } => {

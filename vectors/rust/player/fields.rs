@@ -55,14 +55,12 @@ pub(super) fn reply_differences(
 /// The fields of `came`, a reply to `command`, that differ from those of `wanted`. Empty if either
 /// is not a message.
 fn differences(command: Option<Command>, wanted: &[u8], came: &[u8]) -> Vec<FieldDifference> {
-    let (Some(expected), Some(found)) = (kind(wanted), kind(came)) else { return Vec::new() };
-    if expected != found && !(matches!(expected, Kind::Error(_)) && matches!(found, Kind::Error(_)))
-    {
-        return Vec::from([FieldDifference {
-            field: "the reply".into(),
-            found: found.text(),
-            expected: expected.text(),
-        }]);
+    let (Some((is_error, expected)), Some((found_is_error, found))) = (kind(wanted), kind(came))
+    else {
+        return Vec::new();
+    };
+    if is_error != found_is_error {
+        return Vec::from([FieldDifference { field: "the reply".into(), found, expected }]);
     }
     let subject = TypedCodec { kind: Type::Reply, command, from_server: true };
     let (expected, found) = (subject.explain(wanted), subject.explain(came));
@@ -74,12 +72,9 @@ fn differences(command: Option<Command>, wanted: &[u8], came: &[u8]) -> Vec<Fiel
         if bytes(wanted, expected) == bytes(came, found) || found.kind == FieldKind::StringLength {
             continue;
         }
-        let [found_text, expected_text] = [text(came, found), text(wanted, expected)];
-        differences.push(FieldDifference {
-            field: found.field.clone(),
-            found: found_text,
-            expected: expected_text,
-        });
+        let (field, expected_text) = (found.field.clone(), text(wanted, expected));
+        let found_text = text(came, found);
+        differences.push(FieldDifference { field, found: found_text, expected: expected_text });
         if expected.len != found.len {
             // It shifts everything that follows.
             break;
@@ -105,29 +100,13 @@ fn text(of: &[u8], note: &Annotation) -> String {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Ok,
-    Error(Option<HResult>),
-}
-
-impl Kind {
-    fn text(self) -> String {
-        match self {
-            Self::Ok => "an OK".into(),
-            Self::Error(Some(code)) => format!("the error {code}"),
-            Self::Error(None) => "an error".into(),
-        }
-    }
-}
-
-/// The header's information, whether the message is complete or not.
-fn kind(bytes: &[u8]) -> Option<Kind> {
+/// Whether a reply is an error, and what it is in words, whether it is complete or not.
+fn kind(bytes: &[u8]) -> Option<(bool, String)> {
     match Header::decode(bytes).ok()?.command {
-        Command::OK => Some(Kind::Ok),
+        Command::OK => Some((false, "an OK".into())),
         Command::ERROR => {
-            let payload = bytes.get(HEADER_LEN..)?;
-            Some(Kind::Error(HResult::decode(&mut Reader::new(payload)).ok()))
+            let code = HResult::decode(&mut Reader::new(bytes.get(HEADER_LEN..)?));
+            Some((true, code.map_or("an error".into(), |code| format!("the error {code}"))))
         }
         _ => None,
     }
@@ -138,56 +117,47 @@ mod tests {
     use super::*;
     use alloc::string::ToString;
 
-    fn told(command: Command, wanted: &str, came: &str) -> Vec<String> {
-        let bytes = |text: &str| {
-            [b"DOTNET_IPC_V1\0".to_vec(), hex::decode(text.replace(' ', "")).unwrap()].concat()
-        };
-        differences(Some(command), &bytes(wanted), &bytes(came))
-            .iter()
-            .map(ToString::to_string)
-            .collect()
-    }
-
     #[test]
-    fn difference_in_code_or_id_names_field() {
-        let refused =
-            told(Command::PROCESS_INFO, "1800 ffff 0000 84131380", "1800 ffff 0000 85131380");
-        assert_eq!(
-            refused,
-            [
-                "hresult is 0x80131385 DS_IPC_E_UNKNOWN_COMMAND, expected 0x80131384 DS_IPC_E_BAD_ENCODING"
-            ]
-        );
-        let stopped = told(
-            Command::STOP_TRACING,
-            "1c00 ff00 0000 0700000000000000",
-            "1c00 ff00 0000 0100000000000000",
-        );
-        assert_eq!(stopped, ["sessionId is 1, expected 7"]);
-        assert_eq!(
-            told(Command::STOP_TRACING, "1c00 ff00 0000", "1e00 ff00 0000"),
-            ["size is 30, expected 28"]
-        );
-        let other = told(
-            Command::STOP_TRACING,
-            "1c00 ff00 0000 0700000000000000",
-            "1800 ffff 0000 84131380",
-        );
-        assert_eq!(
-            other,
-            ["the reply is the error 0x80131384 DS_IPC_E_BAD_ENCODING, expected an OK"]
-        );
-    }
-
-    #[test]
-    fn difference_in_string_length_shows_whole_string_only() {
-        let of = |size: &str, os: &str| {
+    fn differing_fields_are_named_with_both_values() {
+        let of_info = |size: &str, os: &str| {
             let fixed = "0100000000000000 000102030405060708090a0b0c0d0e0f";
-            alloc::format!("{size} ff00 0000 {fixed} 02000000 61000000 {os} 03000000 780038000000")
+            format!("{size} ff00 0000 {fixed} 02000000 61000000 {os} 03000000 780038000000")
         };
-        let wanted = of("4600", "03000000 4f0053000000");
-        let came = of("4800", "04000000 4f00530058000000");
-        assert_eq!(told(Command::PROCESS_INFO, &wanted, &came), ["OS is \"OSX\", expected \"OS\""]);
-        assert_eq!(told(Command::PROCESS_INFO, &wanted, &wanted), Vec::<String>::new());
+        let os = of_info("4600", "03000000 4f0053000000");
+        let osx = of_info("4800", "04000000 4f00530058000000");
+        let refused = "1800 ffff 0000 84131380";
+        let (info, stop) = (Command::PROCESS_INFO, Command::STOP_TRACING);
+        for (command, wanted, came, told) in [
+            (
+                info,
+                refused,
+                "1800 ffff 0000 85131380",
+                &[
+                    "hresult is 0x80131385 DS_IPC_E_UNKNOWN_COMMAND, expected 0x80131384 DS_IPC_E_BAD_ENCODING",
+                ][..],
+            ),
+            (
+                stop,
+                "1c00 ff00 0000 0700000000000000",
+                "1c00 ff00 0000 0100000000000000",
+                &["sessionId is 1, expected 7"],
+            ),
+            (stop, "1c00 ff00 0000", "1e00 ff00 0000", &["size is 30, expected 28"]),
+            (
+                stop,
+                "1c00 ff00 0000 0700000000000000",
+                refused,
+                &["the reply is the error 0x80131384 DS_IPC_E_BAD_ENCODING, expected an OK"],
+            ),
+            // Only the whole string, not its length or the size.
+            (info, &os, &osx, &["OS is \"OSX\", expected \"OS\""]),
+            (info, &os, &os, &[]),
+        ] {
+            let bytes = |text: &str| {
+                [b"DOTNET_IPC_V1\0".to_vec(), hex::decode(text.replace(' ', "")).unwrap()].concat()
+            };
+            let found = differences(Some(command), &bytes(wanted), &bytes(came));
+            assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), told);
+        }
     }
 }

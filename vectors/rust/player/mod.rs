@@ -53,8 +53,9 @@ mod network;
 #[cfg(test)]
 mod tests;
 
+pub use crate::script::Mismatch;
 pub use conversation::{Connection, Conversation, Event, EventKind, Flow, TurnDirection};
-pub use error::{Difference, Failure, Mismatch, PlayerError};
+pub use error::{Difference, Failure, PlayerError};
 pub use fields::FieldDifference;
 pub use network::{Link, Network, Received, Sent};
 
@@ -68,10 +69,11 @@ use alloc::{
 use core::{fmt, time::Duration};
 
 use error::Excerpt;
+use fields::reply_differences;
 
 use crate::script::{
-    Comparison, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectFile, ExpectedEnd, FdKind, Life,
-    Pattern, Presence, Send, Step,
+    Comparison, Ending, ExpectEnd, ExpectFile, ExpectedEnd, FdKind, Life, Pattern, Presence, Send,
+    Step,
 };
 use dotnet_diagnostics_ipc::exchange::End;
 
@@ -109,6 +111,9 @@ impl fmt::Debug for Player<'_> {
     }
 }
 
+/// The methods that wait fail with the [`PlayerError`] of the network; those with the name of a
+/// connection also if there is none of that name.
+#[allow(clippy::missing_errors_doc, reason = "they fail like this")]
 impl<'n> Player<'n> {
     /// `within` is the default time limit of a step. Every limit is that of an idle machine: on one
     /// that is busy when it ends, it ends later, by the measured factor of up to 30.
@@ -164,9 +169,6 @@ impl<'n> Player<'n> {
     }
 
     /// Closes all open connections.
-    ///
-    /// # Errors
-    /// [`PlayerError`] of the network.
     pub fn close_all(&mut self) -> Result<(), PlayerError> {
         for connection in core::mem::take(&mut self.connections).into_values() {
             self.network.end(connection.link, Ending::Close)?;
@@ -185,9 +187,6 @@ impl<'n> Player<'n> {
     }
 
     /// The connection of that name.
-    ///
-    /// # Errors
-    /// If it does not exist.
     pub fn link(&self, name: &str) -> Result<Link, PlayerError> {
         self.connection(name).map(|open| open.link)
     }
@@ -198,9 +197,6 @@ impl<'n> Player<'n> {
     }
 
     /// What passed so far on the open connection of that name.
-    ///
-    /// # Errors
-    /// If it does not exist.
     pub fn so_far(&self, name: &str) -> Result<&Connection, PlayerError> {
         let number = self.connection(name)?.number;
         let found = self.conversation.connections.get(number);
@@ -208,16 +204,19 @@ impl<'n> Player<'n> {
     }
 
     /// Opens a connection to the default port.
-    ///
-    /// # Errors
-    /// [`PlayerError`] of the network.
     pub fn open(&mut self, name: &str, until: Duration) -> Result<(), PlayerError> {
-        let link = self.opened(None, until)?;
-        self.named(name, link, TurnDirection::Sent)
+        self.open_at(None, name, until)
     }
 
-    fn opened(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError> {
-        self.patiently(until, Result::is_ok, |network, until| network.open(port, until))
+    fn open_at(
+        &mut self,
+        port: Option<&str>,
+        name: &str,
+        until: Duration,
+    ) -> Result<(), PlayerError> {
+        let link =
+            self.patiently(until, Result::is_ok, |network, until| network.open(port, until))?;
+        self.named(name, link, TurnDirection::Sent)
     }
 
     /// Waits with `wait`, and longer than `until` on a busy machine if nothing `is_decided` then.
@@ -247,9 +246,6 @@ impl<'n> Player<'n> {
     }
 
     /// Waits for the next connection of the other side to a port.
-    ///
-    /// # Errors
-    /// [`PlayerError`] of the network.
     pub fn accepted(
         &mut self,
         port: Option<&str>,
@@ -263,27 +259,18 @@ impl<'n> Player<'n> {
     }
 
     /// What was read of a connection in the background, once it has ended.
-    ///
-    /// # Errors
-    /// [`PlayerError`] of the network.
     pub fn drained(&mut self, link: Link, until: Duration) -> Result<Flow, PlayerError> {
         let has_ended = |drained: &Result<Flow, _>| !matches!(drained, Ok(Flow { end: None, .. }));
         self.patiently(until, has_ended, |network, until| network.drained(link, until))
     }
 
     /// Whether the target's process lives, once that is `expected`.
-    ///
-    /// # Errors
-    /// [`PlayerError`] of the network.
     pub fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {
         let is_it = |life: &Result<Life, _>| !matches!(life, Ok(life) if *life != expected);
         self.patiently(until, is_it, |network, until| network.life(expected, until))
     }
 
     /// Sends bytes, the first with a descriptor if given.
-    ///
-    /// # Errors
-    /// [`PlayerError`] of the network.
     pub fn send(
         &mut self,
         on: &str,
@@ -300,9 +287,6 @@ impl<'n> Player<'n> {
     }
 
     /// Ends a connection; if closed, its name is free again.
-    ///
-    /// # Errors
-    /// [`PlayerError`] of the network.
     pub fn end(&mut self, on: &str, how: Ending) -> Result<(), PlayerError> {
         self.end_step(on, how)?;
         if how != Ending::HalfClose {
@@ -312,9 +296,6 @@ impl<'n> Player<'n> {
     }
 
     /// Closes a connection that is none of the other side's, and forgets what passed on it.
-    ///
-    /// # Errors
-    /// [`PlayerError`] of the network.
     pub fn forget(&mut self, on: &str) -> Result<(), PlayerError> {
         let number = self.connection(on)?.number;
         self.end(on, Ending::Close)?;
@@ -332,9 +313,6 @@ impl<'n> Player<'n> {
     }
 
     /// Reads bytes of a connection, at most `most`. They are added to the conversation.
-    ///
-    /// # Errors
-    /// [`PlayerError`] of the network.
     pub fn receive(
         &mut self,
         on: &str,
@@ -349,9 +327,6 @@ impl<'n> Player<'n> {
     }
 
     /// The same, but where nothing should arrive: not longer than `until`.
-    ///
-    /// # Errors
-    /// [`PlayerError`] of the network.
     pub fn listen(
         &mut self,
         on: &str,
@@ -386,17 +361,11 @@ impl<'n> Player<'n> {
     }
 
     /// Plays one step.
-    ///
-    /// # Errors
-    /// The difference.
     pub fn step(&mut self, step: &Step) -> Result<(), PlayerError> {
         let within = step.within_ms().map_or(self.within, ms);
         let until = self.in_a(within);
         match step {
-            Step::Open(step) => {
-                let link = self.opened(step.port.as_deref(), until)?;
-                self.named(&step.open, link, TurnDirection::Sent)
-            }
+            Step::Open(step) => self.open_at(step.port.as_deref(), &step.open, until),
             Step::Accept(step) => {
                 let link = self.accepted(step.port.as_deref(), until)?;
                 let link = link.ok_or(Difference::NotConnected)?;
@@ -409,8 +378,13 @@ impl<'n> Player<'n> {
                 if is_called { differs("unexpected connection") } else { Ok(()) }
             }
             Step::Send(step) => self.send_step(step, until),
-            Step::Expect(step) => self.expect(step, until),
-            Step::ExpectAnyOf(step) => self.expect_any_of(step, until),
+            Step::Expect(step) => {
+                self.receive_one_of(&step.on, &[&step.expect], step.with_fd, until)
+            }
+            Step::ExpectAnyOf(step) => {
+                let patterns: Vec<_> = step.expect_any_of.iter().map(|one| &one.expect).collect();
+                self.receive_one_of(&step.on, &patterns, false, until)
+            }
             Step::ExpectNothing(step) => {
                 let until = self.in_a(ms(step.expect_nothing));
                 match self.listen(&step.on, 64, until)? {
@@ -432,24 +406,22 @@ impl<'n> Player<'n> {
                 let until = self.in_a(ms(step.wait));
                 self.network.wait(until)
             }
-            Step::ExpectTarget(step) => {
-                match (step.expect_target, self.life(step.expect_target, until)?) {
-                    (Life::Alive, Life::Dead) => differs("the target is dead"),
-                    (Life::Dead, Life::Alive) => differs("the target is alive"),
-                    _ => Ok(()),
-                }
-            }
+            Step::ExpectTarget(step) => match self.life(step.expect_target, until)? {
+                life if life == step.expect_target => Ok(()),
+                Life::Dead => differs("the target is dead"),
+                Life::Alive => differs("the target is alive"),
+            },
             Step::Signal(step) => self.network.signal(step.signal),
             Step::ExpectSocket(step) => {
                 let expected = step.expect_socket;
                 let is_it =
                     |found: &Result<_, _>| !matches!(found, Ok(found) if *found != expected);
-                let found =
-                    self.patiently(until, is_it, |network, until| network.socket(expected, until))?;
-                match (expected, found) {
-                    (Presence::There, Presence::Gone) => differs("the socket does not exist"),
-                    (Presence::Gone, Presence::There) => differs("the socket file exists"),
-                    _ => Ok(()),
+                match self
+                    .patiently(until, is_it, |network, until| network.socket(expected, until))?
+                {
+                    found if found == expected => Ok(()),
+                    Presence::Gone => differs("the socket does not exist"),
+                    Presence::There => differs("the socket file exists"),
                 }
             }
             Step::ExpectFile(step) => self.expect_file(step, until),
@@ -460,45 +432,39 @@ impl<'n> Player<'n> {
     fn expect_file(&mut self, step: &ExpectFile, until: Duration) -> Result<(), PlayerError> {
         let began = self.network.now();
         let whole = until.saturating_sub(began);
-        loop {
-            let trouble = self.compare_file(step)?;
-            let Some(trouble) = trouble else { return Ok(()) };
+        while let Some(difference) = self.compare_file(step)? {
             let elapsed = self.network.now().saturating_sub(began);
             if elapsed >= whole && elapsed >= self.network.here(whole) {
-                return Err(trouble.into());
+                return Err(difference.into());
             }
-            let later = self.in_a(AFTER_A_PIECE);
-            self.network.wait(later)?;
+            self.network.wait(self.in_a(AFTER_A_PIECE))?;
         }
+        Ok(())
     }
 
     /// The difference of the file, if any.
     fn compare_file(&mut self, step: &ExpectFile) -> Result<Option<Difference>, PlayerError> {
         let mut most = 0;
-        loop {
+        Ok(loop {
             let Some(bytes) = self.network.file(&step.expect_file, most)? else {
                 let text = format!("the file {} does not exist", step.expect_file);
-                return Ok(Some(Difference::Other(text)));
+                break Some(Difference::Other(text));
             };
             match step.begins.compare(&bytes, &self.conversation.captures) {
-                Comparison::Matched(_) => return Ok(None),
+                Comparison::Matched(_) => break None,
                 Comparison::NeedMore(more) if bytes.len() == most => {
                     most = most.saturating_add(more);
                 }
                 Comparison::NeedMore(_) => {
                     let text = format!("the file has {} bytes, expected more", bytes.len());
-                    return Ok(Some(Difference::Other(text)));
+                    break Some(Difference::Other(text));
                 }
-                Comparison::Differs { offset, expected, found } => {
-                    let mismatches = [Mismatch { offset, expected, found }].into();
-                    return Ok(Some(Difference::Bytes {
-                        mismatches,
-                        came: bytes,
-                        fields: Vec::new(),
-                    }));
+                Comparison::Differs(mismatch) => {
+                    let (mismatches, fields) = ([mismatch].into(), Vec::new());
+                    break Some(Difference::Bytes { mismatches, came: bytes, fields });
                 }
             }
-        }
+        })
     }
 
     fn in_a(&self, time: Duration) -> Duration {
@@ -514,13 +480,11 @@ impl<'n> Player<'n> {
     }
 
     fn send_step(&mut self, step: &Send, until: Duration) -> Result<(), PlayerError> {
-        let mut bytes = Vec::new();
-        for part in &step.send {
-            bytes.extend(
-                part.bytes(&self.conversation.captures)
-                    .map_err(|error| PlayerError::differs(error.to_string()))?,
-            );
-        }
+        let parts = step.send.iter().map(|part| part.bytes(&self.conversation.captures));
+        let bytes = parts
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| PlayerError::differs(error.to_string()))?
+            .concat();
         let whole = [bytes.len()];
         let chunks = if step.chunks.is_empty() { whole.as_slice() } else { step.chunks.as_slice() };
         let sum = chunks.iter().try_fold(0, |sum: usize, size| sum.checked_add(*size));
@@ -573,9 +537,7 @@ impl<'n> Player<'n> {
                 match pattern.compare(&so_far, &self.conversation.captures) {
                     Comparison::Matched(captured) => matched = matched.or(Some(captured)),
                     Comparison::NeedMore(n) => most = most.min(n),
-                    Comparison::Differs { offset, expected, found } => {
-                        mismatches.push(Mismatch { offset, expected, found });
-                    }
+                    Comparison::Differs(mismatch) => mismatches.push(mismatch),
                 }
             }
             if let Some(captured) = matched {
@@ -587,18 +549,13 @@ impl<'n> Player<'n> {
                 if let Ok(Received::Bytes(bytes, _)) = self.listen(on, Conversation::KEPT, until) {
                     so_far.extend(bytes);
                 }
-                let most_like = patterns
-                    .iter()
-                    .zip(&mismatches)
-                    .rev()
-                    .max_by_key(|(_, mismatch)| mismatch.offset);
-                let captures = &self.conversation.captures;
-                let fields = match (self.so_far(on), most_like) {
-                    (Ok(connection), Some((pattern, _))) => {
-                        fields::reply_differences(connection, captures, pattern, &so_far)
-                    }
-                    _ => Vec::new(),
-                };
+                let pairs = patterns.iter().zip(&mismatches).rev();
+                let most_like = pairs.max_by_key(|(_, mismatch)| mismatch.offset);
+                let fields = most_like.and_then(|(pattern, _)| {
+                    let captures = &self.conversation.captures;
+                    Some(reply_differences(self.so_far(on).ok()?, captures, pattern, &so_far))
+                });
+                let fields = fields.unwrap_or_default();
                 return Err(Difference::Bytes { mismatches, came: so_far, fields }.into());
             }
             match self.receive(on, most, until)? {
@@ -615,15 +572,6 @@ impl<'n> Player<'n> {
         }
         self.conversation.captures.extend(captured);
         Ok(())
-    }
-
-    fn expect(&mut self, step: &Expect, until: Duration) -> Result<(), PlayerError> {
-        self.receive_one_of(&step.on, &[&step.expect], step.with_fd, until)
-    }
-
-    fn expect_any_of(&mut self, step: &ExpectAnyOf, until: Duration) -> Result<(), PlayerError> {
-        let patterns: Vec<_> = step.expect_any_of.iter().map(|one| &one.expect).collect();
-        self.receive_one_of(&step.on, &patterns, false, until)
     }
 
     /// Waits for bytes or the end. If the step says so, the time restarts while the target's memory
@@ -650,20 +598,18 @@ impl<'n> Player<'n> {
     }
 
     fn expect_end(&mut self, step: &ExpectEnd, until: Duration) -> Result<(), PlayerError> {
-        let is_drained =
-            self.connections.get(&step.on).is_some_and(|connection| connection.is_drained);
+        let Open { link, is_drained, .. } = self.connection(&step.on)?;
         let end = if is_drained {
-            let drained = self.drained(self.link(&step.on)?, until)?;
-            let is_one_of = || {
-                step.last_any_of.is_empty()
-                    || step.last_any_of.iter().any(|last| drained.last.ends_with(last))
-            };
-            if drained.end.is_some() && !(drained.last.ends_with(&step.last) && is_one_of()) {
-                let longest =
-                    step.last_any_of.iter().map(Vec::len).fold(step.last.len(), usize::max);
+            let drained = self.drained(link, until)?;
+            let ends_with = |last: &Vec<u8>| drained.last.ends_with(last);
+            let any_of = &step.last_any_of;
+            let is_it =
+                ends_with(&step.last) && (any_of.is_empty() || any_of.iter().any(ends_with));
+            if drained.end.is_some() && !is_it {
+                let longest = any_of.iter().map(Vec::len).fold(step.last.len(), usize::max);
                 let from = drained.last.len().saturating_sub(longest);
-                let came = drained.last.get(from..).unwrap_or_default().to_vec();
-                return differs(format!("the {} bytes end with {}", drained.len, Excerpt(&came)));
+                let came = drained.last.get(from..).unwrap_or_default();
+                return differs(format!("the {} bytes end with {}", drained.len, Excerpt(came)));
             }
             drained.end
         } else {

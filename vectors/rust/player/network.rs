@@ -64,8 +64,10 @@ pub enum Sent {
 /// Connections to the side under test, and a clock. A port has its name in the script; `None` is
 /// the default port.
 ///
-/// Times are those of [`Network::now`]. All waits end at `until`. What a network does not support is
-/// [`PlayerError::Unavailable`], by default everything except one connection to the other side.
+/// Times are those of [`Network::now`]. All waits end at `until`. A method that fails returns the
+/// [`PlayerError`] of the step. What a network does not support is [`PlayerError::Unavailable`], by
+/// default everything except one connection to the other side.
+#[allow(clippy::missing_errors_doc, reason = "every method fails like this")]
 pub trait Network {
     /// The time since some beginning.
     fn now(&self) -> Duration;
@@ -89,42 +91,25 @@ pub trait Network {
     }
 
     /// Connects to the side under test.
-    ///
-    /// # Errors
-    /// [`PlayerError`] if no connection is accepted in time.
+    /// It is an error if no connection is accepted in time.
     fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError>;
 
     /// Accepts a connection from the side under test; `None` on a timeout.
-    ///
-    /// # Errors
-    /// [`PlayerError`].
     fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, PlayerError> {
-        let _ = (port, until);
-        Err(unsupported())
+        unsupported((port, until))
     }
 
     /// Whether a connection arrives. The connection is not accepted.
-    ///
-    /// # Errors
-    /// [`PlayerError`].
     fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, PlayerError> {
-        let _ = (port, until);
-        Err(unsupported())
+        unsupported((port, until))
     }
 
     /// Starts or stops listening.
-    ///
-    /// # Errors
-    /// [`PlayerError`].
     fn listen(&mut self, port: &str, listening: bool) -> Result<(), PlayerError> {
-        let _ = (port, listening);
-        Err(unsupported())
+        unsupported((port, listening))
     }
 
-    /// Sends all of `bytes`, the first with a descriptor if given.
-    ///
-    /// # Errors
-    /// [`PlayerError`], also on a timeout.
+    /// Sends all of `bytes`, the first with a descriptor if given. A timeout is an error.
     fn send(
         &mut self,
         link: Link,
@@ -134,9 +119,6 @@ pub trait Network {
     ) -> Result<Sent, PlayerError>;
 
     /// Waits for bytes, and reads at most `most`.
-    ///
-    /// # Errors
-    /// [`PlayerError`].
     fn receive(
         &mut self,
         link: Link,
@@ -145,81 +127,58 @@ pub trait Network {
     ) -> Result<Received, PlayerError>;
 
     /// Reads in the background from now on.
-    ///
-    /// # Errors
-    /// [`PlayerError`].
     fn drain(&mut self, link: Link) -> Result<(), PlayerError> {
-        let _ = link;
-        Err(unsupported())
+        unsupported(link)
     }
 
     /// The result of the background read, once it has ended or the time is over.
-    ///
-    /// # Errors
-    /// [`PlayerError`].
     fn drained(&mut self, link: Link, until: Duration) -> Result<Flow, PlayerError> {
-        let _ = (link, until);
-        Err(unsupported())
+        unsupported((link, until))
     }
 
     /// Ends a connection, or only its sending direction.
-    ///
-    /// # Errors
-    /// [`PlayerError`].
     fn end(&mut self, link: Link, how: Ending) -> Result<(), PlayerError>;
 
     /// Lets time pass.
-    ///
-    /// # Errors
-    /// [`PlayerError`].
     fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
-        let _ = until;
-        Err(unsupported())
+        unsupported(until)
     }
 
     /// Whether the target's process exists. Returns at once if it should be alive, and waits for
     /// its end if it should be dead.
-    ///
-    /// # Errors
-    /// [`PlayerError`].
     fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {
-        let _ = (expected, until);
-        Err(unsupported())
+        unsupported((expected, until))
     }
 
-    /// Sends a signal to the target's process.
-    ///
-    /// # Errors
-    /// [`PlayerError`], also if the player did not start it.
+    /// Sends a signal to the target's process, if the player started it.
     fn signal(&mut self, signal: SignalKind) -> Result<(), PlayerError> {
-        let _ = signal;
-        Err(PlayerError::Unavailable(NOT_OURS.to_owned()))
+        not_ours(signal)
     }
 
     /// Whether the file of the default port's socket exists. Waits until it is as expected, or
     /// until the timeout.
-    ///
-    /// # Errors
-    /// [`PlayerError`], also if there is no such file.
     fn socket(&mut self, expected: Presence, until: Duration) -> Result<Presence, PlayerError> {
         let _ = (expected, until);
-        Err(PlayerError::Unavailable("the default port has no file here".to_owned()))
+        unavailable("the default port has no file here")
     }
 
     /// The first bytes, at most `most`, of a file in the target's current directory; `None` if it
     /// does not exist.
-    ///
-    /// # Errors
-    /// [`PlayerError`], also if the target has no directory of its own.
     fn file(&mut self, name: &str, most: usize) -> Result<Option<Vec<u8>>, PlayerError> {
-        let _ = (name, most);
-        Err(PlayerError::Unavailable(NOT_OURS.to_owned()))
+        not_ours((name, most))
     }
 }
 
-fn unsupported() -> PlayerError {
-    PlayerError::Unavailable("this network does not support it".to_owned())
+fn unsupported<T>(unused: impl Sized) -> Result<T, PlayerError> {
+    let _ = unused;
+    unavailable("this network does not support it")
 }
 
-/// Why a process is left alone.
-const NOT_OURS: &str = "the target was not started for this case";
+fn not_ours<T>(unused: impl Sized) -> Result<T, PlayerError> {
+    let _ = unused;
+    unavailable("the target was not started for this case")
+}
+
+fn unavailable<T>(why: &str) -> Result<T, PlayerError> {
+    Err(PlayerError::Unavailable(why.to_owned()))
+}

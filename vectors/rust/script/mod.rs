@@ -1,36 +1,24 @@
 //! Read an exchange script: a conversation in which one side is played and the other is under test.
 
-//! # Example
-//!
-//! Go through the conversations:
-//!
-//! ```
-//! use dotnet_diagnostics_ipc_vectors::script_files;
-//!
-//! for script in script_files()?.iter().flat_map(|file| &file.scripts) {
-//!     println!("{} {}: {}", script.sc_id, script.name, script.comment);
-//! }
-//! # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
-//! ```
-
-mod literal;
 mod outcome;
 mod pattern;
 mod step;
 mod target;
 
-pub use literal::{Captures, Literal, Uncaptured};
 pub use outcome::{
     OkOutcome, ScriptAfterReply, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome,
     ScriptStop, ScriptStream, ScriptStreamEnd,
 };
-pub use pattern::{Any, Comparison, Length, LengthOf, Part, Pattern, Until};
+pub use pattern::{
+    Any, Captures, Comparison, Length, LengthOf, Literal, Mismatch, Part, Pattern, Uncaptured,
+    Until,
+};
 pub use step::{
     Accept, Alternative, Drain, EndStep, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectFile,
     ExpectNoConnection, ExpectNothing, ExpectSocket, ExpectTarget, ExpectedEnd, FdKind, Life,
     Listen, Open, Presence, Send, Signal, SignalKind, Step, Wait,
 };
-pub use target::{Ability, Ask, AskLimits, Target, TargetPort, VariableBytes, VariableValue};
+pub use target::{Ability, Ask, AskLimits, Target, TargetPort, VariableValue};
 
 use alloc::{
     boxed::Box,
@@ -82,16 +70,6 @@ pub struct Script {
 }
 
 /// The side that a script plays.
-///
-/// ```
-/// use dotnet_diagnostics_ipc_vectors::script_files;
-/// use dotnet_diagnostics_ipc_vectors::script::Plays;
-///
-/// let is_for_runtimes = |plays: &Plays| matches!(plays, Plays::Client(_));
-/// let scripts: Vec<_> = script_files()?.into_iter().flat_map(|file| file.scripts).collect();
-/// assert!(scripts.iter().any(|script| is_for_runtimes(&script.plays)));
-/// # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "plays", rename_all = "lowercase")]
 pub enum Plays {

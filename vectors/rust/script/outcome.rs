@@ -200,48 +200,6 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
     Value::deserialize(deserializer).map(Some)
 }
 
-impl ScriptOutcome {
-    /// Whether another implementation may report `self` if the script expects `expected`: they must
-    /// be equal, except that only the layer of an error counts.
-    ///
-    /// ```
-    /// use dotnet_diagnostics_ipc_vectors::script::ScriptOutcome;
-    ///
-    /// let of = |text: &str| serde_json::from_str::<ScriptOutcome>(text).unwrap();
-    /// let expected = of(r#"{ "outcome": "malformed", "error": { "layer": "header", "kind": "bad_magic", "offset": 3 } }"#);
-    /// let said = of(r#"{ "outcome": "malformed", "error": { "layer": "header", "kind": "wrong_magic", "offset": 0 } }"#);
-    /// assert!(said.agrees_with(&expected) && said != expected);
-    /// ```
-    pub fn agrees_with(&self, expected: &Self) -> bool {
-        let (mut said, mut expected) = (self.clone(), expected.clone());
-        said.forget_what_does_not_bind();
-        expected.forget_what_does_not_bind();
-        said == expected
-    }
-
-    fn forget_what_does_not_bind(&mut self) {
-        match self {
-            Self::Malformed { error } | Self::BadAdvertise { error } => {
-                error.forget_what_does_not_bind();
-            }
-            Self::Ok(ok) => {
-                if let Some(ScriptStop::Malformed(error)) = &mut ok.stop {
-                    error.forget_what_does_not_bind();
-                }
-                if let Some(error) =
-                    ok.environment.as_mut().and_then(|environment| environment.error.as_mut())
-                {
-                    error.forget_what_does_not_bind();
-                }
-                if let Some(second) = &mut ok.second {
-                    second.forget_what_does_not_bind();
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
 impl From<End> for ScriptEnd {
     fn from(end: End) -> Self {
         match end {
@@ -262,67 +220,5 @@ impl ScriptFault {
     /// The reason at `offset`.
     pub fn new(kind: WireErrorKind, offset: usize) -> Self {
         Self { layer: kind.layer().name().to_owned(), kind: kind.name().to_owned(), offset }
-    }
-
-    fn forget_what_does_not_bind(&mut self) {
-        self.kind.clear();
-        self.offset = 0;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[track_caller]
-    fn agrees(said: &Value, expected: &Value) -> bool {
-        let of = |value: &Value| serde_json::from_value::<ScriptOutcome>(value.clone()).unwrap();
-        let (said, expected) = (of(said), of(expected));
-        assert!(expected.agrees_with(&expected) && said.agrees_with(&said));
-        assert_eq!(said.agrees_with(&expected), expected.agrees_with(&said));
-        said.agrees_with(&expected)
-    }
-
-    /// Each place at which an outcome has a reason.
-    fn with_error(layer: &str, kind: &str, offset: usize) -> [Value; 5] {
-        let error = json!({ "layer": layer, "kind": kind, "offset": offset });
-        let ok = |key: &str, value: Value| json!({ "outcome": "ok", "reply": {}, "then": "close", key: value });
-        [
-            json!({ "outcome": "malformed", "error": error }),
-            json!({ "outcome": "bad_advertise", "error": error }),
-            ok("stop", json!({ "malformed": error })),
-            ok("environment", json!({ "entries": [], "error": error })),
-            ok("second", json!({ "outcome": "malformed", "error": error })),
-        ]
-    }
-
-    #[test]
-    fn error_agrees_by_layer_only() {
-        let expected = with_error("header", "bad_magic", 0);
-        for (said, expected) in with_error("header", "no_dotnet_here", 13).iter().zip(&expected) {
-            assert!(agrees(said, expected) && said != expected);
-        }
-        for (said, expected) in with_error("reply", "bad_magic", 0).iter().zip(&expected) {
-            assert!(!agrees(said, expected));
-        }
-    }
-
-    #[test]
-    fn other_fields_must_be_equal() {
-        let ok = json!({ "outcome": "ok", "reply": { "sessionId": "1" }, "then": "stream", "stop": "ok" });
-        let others = [
-            json!({ "outcome": "ok", "reply": { "sessionId": "2" }, "then": "stream", "stop": "ok" }),
-            json!({ "outcome": "ok", "reply": { "sessionId": "1" }, "then": "stream", "stop": "no_reply" }),
-            json!({ "outcome": "ok", "reply": { "sessionId": "1" }, "then": "stream" }),
-            json!({ "outcome": "no_reply", "end": "closed" }),
-        ];
-        for other in &others {
-            assert!(!agrees(other, &ok));
-        }
-        assert!(!agrees(&json!({ "outcome": "no_reply", "end": "reset" }), &others[3]));
-        let cut =
-            |received: usize| json!({ "outcome": "cut", "received": received, "end": "closed" });
-        assert!(agrees(&cut(19), &cut(19)) && !agrees(&cut(18), &cut(19)));
     }
 }

@@ -9,7 +9,6 @@ use alloc::{
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::Value;
 
-use super::target::is_false;
 use super::{Literal, Pattern};
 
 /// Declares the struct of each verb, and [`Step`], which is one of them. `on` is the key with the
@@ -145,7 +144,7 @@ steps! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         with_fd: Option<FdKind>,
         /// Whether the peer may have closed already.
-        #[serde(default, skip_serializing_if = "is_false")]
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
         may_fail: bool,
     }
 
@@ -156,7 +155,7 @@ steps! {
         /// The expected bytes.
         expect: Pattern,
         /// Whether one of the bytes carries a descriptor.
-        #[serde(default, skip_serializing_if = "is_false")]
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
         with_fd: bool,
     }
 
@@ -198,7 +197,7 @@ steps! {
         last_any_of: Vec<Vec<u8>>,
         /// Whether the time restarts while the memory of the target's process grows: it limits
         /// progress.
-        #[serde(default, skip_serializing_if = "is_false")]
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
         while_memory_grows: bool,
     }
 

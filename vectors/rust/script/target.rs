@@ -56,25 +56,21 @@ pub struct TargetPort {
 ///
 /// let latin: VariableValue = serde_json::from_str(r#"{ "bytes": "e9" }"#)?;
 /// assert_eq!(latin.as_bytes(), [0xe9]);
+/// assert!(serde_json::from_str::<VariableValue>(r#"{ "bytes": "e9", "other": 1 }"#).is_err());
 /// assert_eq!(VariableValue::from("x").as_bytes(), b"x");
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum VariableValue {
     /// A text.
     Text(String),
-    /// Bytes, which may not be UTF-8.
-    Bytes(VariableBytes),
-}
-
-/// `{"bytes": "e9"}`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct VariableBytes {
-    /// The bytes.
-    #[serde(with = "crate::hexadecimal")]
-    pub bytes: Vec<u8>,
+    /// Bytes, which may not be UTF-8: `{"bytes": "e9"}`.
+    Bytes {
+        /// The bytes.
+        #[serde(with = "crate::hexadecimal")]
+        bytes: Vec<u8>,
+    },
 }
 
 impl VariableValue {
@@ -82,7 +78,7 @@ impl VariableValue {
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
-            Self::Bytes(VariableBytes { bytes }) => bytes,
+            Self::Bytes { bytes } => bytes,
         }
     }
 }
@@ -161,7 +157,7 @@ pub struct Ask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Whether the request is one of the previous protocol.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub old_protocol: bool,
     /// The request in the form of the vectors.
     pub value: Value,
@@ -175,7 +171,7 @@ pub struct Ask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience_ms: Option<u32>,
     /// Whether to use the older command after `UNKNOWN_COMMAND`.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub fallback: bool,
     /// Send `StopTracing` after this many bytes of the stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -207,9 +203,4 @@ impl AskLimits {
     fn is_none(&self) -> bool {
         *self == Self::default()
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires this form")]
-pub(super) fn is_false(value: &bool) -> bool {
-    !value
 }

@@ -9,7 +9,7 @@ use diagipc::annotated;
 use diagipc::corpus::{TARGETS, dictionary, seeds};
 use diagipc::embedded::{self, COMPANIONS, PACKAGE, SCENARIOS, SCRIPTS, VECTORS};
 use diagipc::known::harm_of;
-use dotnet_diagnostics_ipc_vectors::{Group, Hazard, Test, Verdict};
+use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Group, Hazard, Test};
 use serde::Serialize;
 
 use crate::commands::Outcome;
@@ -125,7 +125,7 @@ pub(crate) fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::R
         writeln!(out, "  may be refused by {}", refusals.join(", "))?;
     }
     hazard(test.hazard, &test.tc_id.to_string(), out)?;
-    if test.result != Verdict::Invalid || !test.value.is_null() {
+    if test.result != ExpectedResult::Invalid || !test.value.is_null() {
         writeln!(out, "  value   {}", shortened(&test.value.to_string()))?;
     }
     if let (Some(wire), Some(subject)) = (&test.wire, group.subject()) {
