@@ -121,7 +121,7 @@ fn server_environment_length_matches_announcement() {
     assert_eq!(server.action(), ServerAction::Send(0..4));
     server.sent(4).unwrap();
     assert_eq!(server.action(), ServerAction::Continue { left: Some(4) });
-    let mut whole = server.clone();
+    let mut whole = server;
     whole.piece(&[0; 4], 4).unwrap();
     whole.sent(4).unwrap();
     assert_eq!(whole.action(), ServerAction::Close);

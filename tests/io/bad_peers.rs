@@ -180,26 +180,6 @@ fn process_without_runtime_is_refused() {
 }
 
 #[test]
-fn peer_of_other_protocol_is_refused() {
-    let answers: [&'static [u8]; 4] = [
-        b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n400 Bad Request",
-        b"SSH-2.0-OpenSSH_9.6\r\n",
-        b"DOTNET_IPC_V2\0\x18\0\xff\0\0\0\0\0\0\0",
-        &[0; 64],
-    ];
-    for answer in answers {
-        let peer = Peer::new(move |mut stream| {
-            request(&mut stream)?;
-            stream.write_all(answer)?;
-            until_it_goes(stream)
-        });
-        let error =
-            assert_error!(peer.client(PATIENT).process_info(), Reply, ErrorKind::Malformed(_));
-        eprintln!("{error}");
-    }
-}
-
-#[test]
 fn peer_silent_times_out() {
     let peer = Peer::new(until_it_goes);
     assert_error!(peer.client(REPLY_IS_LATE).process_info(), Reply, ErrorKind::TimedOut);
@@ -319,45 +299,6 @@ fn peer_trickling_times_out_at_call_deadline() {
     );
 }
 
-#[test]
-fn peer_closing_after_any_byte_is_ended() {
-    for len in 0..INFO.len() {
-        let peer = Peer::new(move |mut stream| {
-            request(&mut stream)?;
-            stream.write_all(&INFO[..len])
-        });
-        let received = len as u64;
-        let error = failing(|| peer.client(PATIENT).process_info());
-        assert_eq!(error.phase(), Phase::Reply);
-        let ErrorKind::Ended { end: End::Closed, received: counted } = error.kind() else {
-            panic!("{error:?}")
-        };
-        assert_eq!(*counted, received);
-    }
-    let peer = Peer::new(|mut stream| {
-        request(&mut stream)?;
-        stream.write_all(INFO)
-    });
-    assert_eq!(peer.client(PATIENT).process_info().unwrap().message(), INFO);
-}
-
-#[test]
-fn peer_closing_before_reading_is_ended() {
-    // The request finds no reader, or was not read: the end may be a reset.
-    let peer = Peer::new(|stream| {
-        drop(stream);
-        Ok(())
-    });
-    for _ in 0..50 {
-        let error = failing(|| peer.client(PATIENT).process_info());
-        assert!(
-            error.phase() == Phase::Reply
-                && matches!(error.kind(), ErrorKind::Ended { received: 0, .. }),
-            "{error:?}"
-        );
-    }
-}
-
 /// The reply that announces this size of environment.
 fn environment_of(n_incoming_bytes: u32) -> Vec<u8> {
     [&b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0"[..], &n_incoming_bytes.to_le_bytes(), &[0, 0]].concat()
@@ -462,16 +403,5 @@ fn environment_missing_block_times_out() {
         client.environment().and_then(|block| block.for_each(|_| ())),
         Continuation,
         ErrorKind::TimedOut
-    );
-    let peer = Peer::new(|mut stream| {
-        request(&mut stream)?;
-        stream.write_all(&environment_of(100))?;
-        stream.write_all(&3u32.to_le_bytes())
-    });
-    let client = peer.client(PATIENT);
-    assert_error!(
-        client.environment().and_then(|block| block.for_each(|_| ())),
-        Continuation,
-        ErrorKind::Ended { end: End::Closed, received: 4 }
     );
 }
