@@ -41,10 +41,7 @@ fn call_waiting_for_reply_is_cancelled() {
         canceller.cancel();
         call.join().unwrap()
     });
-    assert!(
-        matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Cancelled)),
-        "{error:?}"
-    );
+    assert_error!(error, Reply, ErrorKind::Cancelled);
     assert_eq!(error.to_string(), "cancelled (waiting for the reply)");
 }
 
@@ -55,10 +52,7 @@ fn connection_cancelled_sends_nothing() {
     let transport = Connect::connect(&peer, &WaitLimit::FOREVER).unwrap();
     let error =
         Connection::new(transport).with_canceller(canceller).call(&ResumeRuntime {}).unwrap_err();
-    assert!(
-        matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Cancelled)),
-        "{error:?}"
-    );
+    assert_error!(error, Send, ErrorKind::Cancelled);
     assert_eq!(io::Read::read(&mut peer.end(0), &mut [0; 1]).unwrap(), 0);
 }
 
@@ -73,17 +67,11 @@ fn user_events_session_lasts_until_hang_up() {
         canceller: None,
     };
     let error = session.wait(&soon()).unwrap_err();
-    assert!(
-        matches!((error.phase(), error.kind()), (Phase::Continuation, ErrorKind::TimedOut)),
-        "{error:?}"
-    );
+    assert_error!(error, Continuation, ErrorKind::TimedOut);
     // Bytes are not the end.
     io::Write::write_all(&mut peer.end(0), &[7; 100]).unwrap();
     let error = session.wait(&soon()).unwrap_err();
-    assert!(
-        matches!((error.phase(), error.kind()), (Phase::Continuation, ErrorKind::TimedOut)),
-        "{error:?}"
-    );
+    assert_error!(error, Continuation, ErrorKind::TimedOut);
     let client = Client::new(&other);
     let other_session = client.user_events(&USER_EVENTS, io::stdin()).unwrap();
     peer.hang_up();
@@ -229,10 +217,7 @@ fn stop_cancelled_after_it_was_sent_is_not_sent_again() {
         peer.asked_when_connected(1, 28);
         canceller.cancel();
         let error = stopping.join().unwrap().unwrap_err();
-        assert!(
-            matches!((error.phase(), error.kind()), (Phase::Stop, ErrorKind::Cancelled)),
-            "{error:?}"
-        );
+        assert_error!(error, Stop, ErrorKind::Cancelled);
     });
     // The connection is of another type than those of this client.
     let error = trace.stop_handle(&Client::new(Elsewhere)).stop().unwrap_err();

@@ -291,11 +291,7 @@ case! {
         let (gone, answered) = (connection(&peer), connection(&peer));
         peer.connections.lock().unwrap().clear();
         let error = wait!(gone.call(&ProcessInfo {})).unwrap_err();
-        assert!(
-            error.phase() == Phase::Reply
-                && matches!(error.kind(), ErrorKind::Ended { received: 0, .. }),
-            "{error:?}"
-        );
+        assert_error!(error, Reply, ErrorKind::Ended { received: 0, .. });
         // What the peer sent before it closed is received.
         let error = wait!(answered.call(&ProcessInfo {})).unwrap_err();
         assert_eq!(error.hresult(), Some(HResult::FAIL));

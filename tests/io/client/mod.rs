@@ -119,9 +119,10 @@ struct Late<'p, T> {
     trace: Mutex<Option<T>>,
 }
 
-const PROVIDERS: &[ProviderConfig<'_>] = &[ProviderConfig::new("P", 1, EventLevel::ERROR)];
+pub(crate) const PROVIDERS: &[ProviderConfig<'_>] =
+    &[ProviderConfig::new("P", 1, EventLevel::ERROR)];
 /// A message of 57 bytes.
-const COLLECT: CollectTracing2<'_> = CollectTracing2 {
+pub(crate) const COLLECT: CollectTracing2<'_> = CollectTracing2 {
     circular_buffer_mb: 1,
     format: Format::NET_TRACE,
     request_rundown: false,

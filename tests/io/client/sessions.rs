@@ -3,24 +3,13 @@
 use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::exchange::{End, StopOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::{Deadlines, ErrorKind, Phase, ReplyWithin};
+use dotnet_diagnostics_ipc::io::{Deadlines, ErrorKind, ReplyWithin};
 use dotnet_diagnostics_ipc::message::AnyRequest;
 
 use super::*;
 
 fn streaming(bytes: &[u8]) -> Vec<u8> {
     [SESSION, bytes].concat()
-}
-
-#[track_caller]
-fn assert_kind(error: &Error, phase: Phase, is_kind: impl Fn(&ErrorKind) -> bool) {
-    assert!(error.phase() == phase && is_kind(error.kind()), "{error:?}");
-}
-
-macro_rules! assert_error {
-    ($error:expr, $phase:ident, $kind:pat) => {
-        assert_kind(&$error, Phase::$phase, |kind| matches!(kind, $kind))
-    };
 }
 
 case! {
@@ -171,7 +160,7 @@ case! {
         let error = wait!(trace.read(&mut [0; 8])).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
         let inner = Error::in_io(&error).unwrap();
-        assert_error!(*inner, Continuation, ErrorKind::Incomplete { end: End::Reset, received: 8 });
+        assert_error!(inner, Continuation, ErrorKind::Incomplete { end: End::Reset, received: 8 });
         let incomplete = trace.check_complete().unwrap_err();
         assert_error!(incomplete, Continuation, ErrorKind::Incomplete { end: End::Reset, received: 8 });
         assert_eq!(wait!(trace.read(&mut [0; 8])).unwrap(), 0);
@@ -188,7 +177,7 @@ case! {
         for _ in 0..2 {
             let error = wait!(trace.read(&mut [0; 8])).unwrap_err();
             assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
-            assert_error!(*Error::in_io(&error).unwrap(), Continuation, ErrorKind::TimedOut);
+            assert_error!(Error::in_io(&error).unwrap(), Continuation, ErrorKind::TimedOut);
             assert!(trace.outcome().is_none());
         }
         std::io::Write::write_all(&mut peer.end(0), b"Nettrace").unwrap();
