@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
-use dotnet_diagnostics_ipc::command::{Command, Continuation, ReplyType};
+use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::exchange::{
-    AfterReply, Client, ClientAction, ConnectPort, ConnectPortAction, End, Outcome, ReplyDeadline,
-    Server, ServerAction, ServerOutcome, Session, SessionAction,
+    AfterReply, ConnectPort, ConnectPortAction, End, Outcome, ReplyDeadline, Session, SessionAction,
 };
-use dotnet_diagnostics_ipc::message::eventpipe::{SessionReply, StopTracing};
+use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 use dotnet_diagnostics_ipc::wire::Guid;
+
+use crate::conversations;
 
 const FLOWS: &str = include_str!("../../spec/FLOWS.md");
 const SESSION_42: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
-const EIGHT_BYTES_FOLLOW: &[u8] = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x08\0\0\0\0\0";
 
 /// A row of the first table.
 pub(super) struct Row {
@@ -99,197 +99,55 @@ fn flows_name_every_command_once() {
     assert_eq!(listed, known);
 }
 
+/// What the document prints, and what differs from it.
 #[test]
-fn flows_general_row_equals_three_arrows_of_document() {
-    assert_eq!(
-        rows()["general"].steps,
-        ["> request", "< reply", "(`<> continuation`)", "<> close"]
-    );
-}
-
-fn ok_to(command: Command) -> &'static [u8] {
-    match command.reply_type().unwrap() {
-        ReplyType::Session => SESSION_42,
-        ReplyType::ProcessEnvironment => EIGHT_BYTES_FOLLOW,
-        _ => b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0",
-    }
-}
-
-/// What a client is asked to do, and the final state that it reports for the connection.
-fn walked_by_a_client(command: Command, continuation: Continuation) -> Vec<&'static str> {
-    let reply = ok_to(command);
-    let mut buffer = [0; 64];
-    let mut client = Client::with_payload(command, Some(continuation), &(), &mut buffer).unwrap();
-    let mut walked = Vec::new();
-    loop {
-        match client.action() {
-            ClientAction::Send(range) => {
-                walked.push("> request");
-                client.sent(range.len()).unwrap();
-            }
-            ClientAction::SendFd(_) => {
-                walked.push("> descriptor");
-                client.fd_sent().unwrap();
-            }
-            ClientAction::Receive(range) => {
-                buffer[range.clone()].copy_from_slice(&reply[range.clone()]);
-                client.received(&buffer, range.len()).unwrap();
-            }
-            ClientAction::Finished(Outcome::Ok { then, .. }) => {
-                walked.push("< reply");
-                walked.extend(match then {
-                    AfterReply::Close => &["< close"][..],
-                    AfterReply::AnotherReply => &["< second reply", "< close"],
-                    AfterReply::Stream { .. } => &["< stream", "< close"],
-                    AfterReply::EnvironmentBlock { .. } => &["< environment block", "< close"],
-                    AfterReply::UserEvents { .. } => &["> close"],
-                    other => panic!("{command}: {other:?}"),
-                });
-                return walked;
-            }
-            ClientAction::Finished(other) => panic!("{command}: {other:?}"),
-        }
-    }
-}
-
-#[test]
-fn flows_client_takes_the_steps_of_the_command() {
+fn flows_rows_follow_the_document() {
     let rows = rows();
-    for (command, continuation, flow) in commands() {
-        let walked = walked_by_a_client(command, continuation);
-        assert_eq!(walked, rows[flow].first_connection(), "{command}, {continuation:?}");
-    }
-}
-
-/// Requests that a server accepts, one or more of each flow that a command has.
-pub(super) fn requests() -> [(&'static str, &'static [u8]); 8] {
-    [
-        ("ask", b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0"),
-        ("stop", b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x2a\0\0\0\0\0\0\0"),
-        ("dump", b"DOTNET_IPC_V1\0\x24\0\x01\x01\0\0\x02\0\0\0d\0\0\0\x01\0\0\0\0\0\0\0"),
-        (
-            "attach",
-            b"DOTNET_IPC_V1\0\x34\0\x03\x01\0\0\x88\x13\0\0\
-                \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02\0\0\0p\0\0\0\0\0\0\0",
-        ),
+    let expected: [(&str, &[&str]); 4] = [
+        ("general", &["> request", "< reply", "(`<> continuation`)", "<> close"]),
+        // F-19: the document prints the descriptor after the reply.
+        ("user_events", &["> request", "> descriptor", "< reply", "> close"]),
         (
             "stream",
-            b"DOTNET_IPC_V1\0\x39\0\x02\x03\0\0\x01\0\0\0\x01\0\0\0\0\x01\0\0\0\
-                \0\0\0\0\0\0\0\0\x04\0\0\0\x02\0\0\0P\0\0\0\0\0\0\0",
+            &["> request", "< reply", "< stream", "[2] > StopTracing", "[2] < reply", "< close"],
         ),
-        // Vector 6500 as CollectTracing5: one provider, one tracepoint set.
         (
-            "user_events",
-            b"DOTNET_IPC_V1\0\x5d\0\x02\x06\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\
-                \x01\0\0\0\0\0\0\0\x02\0\0\0\x02\0\0\0a\0\0\0\0\0\0\0\0\0\0\0\0\
-                \x02\0\0\0t\0\0\0\x01\0\0\0\x02\0\0\0s\0\0\0\x01\0\0\0\x07\0\0\0",
+            "old",
+            &[
+                "> message header",
+                "< session id",
+                "< stream",
+                "[2] > message header",
+                "[2] < session id",
+                "< close",
+            ],
         ),
-        ("environment", b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0"),
-        ("ask", b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0"),
-    ]
-}
-
-/// What a server is asked to do.
-fn walked_by_a_server(request: &[u8]) -> Vec<&'static str> {
-    let mut buffer = [0; 256];
-    let mut server = Server::new();
-    let (mut walked, mut command) = (Vec::new(), None);
-    loop {
-        match server.action() {
-            ServerAction::Receive(range) => {
-                buffer[range.clone()].copy_from_slice(&request[range.clone()]);
-                server.received(&buffer, range.len()).unwrap();
-            }
-            ServerAction::Decode(_) => {
-                walked.push("> request");
-                let Some(request) = server.request(&buffer).unwrap() else { panic!("{walked:?}") };
-                command = Some(request.command());
-            }
-            ServerAction::ReceiveFd => {
-                walked.push("> descriptor");
-                server.fd_received().unwrap();
-            }
-            ServerAction::Respond => {
-                let payload = &ok_to(command.unwrap())[20..];
-                match *payload {
-                    [] => server.respond(&(), &mut buffer).unwrap(),
-                    [n, ..] if payload.len() == 8 => {
-                        server
-                            .respond(&SessionReply { session_id: n.into() }, &mut buffer)
-                            .unwrap();
-                    }
-                    _ => {
-                        let reply =
-                            dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply {
-                                n_incoming_bytes: 8,
-                                future: 0,
-                            };
-                        server.respond(&reply, &mut buffer).unwrap();
-                    }
-                }
-            }
-            ServerAction::Send(range) => {
-                if !walked.contains(&"< reply") {
-                    walked.push("< reply");
-                }
-                server.sent(range.len()).unwrap();
-            }
-            ServerAction::Continue { left: None } if walked.contains(&"< stream") => {
-                server.continuation_ended().unwrap();
-            }
-            ServerAction::Continue { left: None } => {
-                walked.push("< stream");
-                server.piece(&buffer, 16).unwrap();
-            }
-            ServerAction::Continue { left: Some(left) } => {
-                walked.push("< environment block");
-                server.piece(&buffer, left as usize).unwrap();
-            }
-            ServerAction::Hold => {
-                walked.push("> close");
-                server.ended(End::Closed).unwrap();
-            }
-            ServerAction::Close => {
-                walked.push("< close");
-                server.closed().unwrap();
-            }
-            ServerAction::Finished(outcome) => {
-                assert_eq!(outcome, ServerOutcome::Answered);
-                return walked;
-            }
-            other => panic!("{walked:?}: {other:?}"),
-        }
+    ];
+    for (flow, steps) in expected {
+        assert_eq!(rows[flow].steps, steps, "{flow}");
     }
 }
 
+/// The client and the server of each request in the vectors.
 #[test]
-fn flows_server_takes_the_steps_of_the_command() {
-    let rows = rows();
-    for (flow, request) in requests() {
+fn flows_pair_takes_the_steps_of_the_command() {
+    let (rows, commands) = (rows(), commands());
+    for row in conversations::rows() {
+        let (command, continuation) = (row.command, row.continuation);
+        let flow = commands.iter().find(|(one, of, _)| (*one, *of) == (command, continuation));
+        let flow = flow.unwrap().2;
         let mut expected = rows[flow].first_connection();
-        // A server that closes is also told when the client hangs up; a second reply is a fault of
-        // some runtimes (F-81).
+        // A second reply is a fault of some runtimes (F-81).
         expected.retain(|step| *step != "< second reply");
-        let mut walked = walked_by_a_server(request);
-        if flow == "user_events" {
-            assert_eq!(walked.pop(), Some("< close"));
-        }
-        assert_eq!(walked, expected, "{flow}");
+        let mut steps = row.steps();
+        // Whoever holds a session closes its connection; then the other one does.
+        steps.retain(|step| *step != "< close" || expected.contains(step));
+        assert_eq!(steps, expected, "{command}, {continuation:?}");
     }
-}
-
-/// F-19: the document prints the descriptor after the reply.
-#[test]
-fn flows_user_events_sends_the_descriptor_before_the_reply() {
-    assert_eq!(rows()["user_events"].steps, ["> request", "> descriptor", "< reply", "> close"]);
 }
 
 #[test]
 fn flows_session_is_stopped_on_a_second_connection() {
-    assert_eq!(
-        rows()["stream"].steps,
-        ["> request", "< reply", "< stream", "[2] > StopTracing", "[2] < reply", "< close"]
-    );
     let mut session = Session::streaming(Some(42), u64::MAX);
     session.received(b"Nettrace").unwrap();
     assert_eq!(session.begin_stop(), Ok(Some(StopTracing { session_id: 42 })));
@@ -319,16 +177,11 @@ fn flows_port_connects_advertises_and_is_asked() {
         if connection.is_empty() {
             port.request_arrived().unwrap();
             assert_eq!(port.action(), ConnectPortAction::HandOver);
-            walked.extend(
-                walked_by_a_server(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0")
-                    .into_iter()
-                    .map(String::from),
-            );
+            walked.extend(["> request", "< reply"].map(String::from));
             port.handed_over().unwrap();
         }
     }
     let expected: Vec<_> = port_row.iter().filter(|step| !step.starts_with('(')).collect();
-    walked.retain(|step| step != "< close");
     assert_eq!(walked.iter().collect::<Vec<_>>(), expected);
 }
 
@@ -348,21 +201,6 @@ fn flows_connection_carries_one_request() {
             );
         }
     }
-}
-
-#[test]
-fn flows_old_protocol_streams_after_a_bare_session_id() {
-    assert_eq!(
-        rows()["old"].steps,
-        [
-            "> message header",
-            "< session id",
-            "< stream",
-            "[2] > message header",
-            "[2] < session id",
-            "< close"
-        ]
-    );
 }
 
 #[test]

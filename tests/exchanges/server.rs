@@ -1,4 +1,4 @@
-//! A server step by step: which acknowledgement leads where, and which are refused.
+//! A server step by step: which report leads where.
 
 use dotnet_diagnostics_ipc::exchange::{
     End, MisuseError, RefusalReason, Server, ServerAction, ServerOutcome,
@@ -11,6 +11,8 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 };
 use dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply;
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
+
+use super::drive::{Peer, judge};
 
 /// The header of a message arrives, and then its payload.
 fn hear(server: &mut Server, message: &[u8]) {
@@ -122,47 +124,6 @@ fn server_refusal_names_the_field() {
     );
 }
 
-/// An unasked acknowledgement is a mistake in the caller's loop, and is reported as one.
-#[test]
-fn server_unasked_acknowledgement_is_illegal() {
-    let not_asked = Err(MisuseError::NotAsked);
-    let receiving = |server: &mut Server| {
-        let buffer = &mut [0; 64];
-        assert_eq!(server.fd_received(), not_asked);
-        assert_eq!(server.fd_missing(), not_asked);
-        assert_eq!(server.sent(1), not_asked);
-        assert_eq!(server.send_failed(), not_asked);
-        assert_eq!(server.piece(buffer, 1), not_asked);
-        assert_eq!(server.continuation_ended(), not_asked);
-        assert_eq!(server.enlarged(buffer), not_asked);
-        assert_eq!(server.closed(), not_asked);
-        assert_eq!(server.respond(&(), buffer), Err(MisuseError::NotAsked.into()));
-        assert_eq!(server.refuse(HResult::FAIL, buffer), Err(MisuseError::NotAsked.into()));
-        assert_eq!(server.break_off(HResult::FAIL, buffer), Err(MisuseError::NotAsked.into()));
-        assert!(matches!(server.request(buffer), Err(MisuseError::NotAsked)));
-    };
-    let mut server = Server::new();
-    receiving(&mut server);
-    assert_eq!(server.action(), ServerAction::Receive(0..20));
-    let mut buffer = [0; 64];
-    buffer[..20].copy_from_slice(b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0");
-    server.received(&buffer, 20).unwrap();
-    receiving(&mut server);
-    assert_eq!(server.action(), ServerAction::Receive(20..28));
-
-    server.received(&buffer, 8).unwrap();
-    assert!(matches!(server.request(&buffer), Ok(Some(_))));
-    assert_eq!(server.received(&buffer, 1), not_asked);
-    assert_eq!(server.ended(End::Closed), not_asked);
-    server.refuse(HResult::FAIL, &mut buffer).unwrap();
-    assert_eq!(server.action(), ServerAction::Send(0..24));
-    assert_eq!(server.ended(End::Reset), not_asked);
-    server.send_failed().unwrap();
-    assert_eq!(server.action(), ServerAction::Close);
-    server.closed().unwrap();
-    assert!(matches!(server.action(), ServerAction::Finished(_)));
-}
-
 /// An environment block: in pieces as long as the buffer, to its last byte and no further.
 #[test]
 fn server_environment_length_matches_announcement() {
@@ -185,9 +146,41 @@ fn server_environment_length_matches_announcement() {
     assert_eq!(server.action(), ServerAction::Send(0..4));
     server.sent(4).unwrap();
     assert_eq!(server.action(), ServerAction::Continue { left: Some(4) });
-    server.piece(&[0; 4], 4).unwrap();
-    server.sent(4).unwrap();
-    assert_eq!(server.action(), ServerAction::Close);
+    let mut whole = server;
+    whole.piece(&[0; 4], 4).unwrap();
+    whole.sent(4).unwrap();
+    assert_eq!(whole.action(), ServerAction::Close);
+
+    // Or it is broken off (F-43).
+    server.break_off(HResult::FAIL, &mut buffer).unwrap();
+    assert_eq!(server.action(), ServerAction::Send(0..24));
+    assert_eq!(&buffer[..24], b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80");
+    server.sent(24).unwrap();
+    server.closed().unwrap();
+    assert_eq!(server.action(), ServerAction::Finished(ServerOutcome::BrokenOff(HResult::FAIL)));
+}
+
+#[test]
+fn server_check_order_decides_answered_fault() {
+    let cases: [(&[u8], HResult); 5] = [
+        // A wrong magic and an unknown command, and all of the payload.
+        (b"DOTNET_IPC_V2\0\x16\0\x63\x01\0\0ab", HResult::UNKNOWN_MAGIC),
+        // A wrong magic and a payload that never arrives: a runtime waits for it (F-3).
+        (b"DOTNET_IPC_V2\0\x16\0\x04\0\0\0a", HResult::BAD_ENCODING),
+        (b"DOTNET_IPC_V2\0\x13\0\x04\0\0\0", HResult::BAD_ENCODING),
+        // An unknown command and a payload that never arrives.
+        (b"DOTNET_IPC_V1\0\x16\0\x63\x01\0\0a", HResult::BAD_ENCODING),
+        // A truncated payload of a known command.
+        (b"DOTNET_IPC_V1\0\x16\0\x02\x01\0\0ab", HResult::BAD_ENCODING),
+    ];
+    for (bytes, answer) in cases {
+        for piece in [1, 100] {
+            let peer = Peer::new(bytes, End::Closed);
+            let judged = judge(&mut [0; 64], &peer, &mut |n| n.min(piece));
+            assert_eq!(judged.outcome, ServerOutcome::Refused(answer), "{bytes:02x?}");
+            assert!(matches!(judged.request, Err(Some(reason)) if reason.hresult() == answer));
+        }
+    }
 }
 
 /// A session of `user_events` keeps its connection until the client closes, and waits for a

@@ -48,7 +48,15 @@ fn unix_types_are_send() {
 #[cfg(feature = "tokio")]
 #[test]
 fn tokio_types_and_futures_are_send() {
+    use dotnet_diagnostics_ipc::message::eventpipe::{
+        CollectTracing, EventLevel, Format, ProviderConfig,
+    };
+    use dotnet_diagnostics_ipc::wire::Array;
+
     fn is_send<F: Future + Send>(_: F) {}
+    fn stop_is_send(handle: &AsyncStopHandle<Endpoint>) {
+        is_send(handle.stop());
+    }
 
     cloned::<AsyncClient>();
     cloned::<AsyncStopHandle<Endpoint>>();
@@ -57,4 +65,12 @@ fn tokio_types_and_futures_are_send() {
     let client = AsyncClient::new(Endpoint::process(1));
     is_send(client.process_info3());
     is_send(client.connect());
+    let providers = [ProviderConfig::new("P", 1, EventLevel::ERROR)];
+    let session = CollectTracing {
+        circular_buffer_mb: 1,
+        format: Format::NET_TRACE,
+        providers: Array::new(&providers),
+    };
+    is_send(client.trace(&session));
+    let _: fn(&AsyncStopHandle<Endpoint>) = stop_is_send;
 }

@@ -1,6 +1,15 @@
 //! The adapters over real sockets and pipes: clients, servers, diagnostic ports, discovery, and
 //! peers that misbehave.
 
+/// Asserts the phase and the kind of an error.
+macro_rules! assert_error {
+    ($error:expr, $phase:ident, $kind:pat) => {{
+        let error = &$error;
+        let is_phase = error.phase() == dotnet_diagnostics_ipc::io::Phase::$phase;
+        assert!(is_phase && matches!(error.kind(), $kind), "{error:?}");
+    }};
+}
+
 mod auto_traits;
 #[cfg(target_os = "linux")]
 mod bad_peers;

@@ -69,10 +69,10 @@ pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
             seeds.push(Seed { name: format!("{}-{nth}", test.tc_id), input });
         }
     }
-    // Choice bytes for the type, or the conversation, chosen by the first one.
+    // Choice bytes for the type, or the script, chosen by the first ones.
     let made: Option<fn(u8) -> Vec<u8>> = match target {
         "roundtrip" => Some(chosen),
-        "exchanges" => Some(talked),
+        "exchanges" => Some(scripted),
         _ => None,
     };
     if let Some(made) = made {
@@ -87,20 +87,10 @@ fn chosen(which: u8) -> Vec<u8> {
     std::iter::once(which).chain((0..200_u8).map(|nth| nth.wrapping_mul(37))).collect()
 }
 
-/// A request of each kind, directly or over a port, in pieces; streams are stopped.
-fn talked(which: u8) -> Vec<u8> {
-    let (kind, over_port) = (which >> 1, which & 1 == 1);
-    let begins: &[u8] = if over_port {
-        // Connect, advertise, receive it, hold the connection, ask.
-        &[6, 0, 6, 255, 0, 255, 0, 0, 9, kind]
-    } else {
-        &[8, kind]
-    };
-    // The client sends all; the server receives the header and the rest, decodes, answers.
-    let asks = [0, 255, 6, 0, 6, 0, 3, 255, 3, 255, 3, 0, 3, 0, 3, 9];
-    // The client receives pieces; a stream has bytes; each of three sides misuses what it has.
-    let ends = [0, 7, 0, 7, 11, 30, 3, 7, 0, 7, 13, 1, 13, 22, 13, 50, 10, 0];
-    [&[2, which, 31], begins, &asks, &ends].concat()
+/// A script with decisions about the pieces in which bytes move.
+fn scripted(which: u8) -> Vec<u8> {
+    let decisions = (0..64_u8).map(|nth| nth.wrapping_mul(37).wrapping_add(which));
+    [3, which.wrapping_mul(5)].into_iter().chain(decisions).collect()
 }
 
 /// The inputs of `target` from the bytes of one vector.
@@ -133,7 +123,10 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
                 COMMANDS.iter().position(|(asked, _)| Some(*asked) == command).unwrap_or_default();
             behind(&[0, u8::try_from(which).unwrap_or_default(), 200, 0, 1, 7, 20, 255])
         }
-        "exchanges" if from(Direction::Client) => behind(&[1, 0, 1, 7, 20, 255]),
+        "exchanges" if from(Direction::Client) => {
+            let alone = behind(&[1, 0, 1, 7, 20, 255]);
+            [alone, behind(&[2, 0, 4, 9, 61, 1, 7, 20, 255])].concat()
+        }
         "diagnostic_port" if is_of(&[Type::Advertise]) => {
             let one = |does: u8| {
                 [&[does, 1, 33, u8::try_from(wire.len() % 40).unwrap_or_default()], wire].concat()

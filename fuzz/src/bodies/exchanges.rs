@@ -1,157 +1,188 @@
-//! Any peer, in any pieces, against both sides: the outcome is the same as all at once, and no byte
-//! too many is read.
+//! Clients and servers in conversations: a peer that sends anything, both sides as a pair, and the
+//! scripts of `vectors/exchanges/`. The pieces in which bytes move change no result.
 
+use std::collections::VecDeque;
+use std::sync::LazyLock;
 use std::vec;
+use std::vec::Vec;
 
 use super::Pieces;
-use diagipc::corpus::COMMANDS;
-use dotnet_diagnostics_ipc::command::{Command, Continuation};
-use dotnet_diagnostics_ipc::exchange::{
-    Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome,
+use super::drive::{
+    Answer, Conversation, Course, Cut, ENDS, Judged, Peer, Played, hear, judge, play,
 };
+use super::in_memory::{self, Chunking};
+use diagipc::corpus::COMMANDS;
+use dotnet_diagnostics_ipc::command::{Continuation, ReplyType};
+use dotnet_diagnostics_ipc::exchange::{Client, End, Outcome, ServerOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::message::eventpipe::SessionReply;
+use dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply;
 use dotnet_diagnostics_ipc::message::server::ResultReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, Message};
-
-const ENDS: [End; 3] = [End::Closed, End::Reset, End::TimedOut];
+use dotnet_diagnostics_ipc_vectors as vectors;
+use dotnet_diagnostics_ipc_vectors::script::Script;
 
 /// A client, and a peer that answers anything: `[command, room, end, 4 sizes of pieces, peer …]`.
 pub fn client_exchange(input: &[u8]) {
-    let Some(([which, room, end, sizes @ ..], peer)) = input.split_first_chunk::<7>() else {
+    let Some(([which, room, end, sizes @ ..], bytes)) = input.split_first_chunk::<7>() else {
         return;
     };
-    let case = Asking {
-        asked: COMMANDS[usize::from(*which) % COMMANDS.len()],
-        room: 24 + usize::from(*room),
-        end: ENDS[usize::from(*end) % ENDS.len()],
-        // The request is at most a few pieces long.
-        fails_at: (*end >= 0x80).then_some(usize::from(*end & 0x1f)),
+    let (command, continuation) = COMMANDS[usize::from(*which) % COMMANDS.len()];
+    let room = 24 + usize::from(*room);
+    // The request is at most a few pieces long.
+    let fails_at = if *end >= 0x80 { usize::from(*end & 0x1f) } else { usize::MAX };
+    let peer = Peer { bytes, end: ENDS[usize::from(*end) % ENDS.len()], fails_at };
+    let heard = |sizes: &[u8]| {
+        let (mut buffer, mut pieces) = (vec![0; room], Pieces::new(sizes));
+        let mut client =
+            Client::with_payload(command, Some(continuation), &(), &mut buffer).unwrap();
+        hear(&mut client, &mut buffer, &peer, &mut |n| n.min(pieces.next()))
     };
-    let (outcome, taken) = case.play(peer, &[]);
-    let (again, _) = case.play(peer, sizes);
-    assert_eq!(again, outcome);
+    let (outcome, taken) = heard(&[]);
+    assert_eq!(heard(sizes).0, outcome);
     let found = match outcome {
         Outcome::Ok { size, .. } => Some((usize::from(size), None)),
         Outcome::Error { size, hresult } => Some((usize::from(size), Some(hresult))),
         _ => None,
     };
-    assert_eq!(found, case.reply(peer));
-    assert!(found.is_none_or(|(size, _)| size == taken));
-}
-
-struct Asking {
-    asked: (Command, Continuation),
-    room: usize,
-    end: End,
-    /// A write fails after this many bytes of the request.
-    fails_at: Option<usize>,
-}
-
-impl Asking {
-    /// The size of the reply at the front of `peer`, and its error, if there is a valid reply.
-    fn reply(&self, peer: &[u8]) -> Option<(usize, Option<HResult>)> {
-        let (message, rest) = Message::decode_prefix(peer).ok()?;
-        let size = Some(peer.len() - rest.len()).filter(|size| *size <= self.room)?;
-        match message.reply_to(Some(self.asked.0)).ok()? {
+    // The valid reply at the front of the bytes, if there is one.
+    let expected = Message::decode_prefix(bytes).ok().and_then(|(message, rest)| {
+        let size = Some(bytes.len() - rest.len()).filter(|size| *size <= room)?;
+        match message.reply_to(Some(command)).ok()? {
             AnyReply::Error(error) => Some((size, Some(error.hresult))),
             _ => Some((size, None)),
         }
-    }
-
-    fn play(&self, peer: &[u8], sizes: &[u8]) -> (Outcome, usize) {
-        let ((command, continuation), mut buffer) = (self.asked, vec![0; self.room]);
-        let mut client =
-            Client::with_payload(command, Some(continuation), &(), &mut buffer).unwrap();
-        let (mut pieces, mut sent, mut taken) = (Pieces::new(sizes), 0, 0);
-        // A byte costs a step at most, and the request has 20.
-        for _ in 0..peer.len() + 30 {
-            assert_eq!(client.action(), client.action());
-            match client.action() {
-                ClientAction::Send(range) => {
-                    let n = range
-                        .len()
-                        .min(pieces.next())
-                        .min(self.fails_at.map_or(usize::MAX, |at| at - sent));
-                    sent += n;
-                    if n == 0 { client.send_failed().unwrap() } else { client.sent(n).unwrap() }
-                }
-                ClientAction::SendFd(_) => client.fd_sent().unwrap(),
-                ClientAction::Receive(range) => {
-                    let n = pieces.receive(range, &mut buffer, peer, &mut taken);
-                    if n == 0 {
-                        client.ended(self.end).unwrap();
-                    } else {
-                        client.received(&buffer, n).unwrap();
-                    }
-                }
-                ClientAction::Finished(outcome) => {
-                    assert!(
-                        client.received(&buffer, 1).is_err()
-                            && client.sent(1).is_err()
-                            && client.ended(End::Closed).is_err()
-                    );
-                    return (outcome, taken);
-                }
-            }
-        }
-        panic!("no end after one step per byte")
-    }
+    });
+    assert_eq!(found, expected);
+    assert!(found.is_none_or(|(size, _)| size == taken));
 }
 
-/// A server, and a peer that sends anything: `[end, 4 sizes of pieces,
-/// peer …]`.
+/// A server, and a peer that sends anything: `[end, 4 sizes of pieces, peer …]`.
 pub fn server_exchange(input: &[u8]) {
-    let Some(([end, sizes @ ..], peer)) = input.split_first_chunk::<5>() else { return };
-    let end = ENDS[usize::from(*end) % ENDS.len()];
-    let (outcome, asked, taken) = serve(peer, &[], end);
-    let (again, asked_again, _) = serve(peer, sizes, end);
-    assert_eq!((again, asked_again), (outcome, asked));
-    let request = Message::decode_prefix(peer).and_then(|(message, _)| message.request()).ok();
-    let expected =
-        request.filter(|request| request.check_limits().is_ok()).map(|request| request.command());
-    assert_eq!(asked, expected.filter(|command| command.reply_type().is_some()));
-    assert!(taken <= peer.len());
+    let Some(([end, sizes @ ..], bytes)) = input.split_first_chunk::<5>() else { return };
+    let peer = Peer::new(bytes, ENDS[usize::from(*end) % ENDS.len()]);
+    let judged = |sizes: &[u8]| {
+        let (mut buffer, mut pieces) = (vec![0; 65_535], Pieces::new(sizes));
+        judge(&mut buffer, &peer, &mut |n| n.min(pieces.next()))
+    };
+    let Judged { outcome, request, taken } = judged(&[]);
+    assert_eq!(judged(sizes), Judged { outcome, request, taken });
+    let sent = Message::decode_prefix(bytes).and_then(|(message, _)| message.request()).ok();
+    let accepted =
+        sent.filter(|request| request.check_limits().is_ok()).map(|request| request.command());
+    assert_eq!(request.ok(), accepted.filter(|command| command.reply_type().is_some()));
+    assert!(taken <= bytes.len());
 }
 
-/// Answers valid requests, and refuses the rest.
-fn serve(peer: &[u8], sizes: &[u8], end: End) -> (ServerOutcome, Option<Command>, usize) {
-    let mut server = Server::new();
-    let mut buffer = vec![0; 65_535];
-    let (mut pieces, mut taken, mut asked) = (Pieces::new(sizes), 0, None);
-    for _ in 0..peer.len() + 80 {
-        assert_eq!(server.action(), server.action());
-        match server.action() {
-            ServerAction::Receive(range) => {
-                let n = pieces.receive(range, &mut buffer, peer, &mut taken);
-                if n == 0 {
-                    server.ended(end).unwrap();
-                } else {
-                    server.received(&buffer, n).unwrap();
-                }
-            }
-            ServerAction::Decode(range) => {
-                assert_eq!(range, 0..taken);
-                if let Some(request) = server.request(&buffer).unwrap() {
-                    asked = Some(request.command());
-                }
-            }
-            ServerAction::ReceiveFd => server.fd_received().unwrap(),
-            ServerAction::Respond => {
-                if server.respond(&ResultReply { hresult: HResult::OK }, &mut buffer).is_err() {
-                    server.refuse(HResult::FAIL, &mut buffer).unwrap();
-                }
-            }
-            ServerAction::Refuse(reason) => server.refuse(reason.hresult(), &mut buffer).unwrap(),
-            ServerAction::Send(range) => server.sent(range.len().min(pieces.next())).unwrap(),
-            ServerAction::Continue { left: Some(_) } => {
-                server.break_off(HResult::FAIL, &mut buffer).unwrap();
-            }
-            ServerAction::Continue { left: None } | ServerAction::Hold => {
-                server.continuation_ended().unwrap();
-            }
-            ServerAction::Close => server.closed().unwrap(),
-            ServerAction::Finished(outcome) => return (outcome, asked, taken),
+const FOLLOWS: &[u8] = b"Nettrace and as much as there is";
+
+/// A client that sends a valid request, and a server that answers it:
+/// `[answer, room, capacity, cut, 4 sizes of pieces, request …]`.
+pub fn pair_exchange(input: &[u8]) {
+    let Some(([answer, room, capacity, cut, sizes @ ..], request)) = input.split_first_chunk::<8>()
+    else {
+        return;
+    };
+    let Ok((message, rest)) = Message::decode_prefix(request) else { return };
+    let Ok(sent) = message.request() else { return };
+    let (Some(reply_type), Some(continuation)) = (sent.command().reply_type(), sent.continuation())
+    else {
+        return;
+    };
+    if sent.check_limits().is_err() {
+        return;
+    }
+    let request = &request[..request.len() - rest.len()];
+    let follows: &[u8] = match continuation {
+        Continuation::Nettrace | Continuation::EnvironmentBlock => FOLLOWS,
+        _ => b"",
+    };
+    let reply = match reply_type {
+        ReplyType::Session => AnyReply::Session(SessionReply { session_id: 42 }),
+        ReplyType::Result => AnyReply::Result(ResultReply { hresult: HResult::OK }),
+        ReplyType::ProcessEnvironment => AnyReply::ProcessEnvironment(ProcessEnvironmentReply {
+            n_incoming_bytes: u32::try_from(FOLLOWS.len()).unwrap(),
+            future: 0,
+        }),
+        _ => AnyReply::OkWithoutPayload,
+    };
+    let is_refused = answer & 1 == 1;
+    let answer = if is_refused { Answer::Error(HResult::FAIL) } else { Answer::Ok(&reply) };
+    let conversation = Conversation { request, answer, follows };
+    let mut course =
+        Course { capacity: 24 + usize::from(*capacity), room: 24 + usize::from(*room), cut: None };
+    let played = |course: &Course, sizes: &[u8]| {
+        let mut pieces = Pieces::new(sizes);
+        play(conversation, course, &mut |n| n.min(pieces.next())).unwrap()
+    };
+    let Played { outcome, reply, follows: heard, served, .. } = played(&course, sizes);
+    if is_refused {
+        assert_eq!(outcome, Outcome::Error { size: 24, hresult: HResult::FAIL });
+        assert_eq!(served, ServerOutcome::Refused(HResult::FAIL));
+        assert_eq!(heard, b"");
+    } else {
+        assert!(matches!(outcome, Outcome::Ok { .. }), "{outcome:?}");
+        assert_eq!((served, &heard[..]), (ServerOutcome::Answered, follows));
+    }
+    let (side, after) = (*cut & 1, usize::from(*cut >> 1));
+    let end = ENDS[after % ENDS.len()];
+    if side == 1 && after > request.len() {
+        // A server that holds a session does not wait for a timeout.
+        return;
+    }
+    course.cut = Some(Cut { to_server: side == 1, after, end });
+    let cut = played(&course, sizes);
+    // What is heard was said, and whatever is lost is known to be lost.
+    match cut.outcome {
+        Outcome::Ok { .. } => {
+            assert_eq!((cut.outcome, &cut.reply), (outcome, &reply));
+            assert!(heard.starts_with(&cut.follows));
+        }
+        Outcome::Error { hresult, .. } => {
+            assert!([HResult::FAIL, HResult::BAD_ENCODING].contains(&hresult));
+            assert_eq!(cut.served, ServerOutcome::Refused(hresult));
+        }
+        Outcome::NoReply { end: how, .. } | Outcome::Cut { end: how, .. } => {
+            assert!(how == end || how == End::Closed, "{cut:?}");
+            assert_ne!(cut.served, ServerOutcome::Answered);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Plays a script: `[which of them, decisions …]`.
+pub fn script_exchange(input: &[u8]) {
+    static SCRIPTS: LazyLock<Vec<(Script, u32)>> = LazyLock::new(|| {
+        let files = vectors::script_files().unwrap().into_iter();
+        let scripts = files
+            .flat_map(|file| file.scripts.into_iter().map(move |script| (script, file.within_ms)));
+        scripts.filter(|(script, _)| !in_memory::is_about_a_process(script)).collect()
+    });
+    let Some((which, decisions)) = input.split_first() else { return };
+    let (script, within_ms) = &SCRIPTS[usize::from(*which) % SCRIPTS.len()];
+    let chosen: VecDeque<u8> = decisions.iter().copied().collect();
+    if let Err(difference) = in_memory::play(script, *within_ms, &Chunking::Chosen(chosen)) {
+        panic!("{difference}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn script_with_random_decisions_passes() {
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.to_le_bytes()
+        };
+        for which in (0..=255).cycle().take(1000) {
+            let len = next()[0];
+            let decisions = (0..len).flat_map(|_| next());
+            script_exchange(&std::iter::once(which).chain(decisions).collect::<Vec<_>>());
         }
     }
-    panic!("no end after one step per byte")
 }

@@ -19,11 +19,17 @@ mod against_dotnet;
 mod c_header;
 mod canonical;
 mod cli_decode;
-mod conversations;
 mod decode_any;
 mod diagnostic_port;
+#[path = "../../../tests/exchanges/drive.rs"]
+mod drive;
 mod environment;
 mod exchanges;
+#[allow(dead_code, reason = "here the input decides about each piece")]
+#[path = "../../../tests/exchanges/scripts/in_memory/mod.rs"]
+mod in_memory;
+#[path = "../../../tests/exchanges/legal.rs"]
+mod legal;
 mod names;
 mod roundtrip;
 mod user_events;
@@ -61,13 +67,14 @@ pub fn decode_any(input: &[u8]) {
     canonical::canonical(input);
 }
 
-/// Plays a client alone, a server alone, or both against each other, by the first byte.
+/// Plays a client alone, a server alone, both against each other, or a script, by the first byte.
 pub fn exchanges(input: &[u8]) {
     let Some((which, input)) = input.split_first() else { return };
     match which {
         0 => exchanges::client_exchange(input),
         1 => exchanges::server_exchange(input),
-        _ => conversations::conversations(input),
+        2 => exchanges::pair_exchange(input),
+        _ => exchanges::script_exchange(input),
     }
 }
 

@@ -1,9 +1,7 @@
-//! Every state that both sides of an exchange can be in together: a breadth-first walk over the
-//! product of the machines and the connection between them, with every acknowledgement that is
-//! legal in each state, and every one that is not.
+//! Every state that machines can be in together: a breadth-first walk over the product of the
+//! machines and the connection between them, with every report that is legal in each state, and every
+//! one that is not.
 
-mod legal;
-mod pair;
 mod port;
 mod session;
 

@@ -9,9 +9,10 @@ use dotnet_diagnostics_ipc::exchange::{
 };
 use dotnet_diagnostics_ipc::wire::Guid;
 
-use super::legal::{ENDS, counts, is_new, tried};
 use super::{Product, Way, walk};
+use crate::drive::ENDS;
 use crate::flows;
+use crate::legal::{counts, is_new, tried};
 
 const COOKIE: Guid = Guid::from_bytes([7; 16]);
 const ADVERTISE: Advertise = Advertise { runtime_cookie: COOKIE, process_id: 12345, future: 7 };

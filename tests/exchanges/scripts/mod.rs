@@ -1,52 +1,24 @@
 //! The exchange scripts of `vectors/exchanges/`, played against this crate's own state machines on
 //! connections in memory, and checks of the files themselves.
 
-mod client;
-mod executor;
 mod files;
-mod network;
-mod player;
+mod in_memory;
 mod progress;
-mod runtime;
-mod socket;
 
 use dotnet_diagnostics_ipc_vectors as vectors;
-use dotnet_diagnostics_ipc_vectors::script::{Plays, Script, Step};
+use dotnet_diagnostics_ipc_vectors::script::Plays;
 
-use network::Chunking;
+use in_memory::{Chunking, is_about_a_process, play};
 
-/// Asks twice, and records a fault if the second answer differs.
-macro_rules! twice {
-    ($net:expr, $question:expr) => {{
-        let (first, second) = ($question, $question);
-        if first != second {
-            $net.borrow_mut().faults.push(format!("asked twice: {first:?}, then {second:?}"));
-        }
-        first
-    }};
-}
-pub(crate) use twice;
-
-const CHUNKINGS: &[Chunking] = &[
-    Chunking::All,
-    Chunking::One,
-    Chunking::Random(1),
-    Chunking::Random(2),
-    Chunking::Random(3),
-    Chunking::Random(4),
-    Chunking::Random(5),
-    Chunking::Random(6),
-];
-
-/// Whether a script needs the process of the runtime, which does not exist here.
-fn is_about_a_process(script: &Script) -> bool {
-    let Plays::Client(part) = &script.plays else { return false };
-    !part.target.default_port
-        || script.steps.iter().any(|step| matches!(step, Step::Signal(_) | Step::ExpectSocket(_)))
+fn chunkings() -> Vec<Chunking> {
+    let chosen = Chunking::Chosen((0..=255).collect());
+    let random = (1..=6).map(Chunking::Random);
+    [Chunking::All, Chunking::One, chosen].into_iter().chain(random).collect()
 }
 
 /// Plays all scripts for which `is_meant` is true, for every chunking; returns their number.
 fn play_all(is_meant: impl Fn(&Plays) -> bool) -> usize {
+    let chunkings = chunkings();
     let mut played = 0;
     let mut wrong = Vec::new();
     for file in vectors::script_files().unwrap() {
@@ -57,9 +29,9 @@ fn play_all(is_meant: impl Fn(&Plays) -> bool) -> usize {
         {
             played += 1;
             wrong.extend(
-                CHUNKINGS
+                chunkings
                     .iter()
-                    .filter_map(|chunking| player::play(script, file.within_ms, *chunking).err()),
+                    .filter_map(|chunking| play(script, file.within_ms, chunking).err()),
             );
         }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy};
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Client, Connect as _, Deadlines, Endpoint, ErrorKind, Phase, WaitLimit,
+    Canceller, Client, Connect as _, Deadlines, Endpoint, ErrorKind, WaitLimit,
 };
 
 #[test]
@@ -87,10 +87,7 @@ fn endpoint_full_backlog_is_waited_for() {
     let (_listener, _first, endpoint, _directory) = busy();
     let deadlines = Deadlines { connect: Some(Duration::from_millis(60)), ..Deadlines::DEFAULT };
     let error = Client::new(endpoint).with_deadlines(deadlines).process_info().unwrap_err();
-    assert!(
-        matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)),
-        "{error:?}"
-    );
+    assert_error!(error, Connect, ErrorKind::TimedOut);
     assert_eq!(error.to_string(), "timed out (connecting)");
 }
 
@@ -104,10 +101,7 @@ fn endpoint_wait_ends_by_canceller_or_room() {
         thread::sleep(Duration::from_millis(30));
         canceller.cancel();
         let error = waiting.join().unwrap().unwrap_err();
-        assert!(
-            matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::Cancelled)),
-            "{error:?}"
-        );
+        assert_error!(error, Connect, ErrorKind::Cancelled);
     });
     let path = listener.local_addr().unwrap().as_pathname().unwrap().to_path_buf();
     thread::scope(|scope| {

@@ -67,10 +67,7 @@ fn endpoint_recreated_socket_is_found() {
         fs::remove_file(&path).unwrap();
         // A listener that still exists cannot be reached by that path.
         let error = connect(&endpoint).unwrap_err();
-        assert!(
-            matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))),
-            "{error:?}"
-        );
+        assert_error!(error, Find, ErrorKind::NotFound(_));
     }
 }
 
@@ -128,10 +125,7 @@ fn endpoint_unchecked_socket_replaced_is_connected_to() {
     mode(directory.path(), 0o777);
     fs::remove_file(&path).unwrap();
     let error = connect(&endpoint).unwrap_err();
-    assert!(
-        matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))),
-        "{error:?}"
-    );
+    assert_error!(error, Find, ErrorKind::NotFound(_));
     let other = UnixListener::bind(&path).unwrap();
     connect(&endpoint).unwrap();
     other.accept().unwrap();
@@ -172,8 +166,5 @@ fn endpoint_without_listener_is_reported() {
             Ok(()) => assert!(began.elapsed() < std::time::Duration::from_secs(20)),
         }
     };
-    assert!(
-        matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotAnEndpoint(_))),
-        "{error:?}"
-    );
+    assert_error!(error, Find, ErrorKind::NotAnEndpoint(_));
 }

@@ -1,20 +1,21 @@
-//! The client over connections of other kinds than a runtime's socket: how it is cancelled, what it
-//! refuses to send, and its error texts.
+//! The client over connections of other kinds than a runtime's socket. Conversations that the
+//! blocking client and that of tokio have alike are written down once, and played by both.
 
-mod calls;
+mod blocking;
+mod blocking_half;
 mod endpoints;
 mod found_before;
-mod newest;
-mod traces;
+#[cfg(feature = "tokio")]
+mod tokio_half;
 mod transports;
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read as _};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::io::{Connect, Error, UnixTransport, WaitLimit};
+use dotnet_diagnostics_ipc::io::{self as adapters, Error, UnixTransport, WaitLimit};
 use dotnet_diagnostics_ipc::message::eventpipe::*;
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
@@ -22,34 +23,65 @@ use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 const DONE: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 /// An OK with the session id 42.
 const SESSION: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
+/// `UNKNOWN_COMMAND`.
+const UNKNOWN: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
 /// The error `E_FAIL`.
 const FAILED: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
 
 /// Sends something on each connection before any request, and keeps the connections open.
 #[derive(Default)]
-struct Peer {
+pub(crate) struct Peer {
     says: Mutex<VecDeque<Vec<u8>>>,
-    connections: Mutex<Vec<UnixStream>>,
+    pub(crate) connections: Mutex<Vec<UnixStream>>,
 }
 
 impl Peer {
     /// One connection for each of `says`; a further one fails.
-    fn saying(says: &[&[u8]]) -> Self {
+    pub(crate) fn saying(says: &[&[u8]]) -> Self {
         Self {
             says: Mutex::new(says.iter().map(|bytes| bytes.to_vec()).collect()),
             connections: Mutex::default(),
         }
     }
 
+    /// The client's end of a new connection.
+    fn pair(&self) -> std::io::Result<UnixStream> {
+        let says = self.says.lock().unwrap().pop_front().ok_or(ErrorKind::ConnectionRefused)?;
+        let (ours, mut theirs) = UnixStream::pair()?;
+        std::io::Write::write_all(&mut theirs, &says)?;
+        self.connections.lock().unwrap().push(theirs);
+        Ok(ours)
+    }
+
+    /// The number of connections so far.
+    fn count(&self) -> usize {
+        self.connections.lock().unwrap().len()
+    }
+
+    /// Asserts that these requests were sent, each on its own connection, and nothing else. They are
+    /// written without the magic; if empty, nothing was sent.
+    #[track_caller]
+    fn was_asked(&self, requests: &[&[u8]]) {
+        assert_eq!(self.count(), requests.len(), "connections");
+        for (nth, request) in requests.iter().enumerate() {
+            if request.is_empty() {
+                assert_eq!(self.end(nth).read(&mut [0; 1]).unwrap(), 0, "nothing was sent");
+                continue;
+            }
+            let asked = [&b"DOTNET_IPC_V1\0"[..], request].concat();
+            assert_eq!(self.asked(nth, asked.len()), asked);
+        }
+    }
+
     /// The peer's end of this connection.
-    fn end(&self, nth: usize) -> UnixStream {
+    pub(crate) fn end(&self, nth: usize) -> UnixStream {
         let end = self.connections.lock().unwrap()[nth].try_clone().unwrap();
         end.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         end
     }
 
     /// Waits for this number of request bytes on this connection.
-    fn asked(&self, nth: usize, len: usize) -> Vec<u8> {
+    pub(crate) fn asked(&self, nth: usize, len: usize) -> Vec<u8> {
         let mut asked = vec![0; len];
         self.end(nth).read_exact(&mut asked).unwrap();
         asked
@@ -73,38 +105,76 @@ impl Peer {
     }
 }
 
-impl Connect for Peer {
+impl adapters::Connect for Peer {
     type Transport = UnixTransport;
 
     fn connect(&self, _: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
-        let refused = || Error::connecting(ErrorKind::ConnectionRefused.into());
-        let says = self.says.lock().unwrap().pop_front().ok_or_else(refused)?;
-        let (ours, mut theirs) = UnixStream::pair().map_err(Error::connecting)?;
-        theirs.write_all(&says).map_err(Error::connecting)?;
-        self.connections.lock().unwrap().push(theirs);
-        Ok(UnixTransport::new(ours))
+        self.pair().map(UnixTransport::new).map_err(Error::connecting)
     }
 }
 
-const PROVIDERS: &[ProviderConfig<'_>] = &[ProviderConfig::new("P", 1, EventLevel::ERROR)];
+/// Drops the trace before a connection is made, as a full backlog can let it happen.
+struct Late<'p, T> {
+    peer: &'p Peer,
+    trace: Mutex<Option<T>>,
+}
+
+pub(crate) const PROVIDERS: &[ProviderConfig<'_>] =
+    &[ProviderConfig::new("P", 1, EventLevel::ERROR)];
 /// A message of 57 bytes.
-const COLLECT: CollectTracing2<'_> = CollectTracing2 {
+pub(crate) const COLLECT: CollectTracing2<'_> = CollectTracing2 {
     circular_buffer_mb: 1,
     format: Format::NET_TRACE,
     request_rundown: false,
     providers: Array::new(PROVIDERS),
 };
-const USER_EVENTS: CollectTracing5<'_> = CollectTracing5::UserEvents(UserEventsSession {
+pub(crate) const USER_EVENTS: CollectTracing5<'_> =
+    CollectTracing5::UserEvents(UserEventsSession {
+        rundown_keyword: 0,
+        providers: Array::new(&[UserEventsProviderConfig {
+            keywords: 1,
+            log_level: EventLevel::INFORMATIONAL,
+            provider_name: IpcString::new("P"),
+            arguments: IpcString::ABSENT,
+            filter: EventFilter::ALL,
+            config: TracepointConfig {
+                default_tracepoint_name: IpcString::new("t"),
+                tracepoints: Array::EMPTY,
+            },
+        }]),
+    });
+
+const STREAMED: &[StreamingProviderConfig<'_>] = &[StreamingProviderConfig {
+    keywords: 0,
+    log_level: EventLevel::ERROR,
+    provider_name: IpcString::new("P"),
+    arguments: IpcString::ABSENT,
+    filter: EventFilter::ALL,
+}];
+const COLLECT5: StreamingSession<'_> = StreamingSession {
+    circular_buffer_mb: 1,
+    format: Format::NET_TRACE,
     rundown_keyword: 0,
-    providers: Array::new(&[UserEventsProviderConfig {
-        keywords: 1,
-        log_level: EventLevel::INFORMATIONAL,
-        provider_name: IpcString::new("P"),
-        arguments: IpcString::ABSENT,
-        filter: EventFilter::ALL,
-        config: TracepointConfig {
-            default_tracepoint_name: IpcString::new("t"),
-            tracepoints: Array::EMPTY,
-        },
-    }]),
-});
+    request_stackwalk: false,
+    providers: Array::new(STREAMED),
+};
+
+/// An OK with this payload.
+fn ok(payload: &[&[u8]]) -> Vec<u8> {
+    let payload = payload.concat();
+    let size = u16::try_from(20 + payload.len()).unwrap().to_le_bytes();
+    [b"DOTNET_IPC_V1\0", &size[..], b"\xff\0\0\0", &payload].concat()
+}
+
+/// A reply to `ProcessInfo` with a command line of `units` units, and unrelated bytes after it.
+fn long_reply(units: usize) -> (Vec<u8>, String) {
+    let command_line = "0123456789".repeat(units / 10);
+    let string = |text: &str| -> Vec<u8> {
+        let units: Vec<u16> = text.encode_utf16().chain([0]).collect();
+        let len = u32::try_from(units.len()).unwrap();
+        len.to_le_bytes().into_iter().chain(units.into_iter().flat_map(u16::to_le_bytes)).collect()
+    };
+    let texts = [string(&command_line), string("Linux"), string("x64")].concat();
+    let reply = ok(&[&7_u64.to_le_bytes(), &[0x11; 16], &texts]);
+    ([&reply, &b"behind it"[..]].concat(), command_line)
+}

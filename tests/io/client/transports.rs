@@ -97,25 +97,13 @@ fn call_time_out_of_stream_is_reported() {
         let reading = Connection::new(Stream(Told::new([error(kind)], [])))
             .call(&ResumeRuntime {})
             .unwrap_err();
-        assert!(
-            matches!((reading.phase(), reading.kind()), (Phase::Reply, ErrorKind::TimedOut)),
-            "{reading:?}"
-        );
+        assert_error!(reading, Reply, ErrorKind::TimedOut);
         let writing = Connection::new(Stream(Told::new([], [Ok(3), error(kind)])))
             .call(&ResumeRuntime {})
             .unwrap_err();
-        assert!(
-            matches!((writing.phase(), writing.kind()), (Phase::Send, ErrorKind::TimedOut)),
-            "{writing:?}"
-        );
+        assert_error!(writing, Send, ErrorKind::TimedOut);
         let connecting = Error::connecting(kind.into());
-        assert!(
-            matches!(
-                (connecting.phase(), connecting.kind()),
-                (Phase::Connect, ErrorKind::TimedOut)
-            ),
-            "{connecting:?}"
-        );
+        assert_error!(connecting, Connect, ErrorKind::TimedOut);
     }
 }
 
@@ -161,10 +149,7 @@ fn trace_after_stream_time_out_goes_on() {
     assert_eq!(&bytes, b"Nettrace");
     // There is no second connection: the stop was not sent.
     let stopped = trace.stop_handle(&client).stop().unwrap_err();
-    assert!(
-        matches!((stopped.phase(), stopped.kind()), (Phase::Connect, ErrorKind::TimedOut)),
-        "{stopped:?}"
-    );
+    assert_error!(stopped, Connect, ErrorKind::TimedOut);
     assert_eq!(trace.read(&mut bytes).unwrap(), 0);
     assert_eq!(trace.outcome().unwrap().stop, StopOutcome::NotSent);
 }
@@ -206,13 +191,7 @@ impl Transport for Answering {
 #[test]
 fn transport_miscounting_is_reported() {
     let error = Connection::new(Boasting).call(&ResumeRuntime {}).unwrap_err();
-    assert!(
-        matches!(
-            (error.phase(), error.kind()),
-            (Phase::Send, ErrorKind::Miscounted { asked: 20, reported: 21 })
-        ),
-        "{error:?}"
-    );
+    assert_error!(error, Send, ErrorKind::Miscounted { asked: 20, reported: 21 });
     let why = "the transport reported 21 bytes, expected at most 20";
     assert_eq!(error.to_string(), format!("{why} (sending the request)"));
     // One that counts only the stream wrongly.

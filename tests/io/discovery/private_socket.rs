@@ -115,10 +115,7 @@ fn bind_refuses_long_path() {
 #[test]
 fn bind_refuses_root_path() {
     let error = bind_private("/").unwrap_err();
-    assert!(
-        matches!((error.phase(), error.kind()), (Phase::Listen, ErrorKind::NotAnEndpoint(_))),
-        "{error}"
-    );
+    assert_error!(error, Listen, ErrorKind::NotAnEndpoint(_));
     assert_eq!(error.to_string(), "the path has no file name (listening)");
 }
 

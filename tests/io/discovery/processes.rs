@@ -131,10 +131,7 @@ pub(crate) fn find(process_id: u32) -> Result<PathBuf, Error> {
 #[track_caller]
 pub(crate) fn not_found(process_id: u32) -> String {
     let error = find(process_id).unwrap_err();
-    assert!(
-        matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::NotFound(_))),
-        "{error}"
-    );
+    assert_error!(error, Find, ErrorKind::NotFound(_));
     error.to_string()
 }
 
@@ -386,10 +383,7 @@ fn discovery_zombie_and_deadline_are_reported() {
     canceller.cancel();
     let error = endpoint_of(1, &WaitLimit { canceller: Some(&canceller), ..WaitLimit::FOREVER })
         .unwrap_err();
-    assert!(
-        matches!((error.phase(), error.kind()), (Phase::Find, ErrorKind::Cancelled)),
-        "{error}"
-    );
+    assert_error!(error, Find, ErrorKind::Cancelled);
     let error = endpoint_of(1, &WaitLimit { deadline: Some(Instant::now()), ..WaitLimit::FOREVER })
         .unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::TimedOut), "{error}");

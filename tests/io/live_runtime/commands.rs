@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::{Client, Endpoint, Error, ErrorKind, Phase};
+use dotnet_diagnostics_ipc::io::{Client, Endpoint, Error, ErrorKind};
 use dotnet_diagnostics_ipc::message::dump::{
     DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
 };
@@ -105,7 +105,7 @@ fn variable_is_set_and_deleted() {
 
     let nameless = SetEnvironmentVariable { name: IpcString::ABSENT, value: "v".into() };
     let error = target.client.call(&nameless).unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error}");
+    assert_error!(error, Send, ErrorKind::Limit(_));
     assert_refused(target.client.clone().unchecked().call(&nameless), HResult::INVALID_ARG);
 }
 
@@ -127,10 +127,7 @@ fn perf_map_is_switched_on_and_off() {
     target.client.disable_perf_map().unwrap();
     for none_such in [PerfMapType::DISABLED, PerfMapType(4)] {
         let error = target.client.enable_perf_map(none_such).unwrap_err();
-        assert!(
-            matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))),
-            "{error}"
-        );
+        assert_error!(error, Send, ErrorKind::Limit(_));
         let unlimited = target.client.clone().unchecked();
         assert_refused(
             unlimited.call(&EnablePerfMap { perf_map_type: none_such }),
@@ -147,7 +144,7 @@ fn startup_hook_without_path_is_refused() {
     applied.unwrap();
     let error =
         target.client.call(&ApplyStartupHook { startup_hook_path: IpcString::ABSENT }).unwrap_err();
-    assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error}");
+    assert_error!(error, Send, ErrorKind::Limit(_));
     let unlimited = target.client.clone().unchecked();
     assert_refused(
         unlimited.call(&ApplyStartupHook { startup_hook_path: IpcString::ABSENT }),
@@ -172,10 +169,7 @@ fn dump_of_unknown_type_is_refused() {
         client.generate_core_dump3(&three),
     ] {
         let error = result.unwrap_err();
-        assert!(
-            matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))),
-            "{error}"
-        );
+        assert_error!(error, Send, ErrorKind::Limit(_));
     }
     let refused = |since, result: Result<(), Error>| {
         let Some(result) = target.knows(since, result) else { return };

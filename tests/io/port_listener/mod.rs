@@ -18,7 +18,7 @@ use dotnet_diagnostics_ipc::io::port_listener::{
 };
 use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve_connection};
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Client, Connect as _, ErrorKind, Phase, Transport as _, WaitLimit,
+    Canceller, Client, Connect as _, ErrorKind, Transport as _, WaitLimit,
 };
 use dotnet_diagnostics_ipc::message::process::{ProcessInfoReply, ResumeRuntime};
 use dotnet_diagnostics_ipc::message::server::ResultReply;
@@ -181,15 +181,9 @@ fn port_runtimes_are_new_once_in_arrival_order() {
     eventually(port, |counts| (counts.held, counts.handed_out) == (2, 1));
     // The connection is used once, and nothing else was reported.
     let error = sixth.connect(&within(Duration::from_millis(50))).unwrap_err();
-    assert!(
-        matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)),
-        "{error}"
-    );
+    assert_error!(error, Connect, ErrorKind::TimedOut);
     let error = port.next_event(&within(Duration::from_millis(50))).unwrap_err();
-    assert!(
-        matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::TimedOut)),
-        "{error}"
-    );
+    assert_error!(error, Connect, ErrorKind::TimedOut);
 }
 
 #[test]
@@ -393,8 +387,5 @@ fn port_unanswered_resume_is_cancelled() {
         canceller.cancel();
         call.join().unwrap()
     });
-    assert!(
-        matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Cancelled)),
-        "{error}"
-    );
+    assert_error!(error, Reply, ErrorKind::Cancelled);
 }

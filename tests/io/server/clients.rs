@@ -14,11 +14,11 @@ use dotnet_diagnostics_ipc::message::process::ProcessInfo;
 
 #[cfg(target_os = "linux")]
 use crate::alone;
-#[cfg(target_os = "linux")]
-use crate::server::requests::commands;
 use crate::server::requests::{COLLECT2, COLLECT3, USER_EVENTS};
+#[cfg(target_os = "linux")]
+use crate::server::requests::{commands, decoded};
 use crate::server::runtime::Runtime;
-use crate::server::{ask, eventually, with_server};
+use crate::server::{ask, ask_at, eventually, with_server};
 
 #[test]
 fn client_descriptor_missing_or_early_is_refused() {
@@ -113,11 +113,7 @@ fn client_half_request_is_given_up_in_time() {
         let silent = UnixStream::connect(path).unwrap();
         let mut trickling = UnixStream::connect(path).unwrap();
         trickling.write_all(b"D").unwrap();
-        let (outcome, _) = ask(
-            &mut UnixStream::connect(path).unwrap(),
-            &AnyRequest::ProcessInfo(ProcessInfo {}),
-            None,
-        );
+        let (outcome, _) = ask_at(path, &AnyRequest::ProcessInfo(ProcessInfo {}));
         assert!(matches!(outcome, Outcome::Ok { .. }));
         // It is answered while the two others are still waited for.
         eventually(|| !runtime.served.lock().unwrap().is_empty());
@@ -148,11 +144,7 @@ fn server_one_at_a_time_waits_until_deadline() {
         let begun = Instant::now();
         let silent = UnixStream::connect(path).unwrap();
         thread::sleep(Duration::from_millis(50));
-        let (outcome, _) = ask(
-            &mut UnixStream::connect(path).unwrap(),
-            &AnyRequest::ProcessInfo(ProcessInfo {}),
-            None,
-        );
+        let (outcome, _) = ask_at(path, &AnyRequest::ProcessInfo(ProcessInfo {}));
         assert!(matches!(outcome, Outcome::Ok { .. }));
         assert!(begun.elapsed() >= Duration::from_millis(400), "{:?}", begun.elapsed());
         drop(silent);
@@ -163,11 +155,7 @@ fn server_one_at_a_time_waits_until_deadline() {
             outcome,
             Outcome::Ok { then: AfterReply::Stream { session_id: Some(7) }, .. }
         ));
-        let (outcome, _) = ask(
-            &mut UnixStream::connect(path).unwrap(),
-            &AnyRequest::StopTracing(StopTracing { session_id: 7 }),
-            None,
-        );
+        let (outcome, _) = ask_at(path, &AnyRequest::StopTracing(StopTracing { session_id: 7 }));
         assert_eq!(outcome, Outcome::Ok { size: 28, then: AfterReply::Close });
         let mut stream = String::new();
         session.read_to_string(&mut stream).unwrap();
@@ -187,9 +175,10 @@ fn server_1000_requests_leak_no_descriptor() {
         let before = open();
         let mut requests = 0;
         while requests < 1000 {
-            for (request, _) in commands() {
+            for request in commands().values() {
+                let request = &decoded(request);
                 let file = tempfile::tempfile().unwrap();
-                ask(&mut UnixStream::connect(path).unwrap(), &request, None);
+                ask_at(path, &request);
                 ask(&mut UnixStream::connect(path).unwrap(), &USER_EVENTS, Some(&file));
                 // And half a request.
                 UnixStream::connect(path).unwrap().write_all(b"DOTNET").unwrap();

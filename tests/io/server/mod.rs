@@ -26,13 +26,11 @@ use dotnet_diagnostics_ipc::io::server::{
 use dotnet_diagnostics_ipc::io::{
     Canceller, Connection, Stream, Transport as _, UnixTransport, WaitLimit,
 };
-use dotnet_diagnostics_ipc::message::process::{
-    ProcessInfo, ProcessInfo2, ProcessInfo3, ProcessInfoReply,
-};
+use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfoReply};
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
 
-use requests::{COLLECT2, COLLECT3, USER_EVENTS, commands};
+use requests::{COLLECT2, COLLECT3, USER_EVENTS, commands, decoded};
 use runtime::{ENVIRONMENT, INFO, INFO2, Runtime};
 
 /// Ends the server also if the client panics.
@@ -103,6 +101,16 @@ fn ask(
     }
 }
 
+/// The same on a new connection, without a descriptor.
+fn ask_at(path: &Path, request: &AnyRequest<'_>) -> (Outcome, Vec<u8>) {
+    ask(&mut UnixStream::connect(path).unwrap(), request, None)
+}
+
+/// The reply in a buffer.
+fn replied(buffer: &[u8], command: Command) -> AnyReply<'_> {
+    Message::decode_prefix(buffer).unwrap().0.reply_to(Some(command)).unwrap()
+}
+
 fn error(hresult: HResult) -> Outcome {
     Outcome::Error { size: 24, hresult }
 }
@@ -111,80 +119,60 @@ fn error(hresult: HResult) -> Outcome {
 fn server_command_reaches_its_method() {
     let runtime = Runtime::default();
     with_server(&runtime, ServeOptions::DEFAULT, |path, _| {
-        for (request, noted) in commands() {
-            if noted.is_empty() {
-                continue;
-            }
+        for (command, request) in commands() {
+            let request = decoded(&request);
             let mut socket = UnixStream::connect(path).unwrap();
-            let (outcome, buffer) = ask(&mut socket, &request, None);
-            let mut stream = String::new();
-            match request.command() {
+            match command {
+                // Their answers are tested below, and where they last.
+                Command::COLLECT_TRACING2
+                | Command::COLLECT_TRACING3
+                | Command::STOP_TRACING
+                | Command::PROCESS_ENVIRONMENT => continue,
+                Command::PROCESS_INFO => {
+                    let (_, buffer) = ask(&mut socket, &request, None);
+                    assert_eq!(replied(&buffer, command), AnyReply::ProcessInfo(INFO));
+                    continue;
+                }
+                Command::PROCESS_INFO2 => {
+                    let (_, buffer) = ask(&mut socket, &request, None);
+                    assert_eq!(replied(&buffer, command), AnyReply::ProcessInfo2(INFO2));
+                    continue;
+                }
+                Command::PROCESS_INFO3 => {
+                    let (outcome, _) = ask(&mut socket, &request, None);
+                    assert_eq!(outcome, error(HResult::NOT_SUPPORTED));
+                    continue;
+                }
                 Command::GENERATE_CORE_DUMP3 => {
-                    let reply = Message::decode_prefix(&buffer)
-                        .unwrap()
-                        .0
-                        .reply_to(Some(Command::GENERATE_CORE_DUMP3))
-                        .unwrap();
-                    let error = ErrorReply {
-                        hresult: HResult::FAIL,
-                        message: Some("the disk is full".into()),
-                    };
-                    assert_eq!(reply, AnyReply::Error(error));
+                    let (_, buffer) = ask(&mut socket, &request, None);
+                    let message = Some("the disk is full".into());
+                    let error = ErrorReply { hresult: HResult::FAIL, message };
+                    assert_eq!(replied(&buffer, command), AnyReply::Error(error));
                 }
                 Command { set: 2, .. } => {
-                    assert!(
-                        matches!(
-                            outcome,
-                            Outcome::Ok { then: AfterReply::Stream { session_id: Some(42) }, .. }
-                        ),
-                        "{outcome:?}"
-                    );
+                    let (outcome, _) = ask(&mut socket, &request, None);
+                    let then = AfterReply::Stream { session_id: Some(42) };
+                    assert_eq!(outcome, Outcome::Ok { size: 28, then });
+                    let mut stream = String::new();
                     socket.read_to_string(&mut stream).unwrap();
                     assert_eq!(stream, "Nettrace and more");
                 }
                 _ => {
+                    let (outcome, _) = ask(&mut socket, &request, None);
                     assert!(
                         matches!(outcome, Outcome::Ok { size: 24, .. }),
-                        "{noted}: {outcome:?}"
+                        "{command}: {outcome:?}"
                     );
                 }
             }
-            assert_eq!(runtime.asked.lock().unwrap().pop().as_deref(), Some(noted));
-            assert!(runtime.asked.lock().unwrap().is_empty());
+            // The method's own request, with all of its fields.
+            let noted = std::mem::take(&mut *runtime.asked.lock().unwrap());
+            assert_eq!(noted.len(), 1, "{command}");
+            assert!(format!("{request:?}").contains(&noted[0]), "{request:?}: {noted:?}");
         }
-        let info = |request| {
-            let (_, buffer) = ask(&mut UnixStream::connect(path).unwrap(), &request, None);
-            buffer
-        };
-        let buffer = info(AnyRequest::ProcessInfo(ProcessInfo {}));
-        let reply = Message::decode_prefix(&buffer)
-            .unwrap()
-            .0
-            .reply_to(Some(Command::PROCESS_INFO))
-            .unwrap();
-        assert_eq!(reply, AnyReply::ProcessInfo(INFO));
-        let buffer = info(AnyRequest::ProcessInfo2(ProcessInfo2 {}));
-        let reply = Message::decode_prefix(&buffer)
-            .unwrap()
-            .0
-            .reply_to(Some(Command::PROCESS_INFO2))
-            .unwrap();
-        assert_eq!(reply, AnyReply::ProcessInfo2(INFO2));
-        let buffer = info(AnyRequest::ProcessInfo3(ProcessInfo3 {}));
-        let reply = Message::decode_prefix(&buffer)
-            .unwrap()
-            .0
-            .reply_to(Some(Command::PROCESS_INFO3))
-            .unwrap();
-        assert_eq!(reply, AnyReply::Error(ErrorReply::new(HResult::NOT_SUPPORTED)));
     });
-    let streamed: Vec<u64> = runtime
-        .served(17)
-        .iter()
-        .map(|served| served.streamed)
-        .filter(|streamed| *streamed > 0)
-        .collect();
-    assert_eq!(streamed, [17; 4]);
+    let streamed = runtime.served(17).into_iter().map(|served| served.streamed);
+    assert_eq!(streamed.filter(|streamed| *streamed > 0).collect::<Vec<_>>(), [17; 4]);
 }
 
 #[test]
@@ -192,16 +180,15 @@ fn server_empty_handler_knows_no_command() {
     struct Nothing;
     impl Handler for Nothing {}
     with_server(&Nothing, ServeOptions::DEFAULT, |path, _| {
-        for (request, _) in commands() {
-            let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &request, None);
-            assert_eq!(outcome, error(HResult::UNKNOWN_COMMAND), "{request:?}");
+        for (command, request) in commands() {
+            let (outcome, _) = ask_at(path, &decoded(&request));
+            assert_eq!(outcome, error(HResult::UNKNOWN_COMMAND), "{command}");
         }
         let file = tempfile::tempfile().unwrap();
         let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &USER_EVENTS, Some(&file));
         assert_eq!(outcome, error(HResult::UNKNOWN_COMMAND));
         let unknown = AnyRequest::Unknown { command: Command { set: 9, id: 9 }, payload: b"what" };
-        let (outcome, _) = ask(&mut UnixStream::connect(path).unwrap(), &unknown, None);
-        assert_eq!(outcome, error(HResult::UNKNOWN_COMMAND));
+        assert_eq!(ask_at(path, &unknown).0, error(HResult::UNKNOWN_COMMAND));
     });
 }
 
@@ -289,17 +276,9 @@ fn server_session_over_limit_fails() {
             assert!(matches!(ask(session, &COLLECT2, None).0, Outcome::Ok { .. }));
         }
         // F-32.
-        assert_eq!(
-            ask(&mut UnixStream::connect(path).unwrap(), &COLLECT2, None).0,
-            error(HResult::FAIL)
-        );
+        assert_eq!(ask_at(path, &COLLECT2).0, error(HResult::FAIL));
         drop(sessions.pop());
-        eventually(|| {
-            matches!(
-                ask(&mut UnixStream::connect(path).unwrap(), &COLLECT2, None).0,
-                Outcome::Ok { .. }
-            )
-        });
+        eventually(|| matches!(ask_at(path, &COLLECT2).0, Outcome::Ok { .. }));
     });
 }
 
@@ -332,12 +311,7 @@ fn server_reply_too_long_is_error() {
     }
     let asked = |len: usize| {
         with_server(&Long("x".repeat(len)), ServeOptions::DEFAULT, |path, _| {
-            ask(
-                &mut UnixStream::connect(path).unwrap(),
-                &AnyRequest::ProcessInfo(ProcessInfo {}),
-                None,
-            )
-            .0
+            ask_at(path, &AnyRequest::ProcessInfo(ProcessInfo {})).0
         })
     };
     // 20 + 8 + 16 + (4 + 2 × 32,001) + (4 + 12) + (4 + 8)

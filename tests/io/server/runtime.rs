@@ -1,5 +1,6 @@
 //! A handler that writes down what it was asked.
 
+use std::fmt::Debug;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::sync::{Condvar, Mutex};
@@ -30,13 +31,13 @@ pub(crate) struct Runtime {
 const OK: Result<ResultReply, HResult> = Ok(ResultReply { hresult: HResult::OK });
 
 impl Runtime {
-    fn note(&self, what: String) -> Result<ResultReply, HResult> {
-        self.asked.lock().unwrap().push(what);
+    fn note(&self, request: impl Debug) -> Result<ResultReply, HResult> {
+        self.asked.lock().unwrap().push(format!("{request:?}"));
         OK
     }
 
-    fn stream(&self, what: String) -> Result<StreamSession<'_>, HResult> {
-        self.note(what)?;
+    fn stream(&self, request: impl Debug) -> Result<StreamSession<'_>, HResult> {
+        self.note(request)?;
         Ok(StreamSession::new(42, |stream| stream.write_all(b"Nettrace and more")))
     }
 
@@ -49,13 +50,13 @@ impl Runtime {
 
 impl Handler for Runtime {
     fn generate_core_dump(&self, request: GenerateCoreDump<'_>) -> Result<ResultReply, HResult> {
-        self.note(format!("dump {}", request.dump_name))
+        self.note(request)
     }
     fn generate_core_dump2(&self, request: GenerateCoreDump2<'_>) -> Result<ResultReply, HResult> {
-        self.note(format!("dump2 {}", request.dump_name))
+        self.note(request)
     }
     fn generate_core_dump3(&self, request: GenerateCoreDump3<'_>) -> Result<ResultReply, Refusal> {
-        let _ = self.note(format!("dump3 {}", request.dump_name));
+        let _ = self.note(request);
         Err(Refusal { hresult: HResult::FAIL, message: Some("the disk is full".into()) })
     }
     fn stop_tracing(&self, request: StopTracing) -> Result<SessionReply, HResult> {
@@ -64,7 +65,7 @@ impl Handler for Runtime {
         Ok(SessionReply { session_id: request.session_id })
     }
     fn collect_tracing(&self, request: CollectTracing<'_>) -> Result<StreamSession<'_>, HResult> {
-        self.stream(format!("collect {}", request.circular_buffer_mb))
+        self.stream(request)
     }
     /// Until it is stopped.
     fn collect_tracing2(&self, _: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
@@ -88,44 +89,44 @@ impl Handler for Runtime {
         }))
     }
     fn collect_tracing4(&self, request: CollectTracing4<'_>) -> Result<StreamSession<'_>, HResult> {
-        self.stream(format!("collect4 {:#x}", request.rundown_keyword))
+        self.stream(request)
     }
     fn collect_tracing5(
         &self,
         request: StreamingSession<'_>,
     ) -> Result<StreamSession<'_>, HResult> {
-        self.stream(format!("collect5 {}", request.providers.len()))
+        self.stream(request)
     }
     fn collect_tracing6(
         &self,
         request: StreamingSession6<'_>,
     ) -> Result<StreamSession<'_>, HResult> {
-        self.stream(format!("collect6 {:?}", request.session_buffer_mode.name()))
+        self.stream(request)
     }
     fn collect_user_events(
         &self,
         request: UserEventsSession<'_>,
         fd: OwnedFd,
     ) -> Result<HeldSession<'_>, HResult> {
-        let _ = self.note(format!("user_events {}", request.providers.len()));
+        let _ = self.note(format_args!("user_events {}", request.providers.len()));
         Ok(HeldSession::new(9, |connection| {
             let mut file = std::fs::File::from(fd);
             file.write_all(b"written by the server").unwrap();
             while let Ok(false) = connection.wait(None) {}
-            let _ = self.note("hung up".into());
+            let _ = self.note(format_args!("hung up"));
         }))
     }
     fn attach_profiler(&self, request: AttachProfiler<'_>) -> Result<ResultReply, HResult> {
-        self.note(format!("attach {}", request.attach_timeout))
+        self.note(request)
     }
     fn startup_profiler(&self, request: StartupProfiler<'_>) -> Result<ResultReply, HResult> {
-        self.note(format!("startup {}", request.profiler_path))
+        self.note(request)
     }
     fn process_info(&self) -> Result<ProcessInfoReply<'_>, HResult> {
         Ok(INFO)
     }
-    fn resume_runtime(&self, _: ResumeRuntime) -> Result<ResultReply, HResult> {
-        self.note("resume".into())
+    fn resume_runtime(&self, request: ResumeRuntime) -> Result<ResultReply, HResult> {
+        self.note(request)
     }
     fn process_environment(&self) -> Result<Entries<'_>, HResult> {
         Ok(Entries { broken_off: self.broken_off, ..ENVIRONMENT.into_iter().collect() })
@@ -134,19 +135,19 @@ impl Handler for Runtime {
         &self,
         request: SetEnvironmentVariable<'_>,
     ) -> Result<ResultReply, HResult> {
-        self.note(format!("set {}={}", request.name, request.value))
+        self.note(request)
     }
     fn process_info2(&self) -> Result<ProcessInfo2Reply<'_>, HResult> {
         Ok(INFO2)
     }
     fn enable_perf_map(&self, request: EnablePerfMap) -> Result<ResultReply, HResult> {
-        self.note(format!("perf map {}", request.perf_map_type.0))
+        self.note(request)
     }
-    fn disable_perf_map(&self, _: DisablePerfMap) -> Result<ResultReply, HResult> {
-        self.note("no perf map".into())
+    fn disable_perf_map(&self, request: DisablePerfMap) -> Result<ResultReply, HResult> {
+        self.note(request)
     }
     fn apply_startup_hook(&self, request: ApplyStartupHook<'_>) -> Result<ResultReply, HResult> {
-        self.note(format!("hook {}", request.startup_hook_path))
+        self.note(request)
     }
     fn process_info3(&self) -> Result<ProcessInfo3Reply<'_>, HResult> {
         Err(HResult::NOT_SUPPORTED)

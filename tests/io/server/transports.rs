@@ -20,9 +20,9 @@ use dotnet_diagnostics_ipc::message::process::ProcessInfo;
 use dotnet_diagnostics_ipc::message::{AnyRequest, encode};
 
 use crate::alone;
-use crate::server::ask;
 use crate::server::requests::USER_EVENTS;
 use crate::server::runtime::Runtime;
+use crate::server::{ask, ask_at};
 
 /// `DS_IPC_E_BAD_ENCODING`.
 const BAD_ENCODING: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x84\x13\x13\x80";
@@ -204,11 +204,7 @@ fn listener_transient_failure_is_survived() {
         let server = scope.spawn(|| {
             serve(&mut listener, &Runtime::default(), &ServeOptions::default(), &shutdown)
         });
-        let (outcome, _) = ask(
-            &mut UnixStream::connect(path).unwrap(),
-            &AnyRequest::ProcessInfo(ProcessInfo {}),
-            None,
-        );
+        let (outcome, _) = ask_at(&path, &AnyRequest::ProcessInfo(ProcessInfo {}));
         assert!(matches!(outcome, Outcome::Ok { .. }), "{outcome:?}");
         shutdown.cancel();
         shutdown.cancel();

@@ -12,9 +12,8 @@ use dotnet_diagnostics_ipc_vectors::script::{
     Ending, FdKind, Life, Plays, Script, ScriptOutcome, Step,
 };
 
-use crate::scripts::executor::Executor;
-use crate::scripts::network::{Chunking, DEFAULT, Net, Network, Side};
-use crate::scripts::{client, runtime};
+use super::network::{Chunking, DEFAULT, Executor, Net, Network, Side};
+use super::{client, runtime};
 
 /// The player's side of the connections in memory. While it waits, the side under test runs.
 struct Memory {
@@ -26,8 +25,8 @@ struct Memory {
 }
 
 /// Plays `script`; returns the difference, with the step.
-pub(crate) fn play(script: &Script, within_ms: u32, chunking: Chunking) -> Result<(), String> {
-    let net = Network::new(chunking);
+pub(crate) fn play(script: &Script, within_ms: u32, chunking: &Chunking) -> Result<(), String> {
+    let net = Network::new(chunking.clone());
     let executor = Executor::new(&net);
     let spawner = executor.spawner();
     let concluded = Rc::new(RefCell::new(None));

@@ -1,4 +1,4 @@
-//! Which reportments are legal after which question. Those that are not must change nothing.
+//! Tries every report in a state of a machine: one that was not asked for must change nothing.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -11,17 +11,17 @@ use dotnet_diagnostics_ipc::exchange::{
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 
-pub(super) const ENDS: [End; 3] = [End::Closed, End::Reset, End::TimedOut];
+use super::drive::ENDS;
 
 /// Numbers of bytes around what was asked for.
-pub(super) fn counts(asked: usize) -> [usize; 6] {
+pub(crate) fn counts(asked: usize) -> [usize; 6] {
     [0, 1, asked, asked + 1, 0x1_0000, usize::MAX]
 }
 
 /// Applies `report` to a copy, and asserts that it is accepted if legal, and otherwise changes
 /// nothing.
 #[track_caller]
-pub(super) fn tried<M: Clone + Debug, E: Debug>(
+pub(crate) fn tried<M: Clone + Debug, E: Debug>(
     machine: &M,
     buffer: &[u8],
     is_legal: bool,
@@ -41,15 +41,18 @@ fn len(range: Option<&Range<usize>>) -> Option<usize> {
     range.map(ExactSizeIterator::len)
 }
 
-/// Whether this state of a machine is new: it is part of many states of a product.
-pub(super) fn is_new(machine: &impl Debug, buffer: &[u8]) -> bool {
+/// Returns whether this state of a machine is new. Most states are reached often.
+pub(crate) fn is_new(machine: &impl Debug, buffer: &[u8]) -> bool {
     thread_local!(static TRIED: RefCell<HashSet<String>> = RefCell::default());
     TRIED.with_borrow_mut(|tried| {
+        if tried.len() > 100_000 {
+            tried.clear();
+        }
         tried.insert(format!("{machine:?}{}", String::from_utf8_lossy(buffer)))
     })
 }
 
-pub(super) fn client(client: &Client, buffer: &[u8]) {
+pub(crate) fn client(client: &Client, buffer: &[u8]) {
     if !is_new(client, buffer) {
         return;
     }
@@ -103,18 +106,7 @@ pub(super) fn client(client: &Client, buffer: &[u8]) {
     tried(client, buffer, answered && is_dump, "another_reply", |client, _| client.another_reply());
 }
 
-/// Whether a server waits for its client, and so can time out.
-pub(super) fn waits(action: &ServerAction) -> bool {
-    matches!(
-        action,
-        ServerAction::Receive(_)
-            | ServerAction::ReceiveFd
-            | ServerAction::Send(_)
-            | ServerAction::Continue { .. }
-    )
-}
-
-pub(super) fn server(server: &Server, buffer: &[u8]) {
+pub(crate) fn server(server: &Server, buffer: &[u8]) {
     if !is_new(server, buffer) {
         return;
     }

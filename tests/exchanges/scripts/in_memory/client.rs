@@ -2,32 +2,29 @@
 //! [`EnvironmentDecoder`], driven by the `ask` of a script. Its outcome is in the words of
 //! `vectors/exchanges/README.md`.
 
-mod follows;
-mod words;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::continuation::FdByte;
+use dotnet_diagnostics_ipc::continuation::{
+    EnvironmentDecoder, EnvironmentEvent, EnvironmentLimits, FdByte,
+};
 use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::exchange::{
     AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, AfterReply, Client, ClientAction, End,
-    Outcome,
+    Outcome, Session, SessionAction, SessionEnd, StopOutcome,
 };
+use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::legacy::{OldRequest, OldRequestType};
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::wire::{Decode as _, Reader, WireErrorKind};
 use dotnet_diagnostics_ipc_vectors::script::{
-    Ask, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptOutcome,
+    Ask, OkOutcome, ScriptAfterReply, ScriptEnd, ScriptEnvironment, ScriptFault, ScriptOutcome,
+    ScriptStop, ScriptStream, ScriptStreamEnd,
 };
-use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec, Value};
+use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec, Value, ValueForm as _};
 
-use self::words::{fault, text_of};
-use crate::scripts::executor::{Spawner, within};
-use crate::scripts::network::{DEFAULT, Net};
-use crate::scripts::socket::{Frame, Socket};
-use crate::scripts::twice;
+use super::network::{DEFAULT, Frame, Net, Socket, Spawner, within};
 
 /// Room for a message, if the script does not say how much: no message is larger.
 const BUFFER: usize = 65_535;
@@ -92,7 +89,7 @@ impl Tool {
     }
 
     fn socket(&self, id: usize, frame: Frame) -> Socket {
-        let capacity = self.net.borrow().chunking.capacity();
+        let capacity = self.net.borrow().capacity();
         Socket::new(&self.net, id, frame, capacity)
     }
 
@@ -136,7 +133,7 @@ impl Tool {
         let socket = self.socket(id, Frame::Exactly(34));
         let (mut receiver, mut buffer) = (AdvertiseReceiver::new(), [0; 34]);
         loop {
-            match twice!(self.net, receiver.action()) {
+            match receiver.action() {
                 AdvertiseAction::Receive(range) => {
                     match socket.read(&mut buffer[range], self.patience()).await {
                         Ok(n) => receiver.received(&buffer, n).unwrap(),
@@ -180,7 +177,7 @@ impl Tool {
 
     async fn drive(&self, client: &mut Client, buffer: &mut [u8], socket: &Socket) -> Outcome {
         loop {
-            match twice!(self.net, client.action()) {
+            match client.action() {
                 ClientAction::Send(range) => {
                     match socket.write(&buffer[range], self.patience()).await {
                         Ok(n) => client.sent(n).unwrap(),
@@ -350,4 +347,166 @@ fn said(
 fn value(command: Command, reply: &[u8]) -> Value {
     let subject = TypedCodec { kind: Type::Reply, command: Some(command), from_server: true };
     subject.decode(reply).expect("the client has taken it").value
+}
+
+/// What follows a reply: a stream and its stop, or an environment block.
+impl Tool {
+    async fn stream(
+        self: &Rc<Self>,
+        session_id: Option<u64>,
+        socket: &Socket,
+    ) -> (ScriptStream, ScriptStop) {
+        let mut session =
+            Session::streaming(session_id, self.ask.limits.stream_bytes.unwrap_or(u64::MAX));
+        let mut taken = 0;
+        let mut stop_after = self.ask.stop_after.filter(|_| session.id().is_some());
+        let stopped = Rc::new(RefCell::new(None));
+        let mut malformed = None;
+        let mut buffer = vec![0; 4096];
+        let outcome = loop {
+            if stop_after.is_some_and(|after| taken >= after)
+                && session.action() == SessionAction::Read
+            {
+                stop_after = None;
+                // `None`: the session hangs up instead.
+                let Some(request) = session.begin_stop().unwrap() else { continue };
+                let (tool, stopped) = (self.clone(), stopped.clone());
+                self.spawner.spawn(async move {
+                    let mut buffer = vec![0; BUFFER];
+                    let client = Client::new(&request, &mut buffer).unwrap();
+                    let answered = tool.exchange(client, buffer).await;
+                    let answered = answered.map(|answered| {
+                        answered.socket.close();
+                        (answered.outcome, answered.buffer)
+                    });
+                    *stopped.borrow_mut() = Some(answered.ok());
+                    tool.net.borrow_mut().moved();
+                });
+            }
+            let lost = Outcome::NoReply { end: End::Reset, request_sent: false };
+            // The reply may arrive before the stream's end or after it.
+            let mut take_stop = |session: &mut Session| {
+                let answered = stopped.borrow_mut().take();
+                match answered {
+                    Some(Some((outcome, buffer))) => {
+                        if let Outcome::Malformed { kind, offset } = outcome {
+                            malformed = Some(fault(kind, offset));
+                        }
+                        session.stop_finished(outcome, &buffer).unwrap();
+                    }
+                    Some(None) => session.stop_finished(lost, &[]).unwrap(),
+                    None => {}
+                }
+            };
+            match session.action() {
+                SessionAction::Read => {
+                    take_stop(&mut session);
+                    // Up to the stop, so that it is sent no later than asked.
+                    let far = stop_after.map_or(buffer.len() as u64, |after| {
+                        (after - taken).min(buffer.len() as u64)
+                    });
+                    let far = usize::try_from(far).unwrap();
+                    match socket.read(&mut buffer[..far], self.patience()).await {
+                        Ok(n) => {
+                            taken += n as u64;
+                            let within = session.received(&buffer[..n]).unwrap();
+                            assert!(
+                                buffer[..n].starts_with(within),
+                                "bytes of the stream are lost"
+                            );
+                        }
+                        Err(end) => session.ended(end).unwrap(),
+                    }
+                }
+                SessionAction::AwaitStop => {
+                    within(&self.net, None, |_| stopped.borrow().is_some().then_some(())).await;
+                    take_stop(&mut session);
+                }
+                SessionAction::HangUp => {
+                    socket.close();
+                    session.hung_up().unwrap();
+                }
+                SessionAction::Finished(outcome) => break outcome,
+            }
+        };
+        let end = match (outcome.end, outcome.is_complete()) {
+            (SessionEnd::LimitReached, _) => ScriptStreamEnd::TooLong,
+            (_, true) => ScriptStreamEnd::Complete,
+            _ => ScriptStreamEnd::Incomplete,
+        };
+        let stop = match outcome.stop {
+            StopOutcome::NotSent => ScriptStop::NotSent,
+            StopOutcome::Answered => ScriptStop::Ok,
+            StopOutcome::AnsweredWithoutId => ScriptStop::OkWithoutId,
+            StopOutcome::OtherId(id) => ScriptStop::AnotherSession(id.to_string()),
+            StopOutcome::Refused(hresult) => ScriptStop::Hresult(text_of(hresult)),
+            StopOutcome::Malformed => ScriptStop::Malformed(malformed.expect("it was seen")),
+            StopOutcome::Unanswered(_) => ScriptStop::NoReply,
+            other => panic!("{other:?} has no word"),
+        };
+        (ScriptStream { bytes: outcome.bytes, end }, stop)
+    }
+
+    async fn environment(&self, n_incoming_bytes: u32, socket: &Socket) -> ScriptEnvironment {
+        let limits = &self.ask.limits;
+        let limit = |limit: Option<u32>| limit.unwrap_or(u32::MAX);
+        let most = EnvironmentLimits {
+            max_bytes: limit(limits.environment_bytes),
+            max_entries: limit(limits.environment_entries),
+            ..EnvironmentLimits::NONE
+        };
+        let mut entry = vec![0; limits.entry_bytes.unwrap_or(1 << 20)];
+        let mut decoder = EnvironmentDecoder::with_limits(n_incoming_bytes, &mut entry, most);
+        socket.begin(Frame::Block(n_incoming_bytes as usize, Vec::new()));
+        let mut found =
+            ScriptEnvironment { entries: Vec::new(), error: None, hresult: None, cut: None };
+        let mut buffer = vec![0; 4096];
+        let mut bytes: &[u8] = &[];
+        loop {
+            match decoder.decode(&mut bytes) {
+                Ok(Some(EnvironmentEvent::Entry(entry))) => found.entries.push(entry.to_value()),
+                Ok(Some(EnvironmentEvent::EntryTooLarge { .. })) => {
+                    found.entries.push("too_long".into());
+                }
+                Ok(Some(EnvironmentEvent::Count(_))) => {}
+                Ok(Some(_)) => return found,
+                Ok(None) => {
+                    let most = decoder.wanted().min(buffer.len());
+                    match socket.read(&mut buffer[..most], self.patience()).await {
+                        Ok(n) => bytes = &buffer[..n],
+                        Err(end) => {
+                            match decoder.finish() {
+                                // An error message had begun, so this is not a count.
+                                Err(error)
+                                    if !matches!(
+                                        error.kind(),
+                                        WireErrorKind::EndOfInput { .. }
+                                    ) =>
+                                {
+                                    found.error = Some(error.into());
+                                }
+                                _ => found.cut = Some(end.into()),
+                            }
+                            return found;
+                        }
+                    }
+                }
+                Err(error) => {
+                    if let WireErrorKind::ErrorMessage { hresult } = error.kind() {
+                        found.hresult = Some(text_of(hresult));
+                    }
+                    found.error = Some(error.into());
+                    return found;
+                }
+            }
+        }
+    }
+}
+
+fn text_of(hresult: HResult) -> String {
+    format!("0x{:08X}", hresult.0)
+}
+
+fn fault(kind: WireErrorKind, offset: u32) -> ScriptFault {
+    ScriptFault::new(kind, usize::try_from(offset).unwrap())
 }

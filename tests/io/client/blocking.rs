@@ -1,0 +1,366 @@
+//! What only the blocking client has: cancellation from another thread, deadlines that it passes to its
+//! transport, and descriptors.
+
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
+use dotnet_diagnostics_ipc::exchange::{End, SessionEnd, StopOutcome};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::*;
+use dotnet_diagnostics_ipc::message::AnyRequest;
+use dotnet_diagnostics_ipc::message::eventpipe::CollectTracing5;
+use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
+use dotnet_diagnostics_ipc::message::profiler::AttachProfiler;
+use dotnet_diagnostics_ipc::wire::Guid;
+use rustix::event::{PollFd, PollFlags};
+
+use crate::client::{COLLECT, COLLECT5, FAILED, Peer, SESSION, UNKNOWN, USER_EVENTS, long_reply};
+
+fn streaming(bytes: &[u8]) -> Vec<u8> {
+    [SESSION, bytes].concat()
+}
+
+#[test]
+fn call_waiting_for_reply_is_cancelled() {
+    let (peer, canceller) = (Peer::saying(&[&[]]), Canceller::new().unwrap());
+    let client =
+        Client::new(&peer).with_deadlines(Deadlines::NONE).with_canceller(canceller.clone());
+    let error = thread::scope(|scope| {
+        let call = scope.spawn(|| client.resume().unwrap_err());
+        while peer.connections.lock().unwrap().is_empty() {
+            thread::yield_now();
+        }
+        assert_eq!(peer.asked(0, 20), b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0");
+        canceller.cancel();
+        // Once is enough, and twice is harmless.
+        canceller.cancel();
+        call.join().unwrap()
+    });
+    assert_error!(error, Reply, ErrorKind::Cancelled);
+    assert_eq!(error.to_string(), "cancelled (waiting for the reply)");
+}
+
+#[test]
+fn connection_cancelled_sends_nothing() {
+    let (peer, canceller) = (Peer::saying(&[&[]]), Canceller::new().unwrap());
+    canceller.cancel();
+    let transport = Connect::connect(&peer, &WaitLimit::FOREVER).unwrap();
+    let error =
+        Connection::new(transport).with_canceller(canceller).call(&ResumeRuntime {}).unwrap_err();
+    assert_error!(error, Send, ErrorKind::Cancelled);
+    assert_eq!(io::Read::read(&mut peer.end(0), &mut [0; 1]).unwrap(), 0);
+}
+
+#[test]
+fn user_events_session_lasts_until_hang_up() {
+    let (peer, other) = (Peer::saying(&[SESSION]), Peer::saying(&[SESSION]));
+    let connection = Connection::new(Connect::connect(&peer, &WaitLimit::FOREVER).unwrap());
+    let session = connection.user_events(&USER_EVENTS, io::stdin()).unwrap();
+    assert_eq!(session.session_id(), Some(42));
+    let soon = || WaitLimit {
+        deadline: Some(std::time::Instant::now() + Duration::from_millis(20)),
+        canceller: None,
+    };
+    let error = session.wait(&soon()).unwrap_err();
+    assert_error!(error, Continuation, ErrorKind::TimedOut);
+    // Bytes are not the end.
+    io::Write::write_all(&mut peer.end(0), &[7; 100]).unwrap();
+    let error = session.wait(&soon()).unwrap_err();
+    assert_error!(error, Continuation, ErrorKind::TimedOut);
+    let client = Client::new(&other);
+    let other_session = client.user_events(&USER_EVENTS, io::stdin()).unwrap();
+    peer.hang_up();
+    // Of many sessions, a poll tells which has ended.
+    let mut polled = [&session, &other_session].map(|session| PollFd::new(session, PollFlags::IN));
+    assert_eq!(rustix::event::poll(&mut polled, None).unwrap(), 1);
+    assert!(polled[0].revents().contains(PollFlags::IN));
+    session.wait(&WaitLimit::FOREVER).unwrap();
+}
+
+/// The default deadline of a reply is 5 s; an attach adds its own timeout.
+#[test]
+fn attach_reply_deadline_is_its_timeout() {
+    /// Records how long it may wait for the reply.
+    struct Noting(Option<Duration>);
+    impl Transport for &mut Noting {
+        fn send(&mut self, bytes: &[u8], _: &WaitLimit<'_>) -> Result<usize, WaitError> {
+            Ok(bytes.len())
+        }
+        fn receive(&mut self, _: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+            self.0 = until.left();
+            Err(WaitError::TimedOut)
+        }
+    }
+    let (profiler_guid, profiler_path) = (Guid::NIL, "/p".into());
+    let attach =
+        AttachProfiler { attach_timeout: 7000, profiler_guid, profiler_path, client_data: b"" };
+    assert_eq!(Deadlines::default(), Deadlines::DEFAULT);
+    let mut noting = Noting(None);
+    Connection::new(&mut noting).call(&attach).unwrap_err();
+    let left = noting.0.unwrap();
+    assert!(left > Duration::from_secs(11) && left <= Duration::from_secs(12), "{left:?}");
+    Connection::new(&mut noting).call(&ResumeRuntime {}).unwrap_err();
+    let left = noting.0.unwrap();
+    assert!(left > Duration::from_secs(4) && left <= Duration::from_secs(5), "{left:?}");
+}
+
+/// Makes connections that carry everything except a descriptor.
+struct Closing<'p>(&'p Peer);
+
+#[derive(Debug)]
+struct NoFd(UnixTransport);
+
+impl Transport for NoFd {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+        self.0.send(bytes, until)
+    }
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+        self.0.receive(into, until)
+    }
+    fn send_fd(&mut self, _: BorrowedFd<'_>, _: &WaitLimit<'_>) -> Result<(), WaitError> {
+        Err(io::Error::from(io::ErrorKind::BrokenPipe).into())
+    }
+}
+
+impl Connect for Closing<'_> {
+    type Transport = NoFd;
+
+    fn connect(&self, until: &WaitLimit<'_>) -> Result<NoFd, Error> {
+        Connect::connect(self.0, until).map(NoFd)
+    }
+}
+
+#[test]
+fn user_events_early_refusal_is_reported() {
+    let peer = Peer::saying(&[FAILED]);
+    let error = Client::new(Closing(&peer))
+        .user_events(&USER_EVENTS, tempfile::tempfile().unwrap())
+        .unwrap_err();
+    assert_eq!((error.phase(), error.hresult()), (Phase::Reply, Some(HResult::FAIL)));
+}
+
+#[test]
+fn call_reply_in_pieces_is_read_whole() {
+    let (reply, command_line) = long_reply(600);
+    for cut in [1, 13, 19, 20, 21, 1000, 1023, 1024, 1025] {
+        let peer = Peer::saying(&[&reply[..cut]]);
+        let answer = thread::scope(|scope| {
+            let client = Client::new(&peer);
+            let call = scope.spawn(move || client.process_info().unwrap());
+            peer.asked_when_connected(0, 20);
+            io::Write::write_all(&mut peer.end(0), &reply[cut..]).unwrap();
+            call.join().unwrap()
+        });
+        assert_eq!(answer.payload().unwrap().command_line.to_string(), command_line, "{cut}");
+    }
+}
+
+#[test]
+fn trace_debug_shows_state() {
+    let peer = Peer::saying(&[&streaming(b"Nettrace")]);
+    let client = Client::new(&peer);
+    let trace = client.trace(&COLLECT).unwrap();
+    let (said, stop_handle) = (format!("{trace:?}"), format!("{:?}", trace.stop_handle(&client)));
+    assert!(said.starts_with("Trace { session: ") && said.contains("id: Some(42)"), "{said}");
+    assert!(
+        stop_handle.starts_with("StopHandle { session: ") && stop_handle.contains("NotSent"),
+        "{stop_handle}"
+    );
+}
+
+#[test]
+fn trace_waiting_read_is_cancelled() {
+    let (peer, canceller) = (Peer::saying(&[&streaming(b"Nettrace")]), Canceller::new().unwrap());
+    let mut trace = Client::new(&peer).with_canceller(canceller.clone()).trace(&COLLECT).unwrap();
+    let mut stream = Vec::new();
+    thread::scope(|scope| {
+        let reading = scope.spawn(|| trace.read_to_end(&mut stream));
+        thread::sleep(Duration::from_millis(20));
+        canceller.cancel();
+        let error = reading.join().unwrap().unwrap_err();
+        let inner = Error::in_io(&error).unwrap();
+        assert!(
+            matches!((inner.phase(), inner.kind()), (Phase::Continuation, ErrorKind::Cancelled)),
+            "{error:?}"
+        );
+        assert_eq!(error.to_string(), "cancelled (reading what follows the reply)");
+    });
+    // Not the end of the session: that ends when its connection is closed.
+    assert!(trace.outcome().is_none());
+}
+
+struct Elsewhere;
+
+impl Connect for Elsewhere {
+    type Transport = Stream<std::net::TcpStream>;
+
+    fn connect(&self, _: &WaitLimit<'_>) -> Result<Self::Transport, Error> {
+        panic!("a stop was sent before");
+    }
+}
+
+/// The runtime has got it, and may have stopped the session.
+#[test]
+fn stop_cancelled_after_it_was_sent_is_not_sent_again() {
+    let peer = Peer::saying(&[&streaming(b"N"), &[], FAILED]);
+    let (client, canceller) = (Client::new(&peer), Canceller::new().unwrap());
+    let mut trace = client.trace(&COLLECT).unwrap();
+    trace.read_exact(&mut [0]).unwrap();
+    let first = trace.stop_handle(&client.clone().with_canceller(canceller.clone()));
+    thread::scope(|scope| {
+        let stopping = scope.spawn(|| first.stop());
+        peer.asked_when_connected(1, 28);
+        canceller.cancel();
+        let error = stopping.join().unwrap().unwrap_err();
+        assert_error!(error, Stop, ErrorKind::Cancelled);
+    });
+    // The connection is of another type than those of this client.
+    let error = trace.stop_handle(&Client::new(Elsewhere)).stop().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::AlreadyStopped), "{error:?}");
+    peer.asked(0, 57);
+    let mut stream = peer.connections.lock().unwrap().remove(0);
+    stream.write_all(b"ettrace").unwrap();
+    drop(stream);
+    assert_eq!(trace.read_to_end(&mut Vec::new()).unwrap(), 7);
+    assert!(matches!(trace.check_complete().unwrap_err().kind(), ErrorKind::Unsupported(_)));
+    peer.end(0).write_all(SESSION).unwrap();
+    assert_eq!(trace.stop_handle(&client).stop().unwrap(), StopOutcome::Answered);
+    assert_eq!(peer.connections.lock().unwrap().len(), 1, "no other connection was made");
+    trace.check_complete().unwrap();
+}
+
+/// F-160: a runtime that waits at its start sends no byte, and `StopTracing` kills it later.
+#[test]
+fn stop_before_the_first_byte_closes_the_connection() {
+    for waits in [false, true] {
+        for canceller in [None, Some(Canceller::new().unwrap())] {
+            let peer = Peer::saying(&[SESSION, SESSION]);
+            let mut client = Client::new(&peer);
+            if let Some(canceller) = &canceller {
+                client = client.with_canceller(canceller.clone());
+            }
+            let mut trace = client.trace(&COLLECT).unwrap();
+            let stop_handle = trace.stop_handle(&client);
+            peer.asked(0, 57);
+            thread::scope(|scope| {
+                let stopping = scope.spawn(|| {
+                    if waits {
+                        thread::sleep(Duration::from_millis(20));
+                    }
+                    stop_handle.stop().unwrap()
+                });
+                if !waits {
+                    while !format!("{stop_handle:?}").contains("ToClose") {
+                        thread::yield_now();
+                    }
+                }
+                assert_eq!(trace.read(&mut [0; 8]).unwrap(), 0, "the stop wakes the reader");
+                assert_eq!(stopping.join().unwrap(), StopOutcome::NotSent);
+            });
+            assert_eq!(peer.end(0).read(&mut [0; 28]).unwrap(), 0, "the connection is closed");
+            assert_eq!(peer.connections.lock().unwrap().len(), 1, "nothing was sent on another");
+            assert_eq!(trace.read(&mut [0; 8]).unwrap(), 0);
+            let outcome = trace.outcome().unwrap();
+            assert_eq!((outcome.bytes, outcome.end), (0, SessionEnd::HungUp));
+            assert!(matches!(
+                trace.check_complete().unwrap_err().kind(),
+                ErrorKind::Incomplete { end: End::Closed, received: 0 }
+            ));
+            let error = stop_handle.stop().unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::SessionOver), "{error:?}");
+        }
+    }
+}
+
+/// The wait for the first byte has a canceller of its own.
+#[test]
+fn trace_wait_for_first_byte_is_cancelled() {
+    for early in [false, true] {
+        let (peer, canceller) = (Peer::saying(&[SESSION]), Canceller::new().unwrap());
+        let client = Client::new(&peer).with_canceller(canceller.clone());
+        let mut trace = client.trace(&COLLECT).unwrap();
+        thread::scope(|scope| {
+            let cancelling = scope.spawn(|| {
+                if !early {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                canceller.cancel();
+            });
+            if early {
+                cancelling.join().unwrap();
+            }
+            let error = trace.read(&mut [0; 8]).unwrap_err();
+            assert!(matches!(Error::in_io(&error).unwrap().kind(), ErrorKind::Cancelled));
+        });
+        assert!(trace.outcome().is_none());
+    }
+}
+
+/// A backlog of one connection, which is taken while the stop waits for room.
+#[cfg(target_os = "linux")]
+#[test]
+fn stop_is_not_sent_if_trace_is_dropped_while_the_backlog_is_full() {
+    // A stop that is sent here is not answered.
+    let deadlines = Deadlines { whole: Some(Duration::from_secs(60)), ..Deadlines::DEFAULT };
+    let directory = crate::directory();
+    let path = directory.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let client = Client::new(Endpoint::socket(&path)).with_deadlines(deadlines);
+    let serving = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut [0; 57]).unwrap();
+        stream.write_all(&streaming(b"N")).unwrap();
+        (listener, stream)
+    });
+    let mut trace = client.trace(&COLLECT).unwrap();
+    let (listener, _stream) = serving.join().unwrap();
+    let full = UnixStream::connect(&path).unwrap();
+    trace.read_exact(&mut [0]).unwrap();
+    let stop_handle = trace.stop_handle(&client);
+    let stopping = thread::spawn(move || stop_handle.stop());
+    while !format!("{trace:?}").contains("stop: Awaited") {
+        thread::yield_now();
+    }
+    // Now it connects, or is about to.
+    drop(trace);
+    drop((full, listener.accept().unwrap()));
+    let (mut stop, _) = listener.accept().unwrap();
+    let error = stopping.join().unwrap().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::SessionOver), "{error:?}");
+    assert_eq!(stop.read(&mut [0; 28]).unwrap(), 0, "nothing was sent");
+}
+
+/// Connects to the peer, and records the deadline.
+struct NotingDeadlines<'p>(&'p Peer, Mutex<Vec<Option<Instant>>>);
+
+impl Connect for NotingDeadlines<'_> {
+    type Transport = UnixTransport;
+
+    fn connect(&self, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
+        self.1.lock().unwrap().push(until.deadline);
+        Connect::connect(self.0, until)
+    }
+}
+
+#[test]
+fn fallback_deadline_covers_all_connections() {
+    let peer = Peer::saying(&[UNKNOWN, UNKNOWN, SESSION]);
+    let deadlines =
+        Deadlines { connect: None, whole: Some(Duration::from_secs(60)), ..Deadlines::DEFAULT };
+    let noting = NotingDeadlines(&peer, Mutex::default());
+    let request = AnyRequest::CollectTracing5(CollectTracing5::Streaming(COLLECT5));
+    let client = Client::new(&noting).with_deadlines(deadlines);
+    let (trace, _) = client.trace_by(Fallback::new(request)).unwrap();
+    assert_eq!(trace.session_id(), Some(42));
+    let until = noting.1.lock().unwrap();
+    assert!(
+        until.len() == 3 && until[0].is_some() && until.iter().all(|one| *one == until[0]),
+        "{until:?}"
+    );
+}

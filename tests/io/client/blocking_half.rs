@@ -1,0 +1,40 @@
+//! The conversations, played by the blocking client.
+
+use std::io::Read as _;
+
+use super::*;
+
+type Client<C> = adapters::Client<C>;
+type Trace = adapters::Trace<UnixTransport>;
+
+fn connection(peer: &Peer) -> adapters::Connection<UnixTransport> {
+    adapters::Connection::new(UnixTransport::new(peer.pair().unwrap()))
+}
+
+impl adapters::Connect for Late<'_, Trace> {
+    type Transport = UnixTransport;
+
+    fn connect(&self, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
+        drop(self.trace.lock().unwrap().take());
+        adapters::Connect::connect(self.peer, until)
+    }
+}
+
+macro_rules! wait {
+    ($result:expr) => {
+        $result
+    };
+}
+macro_rules! case {
+    ($(#[doc = $doc:literal])* #[test] fn $name:ident() $body:block) => {
+        $(#[doc = $doc])*
+        #[test]
+        fn $name() $body
+    };
+}
+#[allow(clippy::duplicate_mod, reason = "each client plays them")]
+#[path = "calls.rs"]
+mod calls;
+#[allow(clippy::duplicate_mod, reason = "each client plays them")]
+#[path = "sessions.rs"]
+mod sessions;
