@@ -4,7 +4,7 @@ use std::string::{String, ToString as _};
 use std::sync::Arc;
 
 use super::connection::{ClientDriver, Finished, NOT_STREAMING, ensure, lacking};
-use super::deadlines::{CallOptions, Clock};
+use super::wait::{CallOptions, Clock};
 use super::{
     Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error,
     ErrorKind, Phase, Trace,

@@ -6,8 +6,8 @@ use std::string::ToString as _;
 use std::time::Duration;
 use std::vec::Vec;
 
-use super::deadlines::{CallOptions, Clock};
 use super::trace::SharedSession;
+use super::wait::{CallOptions, Clock};
 use super::{
     Canceller, Deadlines, EnvironmentBlock, Error, ErrorKind, Phase, Trace, Transport, WaitError,
     WaitLimit,

@@ -241,11 +241,7 @@ impl Endpoint {
         &self,
         pipe: &impl std::os::windows::io::AsHandle,
     ) -> Result<(), Error> {
-        super::trust::check_pipe(
-            super::windows::server_process_id(pipe.as_handle()),
-            self.trust,
-            self.process_id,
-        )
+        super::trust::check_pipe(pipe, self.trust, self.process_id)
     }
 }
 

@@ -53,7 +53,6 @@ pub mod windows;
 
 mod client;
 mod connection;
-mod deadlines;
 mod endpoint;
 mod environment;
 mod error;
@@ -76,7 +75,6 @@ pub use self::tokio::{
 };
 pub use client::{Client, RuntimeInfo};
 pub use connection::{Answer, Connect, Connection};
-pub use deadlines::{Deadlines, ReplyWithin};
 pub use endpoint::Endpoint;
 pub use environment::EnvironmentBlock;
 pub use error::{Error, ErrorKind, Phase};
@@ -89,4 +87,4 @@ pub use transport::{Stream, Transport};
 pub use unix::UnixTransport;
 #[cfg(unix)]
 pub use user_events::UserEvents;
-pub use wait::{Canceller, WaitError, WaitLimit};
+pub use wait::{Canceller, Deadlines, ReplyWithin, WaitError, WaitLimit};

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use super::deadlines::after;
+use super::wait::after;
 use super::{Canceller, Error, ErrorKind, Phase, Transport, WaitError, WaitLimit};
 use crate::exchange::{End, MisuseError, Session, SessionAction, SessionEnd, SessionOutcome};
 

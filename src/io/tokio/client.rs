@@ -13,9 +13,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use super::{AsyncEnvironmentBlock, AsyncTrace, Clock, until};
 use crate::exchange::Outcome;
 use crate::io::connection::{ClientDriver, Finished, Step};
-use crate::io::deadlines::CallOptions;
 #[cfg(unix)]
 use crate::io::trust::VerifiedSocket;
+use crate::io::wait::CallOptions;
 use crate::io::{Answer, Deadlines, Endpoint, Error, ErrorKind, Phase, WaitError, WaitLimit};
 #[cfg(unix)]
 use crate::io::{UserEvents, fd};
