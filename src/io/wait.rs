@@ -124,26 +124,31 @@ impl CallOptions {
 
     /// Limits a wait of a call: to `within` from now, and to the end of the call.
     pub(super) fn until(&self, call: Clock, within: Option<Duration>) -> WaitLimit<'_> {
-        let deadline = after(within).into_iter().chain(call.whole).min();
-        WaitLimit { deadline, canceller: self.canceller.as_ref() }
+        WaitLimit { deadline: call.within(within), canceller: self.canceller.as_ref() }
     }
 }
 
-/// The deadline of a call that has begun.
+/// The deadline of a call that has begun. A program can stop the clock of tokio, so a call has one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
+    now: fn() -> Instant,
     whole: Option<Instant>,
 }
 
 impl Clock {
-    pub(super) fn start(deadlines: &Deadlines) -> Self {
-        Self { whole: after(deadlines.whole) }
+    pub(super) fn start(now: fn() -> Instant, deadlines: &Deadlines) -> Self {
+        Self { now, whole: after(now, deadlines.whole) }
+    }
+
+    /// Returns the end of a wait that begins now, or of the whole call.
+    pub(super) fn within(self, within: Option<Duration>) -> Option<Instant> {
+        after(self.now, within).into_iter().chain(self.whole).min()
     }
 }
 
 /// A deadline beyond the clock's range is none.
-pub(super) fn after(within: Option<Duration>) -> Option<Instant> {
-    within.and_then(|within| Instant::now().checked_add(within))
+fn after(now: fn() -> Instant, within: Option<Duration>) -> Option<Instant> {
+    within.and_then(|within| now().checked_add(within))
 }
 
 /// How long to wait, and what may end the wait early.
@@ -164,9 +169,13 @@ pub struct WaitLimit<'a> {
     pub canceller: Option<&'a Canceller>,
 }
 
-impl WaitLimit<'_> {
+impl<'a> WaitLimit<'a> {
     /// No deadline and no canceller.
     pub const FOREVER: Self = Self { deadline: None, canceller: None };
+
+    pub(super) fn within(within: Option<Duration>, canceller: Option<&'a Canceller>) -> Self {
+        Self { deadline: after(Instant::now, within), canceller }
+    }
 
     /// The time left; `None` for no limit.
     pub fn left(&self) -> Option<Duration> {

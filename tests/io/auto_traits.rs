@@ -11,7 +11,7 @@ fn unwinds<T: std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
 #[test]
 fn client_types_are_send() {
     cloned::<Client>();
-    cloned::<StopHandle<Endpoint>>();
+    cloned::<StopHandle<Client>>();
     cloned::<Canceller>();
     cloned::<Endpoint>();
     cloned::<Answer<ProcessInfo3>>();
@@ -51,9 +51,9 @@ fn tokio_types_and_futures_are_send() {
     fn is_send<F: Future + Send>(_: F) {}
 
     cloned::<AsyncClient>();
-    cloned::<AsyncStopHandle<Endpoint>>();
-    shared::<AsyncConnection<<Endpoint as AsyncConnect>::Stream>>();
-    send::<AsyncTrace<<Endpoint as AsyncConnect>::Stream>>();
+    cloned::<StopHandle<AsyncClient>>();
+    shared::<Connection<<Endpoint as AsyncConnect>::Stream>>();
+    shared::<Trace<<Endpoint as AsyncConnect>::Stream>>();
     let client = AsyncClient::new(Endpoint::process(1));
     is_send(client.process_info3());
     is_send(client.connect());

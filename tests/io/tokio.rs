@@ -14,7 +14,7 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Endpoint;
 use dotnet_diagnostics_ipc::io::{
-    AsyncClient, AsyncConnect, AsyncConnection, AsyncTrace, Deadlines, Error, ErrorKind, Phase,
+    AsyncClient, AsyncConnect, Connection, Deadlines, Error, ErrorKind, Phase, Trace,
 };
 use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
@@ -45,7 +45,7 @@ fn peer(room: usize, len: usize, says: &'static [u8]) -> DuplexStream {
 async fn tokio_call_is_answered() {
     for room in ROOM {
         let peer = peer(room, 20, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0");
-        let answer = AsyncConnection::new(peer).call(&ResumeRuntime {}).await.unwrap();
+        let answer = Connection::new(peer).call_async(&ResumeRuntime {}).await.unwrap();
         assert_eq!(answer.result(), HResult::OK);
     }
 }
@@ -61,7 +61,7 @@ async fn tokio_bytes_after_reply_go_to_caller() {
     };
     for room in ROOM {
         let says = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0Nettrace and more";
-        let mut trace = AsyncConnection::new(peer(room, 57, says)).trace(&request).await.unwrap();
+        let mut trace = Connection::new(peer(room, 57, says)).trace_async(&request).await.unwrap();
         let mut streamed = Vec::new();
         trace.read_to_end(&mut streamed).await.unwrap();
         assert_eq!((trace.session_id(), &streamed[..]), (Some(42), &b"Nettrace and more"[..]));
@@ -73,23 +73,23 @@ async fn tokio_environment_is_read_by_entry() {
     for room in ROOM {
         let says = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x18\0\0\0\0\0\x02\0\0\0\x04\0\0\0A\0=\0b\0\0\0\x02\0\0\0=\0\0\0";
         let mut entries = Vec::new();
-        let connection = AsyncConnection::new(peer(room, 20, says));
+        let connection = Connection::new(peer(room, 20, says));
         connection
-            .environment()
+            .environment_async()
             .await
             .unwrap()
-            .for_each(|entry| entries.push(entry.text().to_string()))
+            .for_each_async(|entry| entries.push(entry.text().to_string()))
             .await
             .unwrap();
         assert_eq!(entries, ["A=b", "="]);
 
         let limits = EnvironmentLimits { max_bytes: 23, ..EnvironmentLimits::DEFAULT };
-        let error = AsyncConnection::new(peer(room, 20, says))
-            .environment()
+        let error = Connection::new(peer(room, 20, says))
+            .environment_async()
             .await
             .unwrap()
             .with_limits(limits)
-            .for_each(|_| panic!())
+            .for_each_async(|_| panic!())
             .await
             .unwrap_err();
         assert!(
@@ -100,11 +100,11 @@ async fn tokio_environment_is_read_by_entry() {
             "{error}"
         );
 
-        let cut = AsyncConnection::new(peer(room, 20, &says[..40]))
-            .environment()
+        let cut = Connection::new(peer(room, 20, &says[..40]))
+            .environment_async()
             .await
             .unwrap()
-            .for_each(|_| {})
+            .for_each_async(|_| {})
             .await
             .unwrap_err();
         assert!(matches!(cut.kind(), ErrorKind::Ended { end: End::Closed, received: 14 }), "{cut}");
@@ -114,7 +114,7 @@ async fn tokio_environment_is_read_by_entry() {
 #[tokio::test]
 async fn tokio_non_reply_is_named() {
     let call = async |says: &'static [u8]| {
-        AsyncConnection::new(peer(64, 20, says)).call(&ProcessInfo3 {}).await.unwrap_err()
+        Connection::new(peer(64, 20, says)).call_async(&ProcessInfo3 {}).await.unwrap_err()
     };
     let http = call(b"HTTP/1.1 400 Bad Request").await;
     assert!(
@@ -130,7 +130,7 @@ async fn tokio_non_reply_is_named() {
 #[tokio::test(start_paused = true)]
 async fn tokio_timeout_ends_call() {
     let (ours, _theirs) = tokio::io::duplex(64);
-    let call = AsyncConnection::new(ours).call(&ResumeRuntime {});
+    let call = Connection::new(ours).call_async(&ResumeRuntime {});
     assert!(tokio::time::timeout(Duration::from_secs(4), call).await.is_err());
 }
 
@@ -152,10 +152,10 @@ const USER_EVENTS: CollectTracing5<'_> = CollectTracing5::UserEvents(UserEventsS
 #[tokio::test]
 async fn tokio_user_events_are_unsupported() {
     let error =
-        AsyncConnection::new(tokio::io::duplex(4096).0).trace(&USER_EVENTS).await.unwrap_err();
+        Connection::new(tokio::io::duplex(4096).0).trace_async(&USER_EVENTS).await.unwrap_err();
     assert_eq!(error.to_string(), "not a streaming session (sending the request)");
     let (ours, mut theirs) = tokio::io::duplex(4096);
-    let error = AsyncConnection::new(ours).call(&USER_EVENTS).await.unwrap_err();
+    let error = Connection::new(ours).call_async(&USER_EVENTS).await.unwrap_err();
     let why = "a user_events session takes a descriptor: Client::user_events passes one (sending the request)";
     assert_eq!(error.to_string(), why);
     assert_eq!(theirs.read(&mut [0; 1]).await.unwrap(), 0, "nothing was sent");
@@ -169,11 +169,11 @@ async fn tokio_call_over_limit_is_sent_only_unchecked() {
         flags: DumpFlags::NONE,
     };
     let (ours, mut theirs) = tokio::io::duplex(4096);
-    let error = AsyncConnection::new(ours).call(&dump).await.unwrap_err();
+    let error = Connection::new(ours).call_async(&dump).await.unwrap_err();
     assert!(matches!((error.phase(), error.kind()), (Phase::Send, ErrorKind::Limit(_))), "{error}");
     assert_eq!(theirs.read(&mut [0; 1]).await.unwrap(), 0, "nothing was sent");
     let refused = peer(4096, 38, b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80");
-    let error = AsyncConnection::new(refused).unchecked().call(&dump).await.unwrap_err();
+    let error = Connection::new(refused).unchecked().call_async(&dump).await.unwrap_err();
     assert_eq!(error.hresult(), Some(HResult::FAIL));
 }
 
@@ -194,7 +194,7 @@ async fn tokio_reply_of_any_length_is_read_whole() {
     let said = SAYS.as_slice();
     for room in ROOM {
         let answer =
-            AsyncConnection::new(peer(room, 20, said)).call(&ProcessInfo {}).await.unwrap();
+            Connection::new(peer(room, 20, said)).call_async(&ProcessInfo {}).await.unwrap();
         assert!(answer.message() == said);
         assert_eq!(answer.payload().unwrap().command_line, "x".repeat(19_999).as_str());
     }
@@ -202,8 +202,8 @@ async fn tokio_reply_of_any_length_is_read_whole() {
 
 #[tokio::test]
 async fn tokio_environment_ok_without_size_is_malformed() {
-    let connection = AsyncConnection::new(peer(64, 20, b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"));
-    let error = connection.environment().await.unwrap_err();
+    let connection = Connection::new(peer(64, 20, b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"));
+    let error = connection.environment_async().await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "the runtime did not report the size of the environment (waiting for the reply)"
@@ -215,12 +215,12 @@ async fn tokio_closed_peer_is_reported() {
     let (ours, mut theirs) = tokio::io::duplex(64);
     theirs.write_all(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x84\x13\x13\x80").await.unwrap();
     drop(theirs);
-    let error = AsyncConnection::new(ours).call(&ResumeRuntime {}).await.unwrap_err();
+    let error = Connection::new(ours).call_async(&ResumeRuntime {}).await.unwrap_err();
     assert_eq!(error.hresult(), Some(HResult::BAD_ENCODING));
     // One that sent nothing.
     let (ours, theirs) = tokio::io::duplex(64);
     drop(theirs);
-    let error = AsyncConnection::new(ours).call(&ResumeRuntime {}).await.unwrap_err();
+    let error = Connection::new(ours).call_async(&ResumeRuntime {}).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Ended { end: End::Closed, received: 0 }), "{error}");
     assert_eq!(error.to_string(), "the connection was closed (waiting for the reply)");
 }
@@ -256,7 +256,7 @@ impl AsyncWrite for Reset {
 
 #[tokio::test]
 async fn tokio_reset_differs_from_close() {
-    let error = AsyncConnection::new(Reset).call(&ResumeRuntime {}).await.unwrap_err();
+    let error = Connection::new(Reset).call_async(&ResumeRuntime {}).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Ended { end: End::Reset, received: 0 }), "{error}");
     assert_eq!(error.to_string(), "the connection was reset (waiting for the reply)");
 }
@@ -409,11 +409,11 @@ async fn tokio_phase_ends_at_its_deadline() {
     assert_eq!(began.elapsed().as_secs(), 5 + 12 + 1);
 
     let (ours, _theirs) = tokio::io::duplex(8);
-    timed_out(AsyncConnection::new(ours).call(&ResumeRuntime {}).await.unwrap_err(), Phase::Send);
+    timed_out(Connection::new(ours).call_async(&ResumeRuntime {}).await.unwrap_err(), Phase::Send);
     let says = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x18\0\0\0\0\0\x02\0\0\0";
     let client = AsyncClient::new(Peer::saying(&[says]));
     timed_out(
-        client.environment().await.unwrap().for_each(|_| ()).await.unwrap_err(),
+        client.environment().await.unwrap().for_each_async(|_| ()).await.unwrap_err(),
         Phase::Continuation,
     );
 }
@@ -433,8 +433,9 @@ async fn tokio_environment_in_single_bytes_ends() {
         }
     });
     let began = tokio::time::Instant::now();
-    let connection = AsyncConnection::new(ours);
-    let error = connection.environment().await.unwrap().for_each(|_| ()).await.unwrap_err();
+    let connection = Connection::new(ours);
+    let error =
+        connection.environment_async().await.unwrap().for_each_async(|_| ()).await.unwrap_err();
     assert!(
         matches!((error.phase(), error.kind()), (Phase::Continuation, ErrorKind::TimedOut)),
         "{error:?}"
@@ -582,7 +583,7 @@ async fn tokio_stop_after_dropped_trace_is_not_sent() {
 #[tokio::test]
 async fn tokio_stop_is_not_sent_if_trace_is_dropped_while_it_connects() {
     /// Drops the trace before its connection is made.
-    struct Late<'p>(&'p Peer, Mutex<Option<AsyncTrace<DuplexStream>>>);
+    struct Late<'p>(&'p Peer, Mutex<Option<Trace<DuplexStream>>>);
 
     impl AsyncConnect for Late<'_> {
         type Stream = DuplexStream;

@@ -3,10 +3,10 @@
 use core::ops::{Deref, Range};
 use std::string::String;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::vec::Vec;
 
-use super::handler::{Answer, Handler, HeldConnection, Passed, StreamWriter, ask, send, until};
+use super::handler::{Answer, Handler, HeldConnection, Passed, StreamWriter, ask, send};
 use super::{Entries, Listen, Permit, Refusal, Semaphore, ServeOptions, Served};
 use crate::continuation::EnvironmentEncoder;
 use crate::exchange::{self, End, MisuseError, RespondError, ServerAction, ServerOutcome};
@@ -154,8 +154,7 @@ where
 
 /// Waits a moment, to avoid a busy loop when the system has no descriptor left.
 fn pause(canceller: &Canceller) {
-    let deadline = Instant::now().checked_add(Duration::from_millis(20));
-    let _ = WaitLimit { deadline, canceller: Some(canceller) }.sleep();
+    let _ = WaitLimit::within(Some(Duration::from_millis(20)), Some(canceller)).sleep();
 }
 
 /// Whether descriptors and memory may be available again later.
@@ -204,7 +203,7 @@ fn serve_within<'c, T: Transport, H: Handler + ?Sized>(
         server: exchange::Server::with_commands(options.commands),
         buffer: std::vec![0; INITIAL_CAPACITY],
         request: None,
-        requesting: until(options.request, shutdown),
+        requesting: WaitLimit::within(options.request, shutdown),
         // Unknown until then.
         served: Served {
             command: None,
@@ -380,7 +379,7 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
 
     /// Sends all of it, or until the timeout.
     fn send(&mut self) -> Result<(), Error> {
-        let until = until(self.options.send, self.shutdown);
+        let until = WaitLimit::within(self.options.send, self.shutdown);
         match send(&mut self.server, &mut self.transport, &self.buffer, &until) {
             Ok(Some(WaitError::Cancelled)) => Err(listening(ErrorKind::Cancelled)),
             sent => sent.map(drop).map_err(listening),

@@ -6,7 +6,7 @@ use std::io;
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
 use std::string::String;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::vec::Vec;
 
 use super::Served;
@@ -434,7 +434,7 @@ impl io::Write for StreamWriter<'_> {
         self.server
             .piece(self.buffer, piece.len())
             .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
-        let until = until(self.within, self.canceller);
+        let until = WaitLimit::within(self.within, self.canceller);
         let sent = send(self.server, self.transport, self.buffer, &until);
         match sent.map_err(io::Error::other)? {
             None => {}
@@ -489,17 +489,12 @@ fn wait(
     time: Option<Duration>,
     canceller: Option<&Canceller>,
 ) -> io::Result<bool> {
-    match transport.hung_up(&until(time, canceller)) {
+    match transport.hung_up(&WaitLimit::within(time, canceller)) {
         Err(WaitError::TimedOut) => Ok(false),
         Err(WaitError::Cancelled) => Err(shut_down()),
         // However it ended.
         Ok(()) | Err(WaitError::Io(_)) => Ok(true),
     }
-}
-
-/// A deadline beyond the clock's range is none.
-pub(super) fn until(within: Option<Duration>, canceller: Option<&Canceller>) -> WaitLimit<'_> {
-    WaitLimit { deadline: within.and_then(|within| Instant::now().checked_add(within)), canceller }
 }
 
 fn shut_down() -> io::Error {
