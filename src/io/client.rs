@@ -95,7 +95,7 @@ impl<C: Connect> Client<C> {
     /// Like `connect`, if the whole call began earlier.
     fn connect_by(&self, clock: Clock) -> Result<Connection<C::Transport>, Error> {
         let until = self.options.until(clock, self.options.deadlines.connect);
-        until.check().map_err(|stopped| stopped.during(Phase::Find))?;
+        until.check().map_err(|stopped| Error::new(Phase::Find, stopped))?;
         let transport = self.connect.connect(&until)?;
         Ok(Connection::of_call(transport, self.options.clone(), clock))
     }

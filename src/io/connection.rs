@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use std::vec::Vec;
 
 use super::wait::{CallOptions, Clock};
-use super::{Canceller, Deadlines, Error, ErrorKind, Phase, Transport, WaitError, WaitLimit};
+use super::{Canceller, Deadlines, Error, ErrorKind, Phase, Transport, WaitLimit};
 use crate::command::{Command, Continuation};
 use crate::exchange::fallback::Fallback;
 use crate::exchange::{AfterReply, Client, ClientAction, End, MisuseError, Outcome};
@@ -232,17 +232,17 @@ fn send_fd<T: Transport>(
     transport: &mut T,
     fd: Option<Fd<'_>>,
     until: &WaitLimit<'_>,
-) -> Result<(), WaitError> {
+) -> Result<(), ErrorKind> {
     fd.map_or_else(|| Err(no_fd()), |fd| transport.send_fd(fd, until))
 }
 
 #[cfg(not(unix))]
-fn send_fd<T>(_: &mut T, _: Option<Fd<'_>>, _: &WaitLimit<'_>) -> Result<(), WaitError> {
+fn send_fd<T>(_: &mut T, _: Option<Fd<'_>>, _: &WaitLimit<'_>) -> Result<(), ErrorKind> {
     Err(no_fd())
 }
 
-fn no_fd() -> WaitError {
-    WaitError::Io(std::io::Error::new(std::io::ErrorKind::Unsupported, "no descriptor to pass"))
+fn no_fd() -> ErrorKind {
+    ErrorKind::Io(std::io::Error::new(std::io::ErrorKind::Unsupported, "no descriptor to pass"))
 }
 
 /// The initial size of the reply buffer; it grows to the reply's size, at most 65,535 bytes.
@@ -373,36 +373,36 @@ impl ClientDriver {
 
     /// A runtime that refuses a request early closes before it has read all of it: if sending
     /// fails, the reply is still read.
-    pub(super) fn sent(&mut self, sent: Result<usize, WaitError>) -> Result<(), Error> {
+    pub(super) fn sent(&mut self, sent: Result<usize, ErrorKind>) -> Result<(), Error> {
         match sent {
-            Ok(0) | Err(WaitError::Io(_)) => self.client.send_failed(),
+            Ok(0) | Err(ErrorKind::Io(_)) => self.client.send_failed(),
             Ok(n) => self.client.sent(n),
-            Err(stopped) => return Err(stopped.during(Phase::Send)),
+            Err(stopped) => return Err(Error::new(Phase::Send, stopped)),
         }
         .map_err(at(Phase::Send))
     }
 
-    pub(super) fn fd_sent(&mut self, sent: Result<(), WaitError>) -> Result<(), Error> {
+    pub(super) fn fd_sent(&mut self, sent: Result<(), ErrorKind>) -> Result<(), Error> {
         match sent {
             Ok(()) => self.client.fd_sent(),
-            Err(WaitError::Io(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
+            Err(ErrorKind::Io(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
                 return Err(Error::new(Phase::SendFd, error));
             }
-            Err(WaitError::Io(_)) => self.client.send_failed(),
-            Err(stopped) => return Err(stopped.during(Phase::SendFd)),
+            Err(ErrorKind::Io(_)) => self.client.send_failed(),
+            Err(stopped) => return Err(Error::new(Phase::SendFd, stopped)),
         }
         .map_err(at(Phase::SendFd))
     }
 
-    pub(super) fn received(&mut self, received: Result<usize, WaitError>) -> Result<(), Error> {
+    pub(super) fn received(&mut self, received: Result<usize, ErrorKind>) -> Result<(), Error> {
         match received {
             Ok(0) => self.client.ended(End::Closed),
             Ok(n) => {
                 self.ahead = n;
                 self.taken()
             }
-            Err(WaitError::Io(_)) => self.client.ended(End::Reset),
-            Err(stopped) => return Err(stopped.during(Phase::Reply)),
+            Err(ErrorKind::Io(_)) => self.client.ended(End::Reset),
+            Err(stopped) => return Err(Error::new(Phase::Reply, stopped)),
         }
         .map_err(at(Phase::Reply))
     }

@@ -3,8 +3,13 @@
 use std::time::Instant;
 use std::vec::Vec;
 
+#[cfg(feature = "tokio")]
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+
 use super::connection::ClientDriver;
-use super::{Canceller, Connection, Error, ErrorKind, Phase, Transport, WaitError, WaitLimit};
+#[cfg(feature = "tokio")]
+use super::tokio::{now, until};
+use super::{Canceller, Connection, Error, ErrorKind, Phase, Transport, WaitLimit};
 use crate::continuation::{Entry, EnvironmentDecoder, EnvironmentEvent, EnvironmentLimits};
 use crate::exchange::End;
 use crate::message::process::ProcessEnvironment;
@@ -100,20 +105,31 @@ impl<T: Transport> EnvironmentBlock<T> {
 }
 
 #[cfg(feature = "tokio")]
-impl<S: tokio::io::AsyncRead + Unpin> EnvironmentBlock<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// As [`environment`](Self::environment), with `async`.
+    ///
+    /// # Errors
+    /// As [`environment`](Self::environment).
+    pub async fn environment_async(mut self) -> Result<EnvironmentBlock<S>, Error> {
+        let driver = ClientDriver::new(&ProcessEnvironment {}, self.options.checks_limits)?;
+        let n_incoming_bytes = self.run_async(driver).await?.environment()?;
+        Ok(EnvironmentBlock::new(self, n_incoming_bytes, now))
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl<S: AsyncRead + Unpin> EnvironmentBlock<S> {
     /// Reads it as [`for_each`](Self::for_each) does, with `async`.
     ///
     /// # Errors
     /// As [`for_each`](Self::for_each).
     pub async fn for_each_async(mut self, mut take: impl FnMut(Entry<'_>)) -> Result<(), Error> {
-        use tokio::io::AsyncReadExt as _;
-
         let (mut room, mut piece) = self.buffers();
         let mut block = Block::new(self.n_incoming_bytes, &mut room, self.limits, &mut take);
         let mut is_over = block.take(&[])?;
         while !is_over {
             let read = self.transport.read(block.wanted(&mut piece));
-            let read = super::tokio::until(self.deadline, read).await;
+            let read = until(self.deadline, read).await;
             is_over = block.received(&piece, read)?;
         }
         Ok(())
@@ -138,7 +154,7 @@ impl<'b, F: FnMut(Entry<'_>)> Block<'b, F> {
     }
 
     /// Takes the result of a read into `piece`; returns whether the block is over.
-    fn received(&mut self, piece: &[u8], read: Result<usize, WaitError>) -> Result<bool, Error> {
+    fn received(&mut self, piece: &[u8], read: Result<usize, ErrorKind>) -> Result<bool, Error> {
         let ended = |end| {
             let received = self.decoder.taken().into();
             Error::new(Phase::Continuation, ErrorKind::Ended { end, received })
@@ -146,8 +162,8 @@ impl<'b, F: FnMut(Entry<'_>)> Block<'b, F> {
         match read {
             Ok(0) => self.decoder.finish().map(|()| true).map_err(|_| ended(End::Closed)),
             Ok(n) => self.take(piece.get(..n).unwrap_or_default()),
-            Err(WaitError::Io(_)) => Err(ended(End::Reset)),
-            Err(stopped) => Err(stopped.during(Phase::Continuation)),
+            Err(ErrorKind::Io(_)) => Err(ended(End::Reset)),
+            Err(stopped) => Err(Error::new(Phase::Continuation, stopped)),
         }
     }
 

@@ -5,7 +5,6 @@ use std::fmt;
 use std::path::PathBuf;
 use std::string::String;
 
-use super::WaitError;
 use crate::exchange::{End, MisuseError, RequestError};
 use crate::hresult::HResult;
 use crate::wire::{EncodeError, Layer, WireError, WireErrorKind};
@@ -244,8 +243,6 @@ impl fmt::Display for Distrust {
     }
 }
 
-impl std::error::Error for Distrust {}
-
 /// What failed in a call, and in which phase. Its text is whole: it has no
 /// [`source`](std::error::Error::source), except that of a caller's I/O error.
 ///
@@ -372,18 +369,6 @@ impl std::error::Error for Error {
             ErrorKind::Io(error) => error.source(),
             _ => None,
         }
-    }
-}
-
-impl WaitError {
-    /// Returns the error of a wait during `phase`.
-    pub fn during(self, phase: Phase) -> Error {
-        let kind = match self {
-            Self::TimedOut => ErrorKind::TimedOut,
-            Self::Cancelled => ErrorKind::Cancelled,
-            Self::Io(error) => ErrorKind::Io(error),
-        };
-        Error::new(phase, kind)
     }
 }
 

@@ -83,4 +83,4 @@ pub use transport::{Stream, Transport};
 pub use unix::UnixTransport;
 #[cfg(unix)]
 pub use user_events::UserEvents;
-pub use wait::{Canceller, Deadlines, ReplyWithin, WaitError, WaitLimit};
+pub use wait::{Canceller, Deadlines, ReplyWithin, WaitLimit};

@@ -23,14 +23,10 @@ use super::port_listener::PortRuntime;
 #[cfg(unix)]
 use super::trust::VerifiedSocket;
 use super::wait::{CallOptions, Clock};
-use super::{
-    Answer, Connection, Deadlines, Endpoint, EnvironmentBlock, Error, ErrorKind, Phase, Trace,
-    WaitError, WaitLimit,
-};
+use super::{Answer, Connection, Deadlines, Endpoint, Error, ErrorKind, Phase, Trace, WaitLimit};
 use crate::exchange::Outcome;
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
-use crate::message::process::ProcessEnvironment;
 
 /// Provides an [`AsyncClient`] with a new connection for each request.
 ///
@@ -235,7 +231,8 @@ impl<C: AsyncConnect> AsyncClient<C> {
         let connecting = async { Ok(self.connect.connect().await) };
         let deadline = clock.within(self.options.deadlines.connect);
         let connected = until(deadline, connecting).await;
-        let stream = connected.map_err(|stopped: WaitError| stopped.during(Phase::Connect))??;
+        let stream =
+            connected.map_err(|stopped: ErrorKind| Error::new(Phase::Connect, stopped))??;
         Ok(Connection::of_call(stream, self.options.clone(), clock))
     }
 }
@@ -277,16 +274,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let driver = ClientDriver::trace(request, self.options.checks_limits)?;
         let finished = self.run_async(driver).await?;
         self.traced(finished)
-    }
-
-    /// As [`environment`](Self::environment), with `async`.
-    ///
-    /// # Errors
-    /// As [`environment`](Self::environment).
-    pub async fn environment_async(mut self) -> Result<EnvironmentBlock<S>, Error> {
-        let driver = ClientDriver::new(&ProcessEnvironment {}, self.options.checks_limits)?;
-        let n_incoming_bytes = self.run_async(driver).await?.environment()?;
-        Ok(EnvironmentBlock::new(self, n_incoming_bytes, now))
     }
 
     pub(super) async fn run_async(&mut self, mut driver: ClientDriver) -> Result<Finished, Error> {
@@ -355,7 +342,7 @@ impl Connection<tokio::net::UnixStream> {
 }
 
 /// The clock of tokio, which tests can stop.
-fn now() -> Instant {
+pub(super) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
@@ -363,11 +350,11 @@ fn now() -> Instant {
 pub(super) async fn until<T>(
     deadline: Option<Instant>,
     io: impl Future<Output = io::Result<T>>,
-) -> Result<T, WaitError> {
+) -> Result<T, ErrorKind> {
     match deadline {
         None => Ok(io.await?),
         Some(deadline) => {
-            Ok(timeout_at(deadline.into(), io).await.map_err(|_| WaitError::TimedOut)??)
+            Ok(timeout_at(deadline.into(), io).await.map_err(|_| ErrorKind::TimedOut)??)
         }
     }
 }

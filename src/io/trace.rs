@@ -17,7 +17,7 @@ use std::{
 use tokio::io::{AsyncRead, ReadBuf};
 
 use super::connection::{ClientDriver, Finished};
-use super::{Canceller, Connection, Error, ErrorKind, Phase, Transport, WaitError, WaitLimit};
+use super::{Canceller, Connection, Error, ErrorKind, Phase, Transport, WaitLimit};
 use crate::exchange::{
     End, MisuseError, Outcome, Session, SessionAction, SessionEnd, SessionOutcome, StopOutcome,
 };
@@ -130,7 +130,10 @@ impl<T> Trace<T> {
 
     /// Returns the outcome of the session; `None` while it lasts, or while its stop is pending.
     pub fn outcome(&self) -> Option<SessionOutcome> {
-        self.session.outcome()
+        match self.session.lock().session.action() {
+            SessionAction::Finished(outcome) => Some(outcome),
+            _ => None,
+        }
     }
 
     /// Checks whether the stream is complete: it ended after its stop was answered.
@@ -139,7 +142,17 @@ impl<T> Trace<T> {
     /// [`ErrorKind::Incomplete`] if it ended by itself: the process exited or crashed.
     /// [`ErrorKind::Unsupported`] while the session lasts, or while its stop is pending.
     pub fn check_complete(&self) -> Result<(), Error> {
-        self.session.check_complete()
+        let kind = match self.outcome() {
+            Some(outcome) if outcome.is_complete() => return Ok(()),
+            Some(SessionOutcome { bytes, end: SessionEnd::Ended(end), .. }) => {
+                ErrorKind::Incomplete { end, received: bytes }
+            }
+            Some(SessionOutcome { bytes, end: SessionEnd::HungUp, .. }) => {
+                ErrorKind::Incomplete { end: End::Closed, received: bytes }
+            }
+            _ => ErrorKind::Unsupported("the session is not over, or its stop is not yet answered"),
+        };
+        Err(Error::new(Phase::Continuation, kind))
     }
 
     /// Returns the connection, so that a program can poll many sessions for what to read next;
@@ -215,14 +228,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Trace<S> {
         let read = match Pin::new(stream).poll_read(context, into) {
             _ if !this.session.is_open() => Ok(0),
             Poll::Ready(read) => {
-                read.map(|()| into.filled().len().saturating_sub(before)).map_err(WaitError::Io)
+                read.map(|()| into.filled().len().saturating_sub(before)).map_err(ErrorKind::Io)
             }
             Poll::Pending => {
                 let Some(within) = this.within else { return Poll::Pending };
                 let silence =
                     this.silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(within)));
                 ready!(silence.as_mut().poll(context));
-                Err(WaitError::TimedOut)
+                Err(ErrorKind::TimedOut)
             }
         };
         this.silence = None;
@@ -238,7 +251,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Trace<S> {
 
 impl<T> Drop for Trace<T> {
     fn drop(&mut self) {
-        self.session.hang_up();
+        // From now on the id may belong to another session, so no stop is sent. If it has ended
+        // already, there is nothing to do.
+        let _ = self.session.lock().session.hung_up();
     }
 }
 
@@ -404,27 +419,6 @@ impl SharedSession {
         self.lock().session.action() == SessionAction::Read
     }
 
-    fn outcome(&self) -> Option<SessionOutcome> {
-        match self.lock().session.action() {
-            SessionAction::Finished(outcome) => Some(outcome),
-            _ => None,
-        }
-    }
-
-    fn check_complete(&self) -> Result<(), Error> {
-        let kind = match self.outcome() {
-            Some(outcome) if outcome.is_complete() => return Ok(()),
-            Some(SessionOutcome { bytes, end: SessionEnd::Ended(end), .. }) => {
-                ErrorKind::Incomplete { end, received: bytes }
-            }
-            Some(SessionOutcome { bytes, end: SessionEnd::HungUp, .. }) => {
-                ErrorKind::Incomplete { end: End::Closed, received: bytes }
-            }
-            _ => ErrorKind::Unsupported("the session is not over, or its stop is not yet answered"),
-        };
-        Err(Error::new(Phase::Continuation, kind))
-    }
-
     /// Returns whether no byte has arrived. A stop then wakes `reader`, which closes the connection.
     fn awaits_first_byte(&self, reader: &Waker) -> bool {
         let mut state = self.lock();
@@ -435,7 +429,7 @@ impl SharedSession {
 
     /// Counts the result of a read into `buffer`: 0 bytes are the end, and the caller closes the
     /// connection.
-    fn read(&self, buffer: &[u8], read: Result<usize, WaitError>) -> io::Result<usize> {
+    fn read(&self, buffer: &[u8], read: Result<usize, ErrorKind>) -> io::Result<usize> {
         let State { session, reader, .. } = &mut *self.lock();
         let at = |kind: ErrorKind| Error::new(Phase::Continuation, kind);
         let bug = |illegal: MisuseError| at(illegal.into());
@@ -452,20 +446,13 @@ impl SharedSession {
                 let bytes = buffer.get(..n).ok_or_else(miscounted)?;
                 return Ok(session.received(bytes).map_err(bug)?.len());
             }
-            Err(WaitError::Io(error)) => {
+            Err(ErrorKind::Io(error)) => {
                 let kind = ErrorKind::Incomplete { end: End::Reset, received: session.bytes() };
                 session.ended(End::Reset).map_err(bug)?;
                 return Err(io::Error::new(error.kind(), at(kind)));
             }
-            Err(stopped) => return Err(stopped.during(Phase::Continuation).into()),
+            Err(stopped) => return Err(Error::new(Phase::Continuation, stopped).into()),
         }
         Ok(0)
-    }
-
-    /// Reports that the connection is about to be closed. From then on the id may belong to another
-    /// session, so no stop is sent.
-    fn hang_up(&self) {
-        // If it has ended already, there is nothing to do.
-        let _ = self.lock().session.hung_up();
     }
 }

@@ -1,7 +1,7 @@
 //! A session that writes `user_events`, held by its connection.
 
 #[cfg(feature = "tokio")]
-use std::io::ErrorKind;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
@@ -10,7 +10,7 @@ use rustix::net::{RecvFlags, recv};
 use super::connection::ClientDriver;
 #[cfg(feature = "tokio")]
 use super::{AsyncClient, AsyncConnect};
-use super::{Client, Connect, Connection, Error, Phase, Transport, WaitError, WaitLimit};
+use super::{Client, Connect, Connection, Error, ErrorKind, Phase, Transport, WaitLimit};
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
 
@@ -115,17 +115,17 @@ impl<T: AsFd> UserEvents<T> {
     /// [`ErrorKind::Cancelled`](super::ErrorKind::Cancelled).
     pub fn wait(&self, until: &WaitLimit<'_>) -> Result<(), Error> {
         let fd = self.transport.as_fd();
-        let at_end = || -> Result<(), WaitError> {
+        let at_end = || -> Result<(), ErrorKind> {
             loop {
                 until.readable(fd)?;
                 match recv(fd, &mut [0; 64], RecvFlags::DONTWAIT) {
                     Ok((0, _)) | Err(Errno::CONNRESET) => return Ok(()),
                     Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
-                    Err(errno) => return Err(WaitError::Io(errno.into())),
+                    Err(errno) => return Err(ErrorKind::Io(errno.into())),
                 }
             }
         };
-        at_end().map_err(|stopped| stopped.during(Phase::Continuation))
+        at_end().map_err(|stopped| Error::new(Phase::Continuation, stopped))
     }
 }
 
@@ -136,14 +136,14 @@ impl UserEvents<tokio::net::UnixStream> {
     /// # Errors
     /// [`ErrorKind::Io`](super::ErrorKind::Io), if the system cannot read the connection.
     pub async fn wait_async(&self) -> Result<(), Error> {
-        let failed = |error| WaitError::Io(error).during(Phase::Continuation);
+        let failed = |error| Error::new(Phase::Continuation, error);
         loop {
             self.transport.readable().await.map_err(failed)?;
             match self.transport.try_read(&mut [0; 64]) {
                 Ok(1..) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Ok(0) => return Ok(()),
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
                 Err(error) => return Err(failed(error)),
             }
         }

@@ -1,4 +1,4 @@
-//! Time limits of calls and of single waits, their cancellation, and why a wait ended.
+//! Time limits of calls and of single waits, and their cancellation.
 
 use std::fmt;
 use std::io;
@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 #[cfg(unix)]
 use rustix::io::Errno;
 
+use super::ErrorKind;
 #[cfg(windows)]
 use super::windows::Event;
 use crate::command::Command;
@@ -84,9 +85,7 @@ impl Deadlines {
         send: None,
         reply: ReplyWithin::Fixed(None),
         continuation: None,
-        stream: None,
-        whole: None,
-        more: (),
+        ..Self::DEFAULT
     };
 
     /// The time limit of the reply to `command`; `attach_timeout` is that of an `AttachProfiler`
@@ -185,28 +184,28 @@ impl<'a> WaitLimit<'a> {
     /// Checks for cancellation and timeout before anything is tried.
     ///
     /// # Errors
-    /// [`WaitError::Cancelled`] and [`WaitError::TimedOut`].
-    pub fn check(&self) -> Result<(), WaitError> {
+    /// [`ErrorKind::Cancelled`] and [`ErrorKind::TimedOut`].
+    pub fn check(&self) -> Result<(), ErrorKind> {
         self.look().map(drop)
     }
 
     /// Waits until the deadline; without one, until it is cancelled, or for ever.
     ///
     /// ```
-    /// use dotnet_diagnostics_ipc::io::{Canceller, WaitError, WaitLimit};
+    /// use dotnet_diagnostics_ipc::io::{Canceller, ErrorKind, WaitLimit};
     ///
     /// let canceller = Canceller::new()?;
     /// let until = WaitLimit { canceller: Some(&canceller), ..WaitLimit::FOREVER };
     /// std::thread::scope(|scope| {
     ///     scope.spawn(|| canceller.cancel());
-    ///     assert!(matches!(until.sleep(), Err(WaitError::Cancelled)));
+    ///     assert!(matches!(until.sleep(), Err(ErrorKind::Cancelled)));
     /// });
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`WaitError::Cancelled`]; [`WaitError::Io`] if the system cannot wait.
-    pub fn sleep(&self) -> Result<(), WaitError> {
+    /// [`ErrorKind::Cancelled`]; [`ErrorKind::Io`] if the system cannot wait.
+    pub fn sleep(&self) -> Result<(), ErrorKind> {
         let Some(canceller) = self.canceller else {
             std::thread::sleep(self.left().unwrap_or(Duration::MAX));
             return Ok(());
@@ -217,8 +216,8 @@ impl<'a> WaitLimit<'a> {
         #[cfg(windows)]
         let woken = until.event(canceller.wake());
         match woken {
-            Err(WaitError::TimedOut) if !canceller.is_cancelled() => Ok(()),
-            Ok(()) | Err(WaitError::TimedOut) => Err(WaitError::Cancelled),
+            Err(ErrorKind::TimedOut) if !canceller.is_cancelled() => Ok(()),
+            Ok(()) | Err(ErrorKind::TimedOut) => Err(ErrorKind::Cancelled),
             Err(stopped) => Err(stopped),
         }
     }
@@ -226,36 +225,36 @@ impl<'a> WaitLimit<'a> {
     /// Waits until a descriptor has something to read, or a connection to accept, or has ended.
     ///
     /// # Errors
-    /// [`WaitError`].
+    /// [`ErrorKind::TimedOut`], [`ErrorKind::Cancelled`] and [`ErrorKind::Io`].
     #[cfg(unix)]
-    pub fn readable(&self, fd: impl AsFd) -> Result<(), WaitError> {
+    pub fn readable(&self, fd: impl AsFd) -> Result<(), ErrorKind> {
         self.ready(fd.as_fd(), PollFlags::IN)
     }
 
     /// Waits until a descriptor has room for something to write, or has ended.
     ///
     /// # Errors
-    /// [`WaitError`].
+    /// [`ErrorKind::TimedOut`], [`ErrorKind::Cancelled`] and [`ErrorKind::Io`].
     #[cfg(unix)]
-    pub fn writable(&self, fd: impl AsFd) -> Result<(), WaitError> {
+    pub fn writable(&self, fd: impl AsFd) -> Result<(), ErrorKind> {
         self.ready(fd.as_fd(), PollFlags::OUT)
     }
 
     /// As [`check`](Self::check), and the time left.
-    fn look(&self) -> Result<Option<Duration>, WaitError> {
+    fn look(&self) -> Result<Option<Duration>, ErrorKind> {
         if self.canceller.is_some_and(Canceller::is_cancelled) {
-            return Err(WaitError::Cancelled);
+            return Err(ErrorKind::Cancelled);
         }
         let left = self.left();
         if left.is_some_and(|left| left.is_zero()) {
-            return Err(WaitError::TimedOut);
+            return Err(ErrorKind::TimedOut);
         }
         Ok(left)
     }
 
     /// Waits until a descriptor is ready, or has ended.
     #[cfg(unix)]
-    pub(super) fn ready(&self, fd: BorrowedFd<'_>, for_what: PollFlags) -> Result<(), WaitError> {
+    pub(super) fn ready(&self, fd: BorrowedFd<'_>, for_what: PollFlags) -> Result<(), ErrorKind> {
         loop {
             let left = self.look()?;
             let timeout = left.map(|left| Timespec {
@@ -273,10 +272,10 @@ impl<'a> WaitLimit<'a> {
                 // The deadline passed, as the next look shows. Or a signal arrived.
                 Ok(0) | Err(Errno::INTR) => {}
                 Ok(_) if self.canceller.is_some_and(Canceller::is_cancelled) => {
-                    return Err(WaitError::Cancelled);
+                    return Err(ErrorKind::Cancelled);
                 }
                 Ok(_) => return Ok(()),
-                Err(errno) => return Err(WaitError::Io(errno.into())),
+                Err(errno) => return Err(ErrorKind::Io(errno.into())),
             }
         }
     }
@@ -288,7 +287,7 @@ impl<'a> WaitLimit<'a> {
         fd: BorrowedFd<'_>,
         for_what: PollFlags,
         mut io: impl FnMut() -> io::Result<T>,
-    ) -> Result<T, WaitError> {
+    ) -> Result<T, ErrorKind> {
         loop {
             match io() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -302,7 +301,7 @@ impl<'a> WaitLimit<'a> {
 
     /// Waits until an event is set. If it was set in time, that counts.
     #[cfg(windows)]
-    pub(super) fn event(&self, event: &Event) -> Result<(), WaitError> {
+    pub(super) fn event(&self, event: &Event) -> Result<(), ErrorKind> {
         loop {
             let set = match self.canceller {
                 Some(canceller) => Event::wait([event, canceller.wake()], self.left()),
@@ -310,54 +309,10 @@ impl<'a> WaitLimit<'a> {
             };
             match set? {
                 Some(0) => return Ok(()),
-                Some(_) => return Err(WaitError::Cancelled),
+                Some(_) => return Err(ErrorKind::Cancelled),
                 None => self.check()?,
             }
         }
-    }
-}
-
-/// Why sending or receiving stopped.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::io::WaitError;
-///
-/// let stopped = WaitError::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
-/// assert!(matches!(stopped, WaitError::Io(_)));
-/// assert_eq!(stopped.to_string(), "an I/O error");
-/// ```
-#[derive(Debug)]
-pub enum WaitError {
-    /// The deadline passed.
-    TimedOut,
-    /// The canceller was used.
-    Cancelled,
-    /// The system reported an error.
-    Io(io::Error),
-}
-
-impl fmt::Display for WaitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TimedOut => "timed out",
-            Self::Cancelled => "cancelled",
-            Self::Io(_) => "an I/O error",
-        })
-    }
-}
-
-impl std::error::Error for WaitError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io(error) => Some(error),
-            Self::TimedOut | Self::Cancelled => None,
-        }
-    }
-}
-
-impl From<io::Error> for WaitError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
     }
 }
 

@@ -18,7 +18,6 @@ fn client_types_are_send() {
     cloned::<Deadlines>();
     shared::<Error>();
     shared::<ErrorKind>();
-    shared::<WaitError>();
     shared::<Connection<Stream<std::net::TcpStream>>>();
     shared::<EnvironmentBlock<Stream<std::net::TcpStream>>>();
     shared::<Trace<Stream<std::net::TcpStream>>>();

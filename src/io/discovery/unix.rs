@@ -160,7 +160,7 @@ fn supersede(found: &mut [DiscoveredEndpoint], table: &Table<'_>) {
 /// ```
 pub fn endpoint_of(process_id: u32, until: &WaitLimit<'_>) -> Result<PathBuf, Error> {
     let not_found = |what: String| Err(Error::new(Phase::Find, ErrorKind::NotFound(what)));
-    let check = || until.check().map_err(|stopped| stopped.during(Phase::Find));
+    let check = || until.check().map_err(|stopped| Error::new(Phase::Find, stopped));
     check()?;
     let mut unseen = Vec::new();
     let Some(process) = platform::process(process_id, &mut unseen) else {

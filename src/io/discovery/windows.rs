@@ -22,7 +22,7 @@ pub fn processes() -> Result<Discovery, Error> {
 /// # Errors
 /// [`Phase::Find`]: [`ErrorKind::NotFound`] if there is none.
 pub fn endpoint_of(process_id: u32, until: &WaitLimit<'_>) -> Result<PathBuf, Error> {
-    until.check().map_err(|stopped| stopped.during(Phase::Find))?;
+    until.check().map_err(|stopped| Error::new(Phase::Find, stopped))?;
     let name = PipeName::new(process_id);
     let Ok(seen) = processes() else {
         // Not listed, as under wine: it may still exist, and connecting will tell.

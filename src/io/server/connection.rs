@@ -12,7 +12,7 @@ use crate::continuation::EnvironmentEncoder;
 use crate::exchange::{self, End, MisuseError, RespondError, ServerAction, ServerOutcome};
 use crate::header::MAX_MESSAGE_LEN;
 use crate::hresult::HResult;
-use crate::io::{Canceller, Error, ErrorKind, Phase, Transport, WaitError, WaitLimit};
+use crate::io::{Canceller, Error, ErrorKind, Phase, Transport, WaitLimit};
 use crate::message::eventpipe::SessionReply;
 use crate::message::server::ErrorReply;
 use crate::message::{AnyReply, Message};
@@ -381,7 +381,7 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
     fn send(&mut self) -> Result<(), Error> {
         let until = WaitLimit::within(self.options.send, self.shutdown);
         match send(&mut self.server, &mut self.transport, &self.buffer, &until) {
-            Ok(Some(WaitError::Cancelled)) => Err(listening(ErrorKind::Cancelled)),
+            Ok(Some(ErrorKind::Cancelled)) => Err(listening(ErrorKind::Cancelled)),
             sent => sent.map(drop).map_err(listening),
         }
     }
@@ -476,7 +476,7 @@ fn receive_fd<T: Transport>(
     #[cfg(not(unix))]
     let received = {
         let _ = (transport, until);
-        Ok::<Option<Passed>, WaitError>(Some(None))
+        Ok::<Option<Passed>, ErrorKind>(Some(None))
     };
     match received {
         Ok(Some(Some(fd))) => {
@@ -486,7 +486,7 @@ fn receive_fd<T: Transport>(
         Ok(Some(None)) => server.fd_missing(),
         Ok(None) => server.ended(End::Closed),
         // None can be received, or none can be stored: the client gets an error.
-        Err(WaitError::Io(error))
+        Err(ErrorKind::Io(error))
             if matches!(
                 error.kind(),
                 std::io::ErrorKind::Unsupported | std::io::ErrorKind::Other
@@ -501,11 +501,11 @@ fn receive_fd<T: Transport>(
 }
 
 /// The end of a wait, as reported to the exchange.
-fn end(stopped: &WaitError) -> Result<End, Error> {
+fn end(stopped: &ErrorKind) -> Result<End, Error> {
     match stopped {
-        WaitError::TimedOut => Ok(End::TimedOut),
-        WaitError::Io(_) => Ok(End::Reset),
-        WaitError::Cancelled => Err(listening(ErrorKind::Cancelled)),
+        ErrorKind::TimedOut => Ok(End::TimedOut),
+        ErrorKind::Cancelled => Err(listening(ErrorKind::Cancelled)),
+        _ => Ok(End::Reset),
     }
 }
 

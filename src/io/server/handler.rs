@@ -13,7 +13,7 @@ use super::Served;
 use crate::continuation::Entry;
 use crate::exchange::{self, End, MisuseError, RefusalReason, ServerAction};
 use crate::hresult::HResult;
-use crate::io::{Canceller, Transport, WaitError, WaitLimit};
+use crate::io::{Canceller, Error, ErrorKind, Phase, Transport, WaitLimit};
 use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 #[cfg(unix)]
 use crate::message::eventpipe::UserEventsSession;
@@ -339,8 +339,6 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
-
 impl From<HResult> for Refusal {
     fn from(hresult: HResult) -> Self {
         Self { hresult, message: None }
@@ -353,11 +351,11 @@ pub(super) fn send(
     transport: &mut dyn Transport,
     buffer: &[u8],
     until: &WaitLimit<'_>,
-) -> Result<Option<WaitError>, MisuseError> {
+) -> Result<Option<ErrorKind>, MisuseError> {
     while let ServerAction::Send(range) = server.action() {
         let stopped = match transport.send(buffer.get(range).unwrap_or_default(), until) {
             // A transport that can send and takes nothing never will.
-            Ok(0) => WaitError::Io(io::ErrorKind::WriteZero.into()),
+            Ok(0) => ErrorKind::Io(io::ErrorKind::WriteZero.into()),
             Ok(n) => {
                 server.sent(n)?;
                 continue;
@@ -365,8 +363,8 @@ pub(super) fn send(
             Err(stopped) => stopped,
         };
         match stopped {
-            WaitError::TimedOut => server.ended(End::TimedOut)?,
-            WaitError::Cancelled | WaitError::Io(_) => server.send_failed()?,
+            ErrorKind::TimedOut => server.ended(End::TimedOut)?,
+            _ => server.send_failed()?,
         }
         return Ok(Some(stopped));
     }
@@ -438,9 +436,9 @@ impl io::Write for StreamWriter<'_> {
         let sent = send(self.server, self.transport, self.buffer, &until);
         match sent.map_err(io::Error::other)? {
             None => {}
-            Some(WaitError::TimedOut) => return Err(io::ErrorKind::TimedOut.into()),
-            Some(WaitError::Cancelled) => return Err(shut_down()),
-            Some(WaitError::Io(error)) => return Err(error),
+            Some(ErrorKind::Cancelled) => return Err(shut_down()),
+            Some(ErrorKind::Io(error)) => return Err(error),
+            Some(stopped) => return Err(Error::new(Phase::Continuation, stopped).into()),
         }
         self.streamed = self.streamed.saturating_add(piece.len() as u64);
         Ok(piece.len())
@@ -490,10 +488,10 @@ fn wait(
     canceller: Option<&Canceller>,
 ) -> io::Result<bool> {
     match transport.hung_up(&WaitLimit::within(time, canceller)) {
-        Err(WaitError::TimedOut) => Ok(false),
-        Err(WaitError::Cancelled) => Err(shut_down()),
+        Err(ErrorKind::TimedOut) => Ok(false),
+        Err(ErrorKind::Cancelled) => Err(shut_down()),
         // However it ended.
-        Ok(()) | Err(WaitError::Io(_)) => Ok(true),
+        _ => Ok(true),
     }
 }
 

@@ -117,12 +117,6 @@ fn milliseconds(left: Option<Duration>) -> u32 {
     })
 }
 
-impl AsHandle for Event {
-    fn as_handle(&self) -> BorrowedHandle<'_> {
-        self.0.as_handle()
-    }
-}
-
 /// One end of a pipe.
 ///
 /// An end that we created disconnects its client when it is dropped, if nothing was sent through it.
@@ -286,7 +280,7 @@ impl<const N: usize> InFlight<N> {
             return Ok(());
         }
         let (pipe, overlapped) = (self.pipe.as_handle().as_raw_handle(), self.overlapped());
-        let event = self.done.as_handle().as_raw_handle();
+        let event = self.done.0.as_raw_handle();
         // SAFETY: The memory lives as long as `self`, and nothing runs that uses it.
         unsafe { overlapped.write(OVERLAPPED { hEvent: event, ..OVERLAPPED::default() }) };
         // SAFETY: As above. The reference is gone before the bytes are read: `end` does that after

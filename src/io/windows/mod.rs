@@ -23,19 +23,6 @@
 //! - How much of a cancelled write was sent: this is undocumented, so nothing more can be sent
 //!   then.
 //! - Who may open a pipe: this user, administrators and the system. Under wine there is one user.
-//! # Example
-//!
-//! Connect two ends of a pipe:
-//!
-//! ```no_run
-//! use dotnet_diagnostics_ipc::io::WaitLimit;
-//! use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
-//!
-//! let mut listener = PipeListener::bind("dotnet-diagnostic-4242")?;
-//! let mut client = PipeTransport::connect("dotnet-diagnostic-4242", &WaitLimit::FOREVER)?;
-//! let mut server = listener.accept(&WaitLimit::FOREVER)?;
-//! # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
-//! ```
 
 mod handle;
 mod user;
@@ -60,7 +47,7 @@ use user::Rights;
 pub(super) use user::Sid;
 
 use super::server::Listen;
-use super::{Error, ErrorKind, Phase, Transport, WaitError, WaitLimit};
+use super::{Error, ErrorKind, Phase, Transport, WaitLimit};
 
 /// A pipe that clients connect to: the address of a diagnostic port, or the pipe of a runtime.
 ///
@@ -124,8 +111,8 @@ impl PipeListener {
         };
         if let Err(stopped) = pipe.wait_for_client(until) {
             // After a failure it cannot be used again.
-            self.next = Some(pipe).filter(|_| !matches!(stopped, WaitError::Io(_)));
-            return Err(stopped.during(Phase::Listen));
+            self.next = Some(pipe).filter(|_| !matches!(stopped, ErrorKind::Io(_)));
+            return Err(Error::new(Phase::Listen, stopped));
         }
         // Before the client is served, and so before it disconnects. If that fails, the next call
         // tries again and returns the error.
@@ -166,7 +153,7 @@ impl PipeMaker {
 }
 
 fn listening(error: io::Error) -> Error {
-    WaitError::Io(error).during(Phase::Listen)
+    Error::new(Phase::Listen, error)
 }
 
 /// The most bytes of one read or write, so that a message is one write.
@@ -220,7 +207,7 @@ impl PipeTransport {
     pub fn connect(name: &str, until: &WaitLimit<'_>) -> Result<Self, Error> {
         let path = PipePath::new(name).map_err(|error| Error::new(Phase::Find, error))?;
         loop {
-            until.check().map_err(|stopped| stopped.during(Phase::Connect))?;
+            until.check().map_err(|stopped| Error::new(Phase::Connect, stopped))?;
             match rate_limited(&path, || handle::open(&path)) {
                 Err(wait) => sleep(wait, until),
                 Ok(tried) => match opened(&path, tried)? {
@@ -278,18 +265,17 @@ impl PipeTransport {
     }
 
     /// Waits for a client, on a pipe that is new.
-    fn wait_for_client(&mut self, until: &WaitLimit<'_>) -> Result<(), WaitError> {
+    fn wait_for_client(&mut self, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         until.check()?;
         match self.run(Operation::Connect, until) {
-            Err(WaitError::Io(error)) if !has_come(&error) => Err(error.into()),
-            Err(stopped @ (WaitError::TimedOut | WaitError::Cancelled)) => Err(stopped),
-            _ => Ok(()),
+            Err(ErrorKind::Io(error)) if has_come(&error) => Ok(()),
+            ended => ended.map(drop),
         }
     }
 
     /// Runs an operation until it has ended, or until `until`. It is always begun: to avoid that after
     /// the deadline, check first. Part of a write that failed may have been sent.
-    fn run(&mut self, operation: Operation<'_>, until: &WaitLimit<'_>) -> Result<&[u8], WaitError> {
+    fn run(&mut self, operation: Operation<'_>, until: &WaitLimit<'_>) -> Result<&[u8], ErrorKind> {
         self.flight.begin(operation)?;
         let stopped = until.event(self.flight.done());
         if stopped.is_err() {
@@ -349,7 +335,7 @@ impl AsHandle for PipeTransport {
 }
 
 impl Transport for PipeTransport {
-    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         if self.is_cut.load(Ordering::SeqCst) {
             return Err(io::Error::new(
                 io::ErrorKind::BrokenPipe,
@@ -371,7 +357,7 @@ impl Transport for PipeTransport {
         sent
     }
 
-    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         loop {
             until.check()?;
             if into.is_empty() {
@@ -381,7 +367,7 @@ impl Transport for PipeTransport {
                 // The other side wrote 0 bytes, which is not the end.
                 Ok([]) => {}
                 Ok(bytes) => return Ok(copy(bytes, into)),
-                Err(WaitError::Io(error)) if is_end(&error) => return Ok(0),
+                Err(ErrorKind::Io(error)) if is_end(&error) => return Ok(0),
                 Err(stopped) => return Err(stopped),
             }
         }
