@@ -93,14 +93,14 @@ impl AsyncConnect for Endpoint {
         if let Some(found) = self.found_before() {
             match connect_to(self, &found).await {
                 // No process listens there any longer, or another does: search again below.
-                Err(_) => self.forget(),
+                Err(_) => *self.cached() = None,
                 done => return done,
             }
         }
         let endpoint = self.clone();
         let found = blocking(move || endpoint.find(&WaitLimit::FOREVER)).await?;
         let stream = connect_to(self, &found).await?;
-        self.keep(found);
+        *self.cached() = Some(found);
         Ok(stream)
     }
 }

@@ -57,16 +57,6 @@
 //! Unix and has no effect here; [`TrustPolicy::allowing_other_owner`] has. The client allows the
 //! server to identify it, not to impersonate it.
 
-//! # Example
-//!
-//! A [`Client`](super::Client) checks by itself. To allow one other user's sockets:
-//!
-//! ```
-//! use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
-//!
-//! let policy = TrustPolicy::CHECKED.allowing_owner(1000);
-//! ```
-
 #[cfg(unix)]
 mod unix;
 

@@ -29,19 +29,6 @@
 //! creator of a pipe is not checked. Wine 8 does not list them, so listing was not run; there, a
 //! process's pipe is used by name.
 
-//! # Example
-//!
-//! List the processes that can be asked:
-//!
-//! ```no_run
-//! use dotnet_diagnostics_ipc::io::discovery;
-//!
-//! for found in discovery::processes()?.found.iter().filter(|found| !found.is_stale()) {
-//!     println!("{:?} {}", found.process_id, found.endpoint.display());
-//! }
-//! # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
-//! ```
-
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux;
 #[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
