@@ -212,8 +212,11 @@ impl<T: Transport> Connection<T> {
                     driver.sent(sent)?;
                 }
                 Step::SendFd => {
-                    let sent = send_fd(&mut self.transport, fd, &sending);
-                    driver.fd_sent(sent)?;
+                    #[cfg(unix)]
+                    let sent = fd.map(|fd| self.transport.send_fd(fd, &sending));
+                    #[cfg(not(unix))]
+                    let sent = fd.map(|never| match never {});
+                    driver.fd_sent(sent.unwrap_or(Err(NO_FD)))?;
                 }
                 Step::Receive(into) => {
                     let until =
@@ -227,23 +230,8 @@ impl<T: Transport> Connection<T> {
     }
 }
 
-#[cfg(unix)]
-fn send_fd<T: Transport>(
-    transport: &mut T,
-    fd: Option<Fd<'_>>,
-    until: &WaitLimit<'_>,
-) -> Result<(), ErrorKind> {
-    fd.map_or_else(|| Err(no_fd()), |fd| transport.send_fd(fd, until))
-}
-
-#[cfg(not(unix))]
-fn send_fd<T>(_: &mut T, _: Option<Fd<'_>>, _: &WaitLimit<'_>) -> Result<(), ErrorKind> {
-    Err(no_fd())
-}
-
-fn no_fd() -> ErrorKind {
-    ErrorKind::Io(std::io::Error::new(std::io::ErrorKind::Unsupported, "no descriptor to pass"))
-}
+/// Why no descriptor is passed to a request that takes one.
+pub(super) const NO_FD: ErrorKind = ErrorKind::Unsupported("no descriptor to pass");
 
 /// The initial size of the reply buffer; it grows to the reply's size, at most 65,535 bytes.
 const INITIAL_CAPACITY: usize = 1024;
@@ -385,9 +373,6 @@ impl ClientDriver {
     pub(super) fn fd_sent(&mut self, sent: Result<(), ErrorKind>) -> Result<(), Error> {
         match sent {
             Ok(()) => self.client.fd_sent(),
-            Err(ErrorKind::Io(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
-                return Err(Error::new(Phase::SendFd, error));
-            }
             Err(ErrorKind::Io(_)) => self.client.send_failed(),
             Err(stopped) => return Err(Error::new(Phase::SendFd, stopped)),
         }

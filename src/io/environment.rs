@@ -106,7 +106,7 @@ impl<T: Transport> EnvironmentBlock<T> {
 
 #[cfg(feature = "tokio")]
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    /// As [`environment`](Self::environment), with `async`.
+    /// Does what [`environment`](Self::environment) does, with `async`.
     ///
     /// # Errors
     /// As [`environment`](Self::environment).

@@ -15,7 +15,7 @@ use tokio::io::Interest;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout_at;
 
-use super::connection::{ClientDriver, Finished, Step};
+use super::connection::{ClientDriver, Finished, NO_FD, Step};
 #[cfg(unix)]
 use super::fd;
 #[cfg(unix)]
@@ -254,7 +254,7 @@ impl<C: AsyncConnect> AsyncClient<C> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    /// As [`call`](Self::call), with `async`.
+    /// Does what [`call`](Self::call) does, with `async`.
     ///
     /// # Errors
     /// As [`call`](Self::call).
@@ -263,7 +263,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.run_async(driver).await?.answer()
     }
 
-    /// As [`trace`](Self::trace), with `async`.
+    /// Does what [`trace`](Self::trace) does, with `async`.
     ///
     /// # Errors
     /// As [`trace`](Self::trace).
@@ -286,8 +286,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         &mut self,
         driver: &mut ClientDriver,
     ) -> Result<Outcome, Error> {
-        let no_fd = || Error::new(Phase::SendFd, ErrorKind::Unsupported("no descriptor to pass"));
-        self.perform_until_fd(driver).await?.ok_or_else(no_fd)
+        let outcome = self.perform_until_fd(driver).await?;
+        outcome.ok_or_else(|| Error::new(Phase::SendFd, NO_FD))
     }
 
     /// Performs the exchange's actions until it is finished; `None` where a descriptor is to be sent.

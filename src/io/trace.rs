@@ -345,7 +345,9 @@ impl<T: Send + 'static> PendingStop<'_, T> {
         if !self.session.is_open() {
             return Err(Error::new(Phase::Stop, ErrorKind::SessionOver));
         }
-        self.stop.as_mut().map(|stop| stop.connection = Some(connection));
+        if let Some(stop) = &mut self.stop {
+            stop.connection = Some(connection);
+        }
         Ok(())
     }
 

@@ -29,24 +29,24 @@ pub trait Transport {
     /// Sends a separate byte with a descriptor (F-20).
     ///
     /// # Errors
-    /// As [`send`](Self::send); by default, that this connection cannot pass one.
+    /// As [`send`](Self::send); by default [`ErrorKind::Unsupported`].
     #[cfg(unix)]
     fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         let _ = (fd, until);
-        Err(ErrorKind::Io(cannot_pass_fds()))
+        Err(CANNOT_PASS_FDS)
     }
 
     /// Receives one byte and its descriptor. `None` at the end of the input.
     ///
     /// # Errors
-    /// As [`send`](Self::send); by default, that this connection cannot pass one.
+    /// As [`send`](Self::send); by default [`ErrorKind::Unsupported`].
     #[cfg(unix)]
     fn receive_fd(
         &mut self,
         until: &WaitLimit<'_>,
     ) -> Result<Option<(FdByte, Option<OwnedFd>)>, ErrorKind> {
         let _ = until;
-        Err(ErrorKind::Io(cannot_pass_fds()))
+        Err(CANNOT_PASS_FDS)
     }
 
     /// Waits until the peer hangs up. A half-close does not count (F-23).
@@ -67,9 +67,8 @@ pub trait Transport {
 }
 
 #[cfg(unix)]
-fn cannot_pass_fds() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, "this connection cannot pass descriptors")
-}
+const CANNOT_PASS_FDS: ErrorKind =
+    ErrorKind::Unsupported("this connection cannot pass descriptors");
 
 impl<T: Transport + ?Sized> Transport for &mut T {
     fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {

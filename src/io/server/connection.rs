@@ -483,15 +483,10 @@ fn receive_fd<T: Transport>(
             server.fd_received().map_err(listening)?;
             return Ok(Some(fd));
         }
-        Ok(Some(None)) => server.fd_missing(),
+        Ok(Some(None)) | Err(ErrorKind::Unsupported(_)) => server.fd_missing(),
         Ok(None) => server.ended(End::Closed),
         // None can be received, or none can be stored: the client gets an error.
-        Err(ErrorKind::Io(error))
-            if matches!(
-                error.kind(),
-                std::io::ErrorKind::Unsupported | std::io::ErrorKind::Other
-            ) =>
-        {
+        Err(ErrorKind::Io(error)) if error.kind() == std::io::ErrorKind::Other => {
             server.fd_missing()
         }
         Err(stopped) => server.ended(end(&stopped)?),
