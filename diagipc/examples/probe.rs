@@ -24,7 +24,7 @@ use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
-use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, Transport, WaitError, WaitLimit};
+use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, ErrorKind, Transport, WaitLimit};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
@@ -85,9 +85,9 @@ fn within(time: Duration) -> WaitLimit<'static> {
     WaitLimit { deadline: Instant::now().checked_add(time), ..WaitLimit::FOREVER }
 }
 
-fn error(stopped: WaitError) -> io::Error {
+fn error(stopped: ErrorKind) -> io::Error {
     match stopped {
-        WaitError::Io(error) => error,
+        ErrorKind::Io(error) => error,
         _ => io::ErrorKind::TimedOut.into(),
     }
 }

@@ -2,18 +2,19 @@
 
 use std::string::{String, ToString as _};
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::connection::{ClientDriver, Finished, NOT_STREAMING, ensure, lacking};
-use super::deadlines::{CallOptions, Clock};
+use super::wait::{CallOptions, Clock};
 use super::{
     Answer, Canceller, Connect, Connection, Deadlines, Endpoint, EnvironmentBlock, Error,
-    ErrorKind, Phase, Trace,
+    ErrorKind, Phase, StopHandle, Trace,
 };
 #[cfg(feature = "tokio")]
-use super::{AsyncClient, AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncTrace};
+use super::{AsyncClient, AsyncConnect};
 use crate::command::{Command, Continuation};
-use crate::exchange::Outcome;
 use crate::exchange::fallback::{DroppedFields, Fallback, FallbackError};
+use crate::exchange::{Outcome, StopOutcome};
 use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 use crate::message::eventpipe::{SessionReply, StopTracing};
 use crate::message::process::{
@@ -43,7 +44,7 @@ use crate::wire::{Guid, IpcString};
 #[derive(Debug)]
 pub struct Client<C = Endpoint> {
     connect: Arc<C>,
-    options: CallOptions,
+    pub(super) options: CallOptions,
 }
 
 impl<C> Clone for Client<C> {
@@ -88,46 +89,31 @@ impl<C: Connect> Client<C> {
     }
 
     fn start(&self) -> Clock {
-        Clock::start(&self.options.deadlines)
+        Clock::start(Instant::now, &self.options.deadlines)
     }
 
     /// Like `connect`, if the whole call began earlier.
     fn connect_by(&self, clock: Clock) -> Result<Connection<C::Transport>, Error> {
         let until = self.options.until(clock, self.options.deadlines.connect);
-        until.check().map_err(|stopped| stopped.during(Phase::Find))?;
+        until.check().map_err(|stopped| Error::new(Phase::Find, stopped))?;
         let transport = self.connect.connect(&until)?;
         Ok(Connection::of_call(transport, self.options.clone(), clock))
-    }
-
-    /// Starts a session that writes `user_events` through `user_events_data`, which the caller
-    /// keeps: see [`Connection::user_events`].
-    ///
-    /// # Errors
-    /// As [`Connection::user_events`].
-    #[cfg(unix)]
-    pub fn user_events<'r, R: Request<'r, Reply = SessionReply>>(
-        &self,
-        request: &R,
-        user_events_data: impl std::os::fd::AsFd,
-    ) -> Result<super::UserEvents<C::Transport>, Error> {
-        let driver = ClientDriver::user_events(request, self.options.checks_limits)?;
-        self.connect()?.begin_user_events(driver, user_events_data.as_fd())
     }
 }
 
 /// The methods that send requests: for the blocking client, and again with `async` and `await`.
 macro_rules! commands {
-    ($client:ident, $connect:ident::$stream:ident, $connection:ident, $trace:ident, $environment:ident,
-     [$($async:tt)*], [$($await:tt)*], [$($no_fd:tt)*]) => {
+    ($client:ident, $connect:ident::$stream:ident, $environment:ident, $run:ident, $perform:ident,
+     [$($async:tt)*], [$($await:tt)*]) => {
+        /// Each method that sends a request returns its [`Error`]: see [`ErrorKind`].
         impl<C: $connect> $client<C> {
             /// Sends any `request` and waits for the reply. Does not read what follows the reply: for
             /// sessions use [`trace`](Self::trace), for the environment
             /// [`environment`](Self::environment).
-            ///
-            /// # Errors
-            /// [`Error`], as for every call.
             pub $($async)* fn call<'r, R: Request<'r>>(&self, request: &R) -> Result<Answer<R>, Error> {
-                self.connect()$($await)*?.call(request)$($await)*
+                let mut connection = self.connect()$($await)*?;
+                let driver = ClientDriver::new(request, self.options.checks_limits)?;
+                connection.$run(driver)$($await)*?.answer()
             }
 
             /// Sends a request that only succeeds or fails. An OK with a failure result is a refusal.
@@ -137,7 +123,7 @@ macro_rules! commands {
 
             /// Sends the newest command that the runtime knows, following `fallback`. Each command uses a new
             /// connection.
-            $($async)* fn newest(&self, fallback: &mut Fallback<'_>) -> Result<($connection<C::$stream>, Finished), Error> {
+            $($async)* fn newest(&self, fallback: &mut Fallback<'_>) -> Result<(Connection<C::$stream>, Finished), Error> {
                 if self.options.checks_limits {
                     fallback.check_limits().map_err(|error| Error::new(Phase::Send, error))?;
                 }
@@ -145,7 +131,7 @@ macro_rules! commands {
                 loop {
                     let driver = ClientDriver::newest(fallback)?;
                     let mut connection = self.connect_by(clock)$($await)*?;
-                    let finished = connection.run(driver $($no_fd)*)$($await)*?;
+                    let finished = connection.$run(driver)$($await)*?;
                     let Outcome::Error { hresult, .. } = finished.outcome else {
                         return Ok((connection, finished));
                     };
@@ -160,21 +146,11 @@ macro_rules! commands {
                 }
             }
 
-            /// Performs `driver` over `transport`. If there is none, connects first, and leaves it there.
-            pub(super) $($async)* fn perform(&self, driver: &mut ClientDriver, transport: &mut Option<C::$stream>) -> Result<Outcome, Error> {
-                let clock = self.start();
-                let transport = match transport {
-                    Some(transport) => transport,
-                    none => none.insert(self.connect_by(clock)$($await)*?.into_inner()),
-                };
-                $connection::of_call(transport, self.options.clone(), clock).perform(driver $($no_fd)*)$($await)*
-            }
-
             /// Asks for information about the process: `ProcessInfo3`, or the newest older command that the
             /// runtime knows. [`Deadlines::whole`] covers all of them.
             ///
             /// # Errors
-            /// [`Error`], as for every call. .NET Core 3.1 and older refuse it with
+            /// .NET Core 3.1 and older refuse it with
             /// [`UNKNOWN_COMMAND`](crate::hresult::HResult::UNKNOWN_COMMAND).
             pub $($async)* fn info(&self) -> Result<RuntimeInfo, Error> {
                 let mut fallback = Fallback::new(AnyRequest::ProcessInfo3(ProcessInfo3 {}));
@@ -186,8 +162,7 @@ macro_rules! commands {
             /// the runtime knows. Returns once the dump is written. [`Deadlines::whole`] covers all of them.
             ///
             /// # Errors
-            /// [`Error`], as for every call. .NET 5 and older have no flag but
-            /// [`LOGGING`](crate::message::dump::DumpFlags::LOGGING), and refuse others with
+            /// .NET 5 and older have no flag but [`LOGGING`](crate::message::dump::DumpFlags::LOGGING), and refuse others with
             /// [`UNKNOWN_COMMAND`](crate::hresult::HResult::UNKNOWN_COMMAND).
             pub $($async)* fn dump(&self, request: &GenerateCoreDump3<'_>) -> Result<(), Error> {
                 let mut fallback = Fallback::new(AnyRequest::GenerateCoreDump3(*request));
@@ -199,10 +174,12 @@ macro_rules! commands {
             /// session type says so.
             ///
             /// # Errors
-            /// [`Error`], as for every call; [`ErrorKind::Unsupported`] for a session that does not stream.
-            pub $($async)* fn trace<'r, R: Request<'r, Reply = SessionReply>>(&self, request: &R) -> Result<$trace<C::$stream>, Error> {
+            /// [`ErrorKind::Unsupported`] for a session that does not stream.
+            pub $($async)* fn trace<'r, R: Request<'r, Reply = SessionReply>>(&self, request: &R) -> Result<Trace<C::$stream>, Error> {
                 let driver = ClientDriver::trace(request, self.options.checks_limits)?;
-                self.connect()$($await)*?.begin_trace(driver)$($await)*
+                let mut connection = self.connect()$($await)*?;
+                let finished = connection.$run(driver)$($await)*?;
+                connection.traced(finished)
             }
 
             /// Starts a session that streams with the newest command that the runtime knows, following
@@ -210,49 +187,34 @@ macro_rules! commands {
             /// [`Deadlines::whole`] covers all of them.
             ///
             /// # Errors
-            /// [`Error`], as for every call. If no older command can express the session, the refusal says why.
-            pub $($async)* fn trace_by(&self, mut fallback: Fallback<'_>) -> Result<($trace<C::$stream>, DroppedFields), Error> {
+            /// If no older command can express the session, the refusal says why.
+            pub $($async)* fn trace_by(&self, mut fallback: Fallback<'_>) -> Result<(Trace<C::$stream>, DroppedFields), Error> {
                 ensure(fallback.continuation() == Some(Continuation::Nettrace), NOT_STREAMING)?;
                 let (connection, finished) = self.newest(&mut fallback)$($await)*?;
                 Ok((connection.traced(finished)?, fallback.dropped()))
             }
 
             /// `ProcessEnvironment`: the block is then read entry by entry.
-            ///
-            /// # Errors
-            /// [`Error`], as for every call.
-            pub $($async)* fn environment(&self) -> Result<$environment<C::$stream>, Error> {
-                self.connect()$($await)*?.environment()$($await)*
+            pub $($async)* fn environment(&self) -> Result<EnvironmentBlock<C::$stream>, Error> {
+                self.connect()$($await)*?.$environment()$($await)*
             }
 
             /// `ProcessInfo`. Since .NET 5.
-            ///
-            /// # Errors
-            /// [`Error`], as for every call.
             pub $($async)* fn process_info(&self) -> Result<Answer<ProcessInfo>, Error> {
                 self.call(&ProcessInfo {})$($await)*
             }
 
             /// `ProcessInfo2`: also the entry assembly and the version. Since .NET 6.
-            ///
-            /// # Errors
-            /// [`Error`], as for every call.
             pub $($async)* fn process_info2(&self) -> Result<Answer<ProcessInfo2>, Error> {
                 self.call(&ProcessInfo2 {})$($await)*
             }
 
             /// `ProcessInfo3`: also the runtime identifier. Since .NET 8.
-            ///
-            /// # Errors
-            /// [`Error`], as for every call.
             pub $($async)* fn process_info3(&self) -> Result<Answer<ProcessInfo3>, Error> {
                 self.call(&ProcessInfo3 {})$($await)*
             }
 
             /// `ResumeRuntime`: resumes the port of this client (F-42).
-            ///
-            /// # Errors
-            /// [`Error`], as for every call.
             pub $($async)* fn resume(&self) -> Result<(), Error> {
                 self.done(&ResumeRuntime {})$($await)*
             }
@@ -260,72 +222,48 @@ macro_rules! commands {
             /// `SetEnvironmentVariable`: sets a variable of the process, or deletes it.
             ///
             /// # Errors
-            /// [`Error`], as for every call; deleting a missing variable is refused (F-80).
+            /// Deleting a missing variable is refused (F-80).
             pub $($async)* fn set_environment_variable(&self, name: &str, value: Option<&str>) -> Result<(), Error> {
                 let value = value.map_or(IpcString::ABSENT, IpcString::new);
                 self.done(&SetEnvironmentVariable { name: name.into(), value })$($await)*
             }
 
             /// `EnablePerfMap`.
-            ///
-            /// # Errors
-            /// [`Error`], as for every call.
             pub $($async)* fn enable_perf_map(&self, perf_map_type: PerfMapType) -> Result<(), Error> {
                 self.done(&EnablePerfMap { perf_map_type })$($await)*
             }
 
             /// `DisablePerfMap`.
-            ///
-            /// # Errors
-            /// [`Error`], as for every call.
             pub $($async)* fn disable_perf_map(&self) -> Result<(), Error> {
                 self.done(&DisablePerfMap {})$($await)*
             }
 
             /// `ApplyStartupHook`. A hook that cannot be loaded ends a 9.0 process (P-2, P-27).
-            ///
-            /// # Errors
-            /// [`Error`], as for every call.
             pub $($async)* fn apply_startup_hook(&self, path: &str) -> Result<(), Error> {
                 self.done(&ApplyStartupHook { startup_hook_path: path.into() })$($await)*
             }
 
             /// `AttachProfiler`: the reply may take as long as the request's `attachTimeout`.
-            ///
-            /// # Errors
-            /// [`Error`], as for every call.
             pub $($async)* fn attach_profiler(&self, request: &AttachProfiler<'_>) -> Result<(), Error> {
                 self.done(request)$($await)*
             }
 
             /// `StartupProfiler`, of a suspended runtime.
-            ///
-            /// # Errors
-            /// [`Error`], as for every call.
             pub $($async)* fn startup_profiler(&self, request: &StartupProfiler<'_>) -> Result<(), Error> {
                 self.done(request)$($await)*
             }
 
             /// `GenerateCoreDump`: returns once the dump is written.
-            ///
-            /// # Errors
-            /// [`Error`], as for every call.
             pub $($async)* fn generate_core_dump(&self, request: &GenerateCoreDump<'_>) -> Result<(), Error> {
                 self.done(request)$($await)*
             }
 
             /// `GenerateCoreDump2`: with flags. Since .NET 6.
-            ///
-            /// # Errors
-            /// [`Error`], as for every call.
             pub $($async)* fn generate_core_dump2(&self, request: &GenerateCoreDump2<'_>) -> Result<(), Error> {
                 self.done(request)$($await)*
             }
 
             /// `GenerateCoreDump3`: a failure includes a text. Since .NET 7.
-            ///
-            /// # Errors
-            /// [`Error`], as for every call.
             pub $($async)* fn generate_core_dump3(&self, request: &GenerateCoreDump3<'_>) -> Result<(), Error> {
                 self.done(request)$($await)*
             }
@@ -333,20 +271,50 @@ macro_rules! commands {
             /// `StopTracing` of a session by its id; returns the id that the runtime echoes. An unknown id is OK too (F-31). The
             /// reply arrives once the session's stream is drained, so only [`Deadlines::whole`] limits
             /// it. For your own sessions use a trace's `stop_handle`.
-            ///
-            /// # Errors
-            /// [`Error`], as for every call.
             pub $($async)* fn stop_tracing(&self, session_id: u64) -> Result<Option<u64>, Error> {
                 let answer = self.call(&StopTracing { session_id })$($await)*?;
                 Ok(answer.payload().map(|reply: SessionReply| reply.session_id))
             }
         }
+
+        impl<C: $connect> StopHandle<$client<C>> {
+            /// Stops the session, and waits for the answer. The answer arrives after the stream was
+            /// read to its end, so another thread or task must read it.
+            ///
+            /// A stop that was refused may be repeated. What was sent cannot be withdrawn: if this is
+            /// cancelled or dropped, or its deadline passes, then the next call waits for the same
+            /// answer and sends nothing. Keep the [`Trace`] until then.
+            ///
+            /// Before the first byte of the stream nothing is sent: the reader closes the connection,
+            /// and this returns [`StopOutcome::NotSent`]. A runtime that waits at its start is harmed
+            /// by `StopTracing` (F-160).
+            ///
+            /// # Errors
+            /// [`ErrorKind::SessionOver`] if the stream has ended already, or its [`Trace`] was
+            /// dropped, also while this connects: the stop is too late, and is not sent, because
+            /// another session may have the id by then (F-143); [`ErrorKind::AlreadyStopped`] if
+            /// another call waits for the answer, or it has arrived. Otherwise as for every call, with
+            /// [`Phase::Stop`] from the reply on.
+            pub $($async)* fn stop(&self) -> Result<StopOutcome, Error> {
+                let Some(mut stop) = self.begin::<C::$stream>()? else {
+                    return Ok(StopOutcome::NotSent);
+                };
+                let clock = self.client.start();
+                if !stop.is_connected() {
+                    stop.connect(self.client.connect_by(clock)$($await)*?.transport)?;
+                }
+                let (driver, connection) = stop.parts()?;
+                let mut connection = Connection::of_call(connection, self.client.options.clone(), clock);
+                let asked = connection.$perform(driver)$($await)*;
+                stop.finish(asked)
+            }
+        }
     };
 }
 
-commands!(Client, Connect::Transport, Connection, Trace, EnvironmentBlock, [], [], [, None]);
+commands!(Client, Connect::Transport, environment, run, perform, [], []);
 #[cfg(feature = "tokio")]
-commands!(AsyncClient, AsyncConnect::Stream, AsyncConnection, AsyncTrace, AsyncEnvironmentBlock, [async], [.await], []);
+commands!(AsyncClient, AsyncConnect::Stream, environment_async, run_async, perform_async, [async], [.await]);
 
 /// What a process reports about itself.
 ///
@@ -392,47 +360,28 @@ impl RuntimeInfo {
     }
 }
 
-impl From<ProcessInfoReply<'_>> for RuntimeInfo {
-    fn from(reply: ProcessInfoReply<'_>) -> Self {
-        Self {
-            process_id: reply.process_id,
-            runtime_cookie: reply.runtime_cookie,
-            command_line: reply.command_line.to_string(),
-            os: reply.os.to_string(),
-            arch: reply.arch.to_string(),
-            managed_entrypoint_assembly_name: None,
-            clr_product_version: None,
-            runtime_identifier: None,
+/// Converts the reply of a command, whose last fields older commands do not have.
+macro_rules! runtime_info {
+    ($Reply:ident: $($newer:ident)*; $($absent:ident)*) => {
+        impl From<$Reply<'_>> for RuntimeInfo {
+            fn from(reply: $Reply<'_>) -> Self {
+                Self {
+                    process_id: reply.process_id,
+                    runtime_cookie: reply.runtime_cookie,
+                    command_line: reply.command_line.to_string(),
+                    os: reply.os.to_string(),
+                    arch: reply.arch.to_string(),
+                    $($newer: Some(reply.$newer.to_string()),)*
+                    $($absent: None,)*
+                }
+            }
         }
-    }
+    };
 }
 
-impl From<ProcessInfo2Reply<'_>> for RuntimeInfo {
-    fn from(reply: ProcessInfo2Reply<'_>) -> Self {
-        let ProcessInfo2Reply { process_id, runtime_cookie, command_line, os, arch, .. } = reply;
-        let ProcessInfo2Reply { managed_entrypoint_assembly_name, clr_product_version, .. } = reply;
-        Self {
-            managed_entrypoint_assembly_name: Some(managed_entrypoint_assembly_name.to_string()),
-            clr_product_version: Some(clr_product_version.to_string()),
-            ..ProcessInfoReply { process_id, runtime_cookie, command_line, os, arch }.into()
-        }
-    }
-}
-
-impl From<ProcessInfo3Reply<'_>> for RuntimeInfo {
-    fn from(reply: ProcessInfo3Reply<'_>) -> Self {
-        let older = ProcessInfo2Reply {
-            process_id: reply.process_id,
-            runtime_cookie: reply.runtime_cookie,
-            command_line: reply.command_line,
-            os: reply.os,
-            arch: reply.arch,
-            managed_entrypoint_assembly_name: reply.managed_entrypoint_assembly_name,
-            clr_product_version: reply.clr_product_version,
-        };
-        Self { runtime_identifier: Some(reply.runtime_identifier.to_string()), ..older.into() }
-    }
-}
+runtime_info! { ProcessInfoReply: ; managed_entrypoint_assembly_name clr_product_version runtime_identifier }
+runtime_info! { ProcessInfo2Reply: managed_entrypoint_assembly_name clr_product_version; runtime_identifier }
+runtime_info! { ProcessInfo3Reply: managed_entrypoint_assembly_name clr_product_version runtime_identifier; }
 
 /// Checks that the result in the OK `message` is a success too. The generic OK has none (F-2).
 fn check_result(message: &[u8]) -> Result<(), Error> {

@@ -3,22 +3,16 @@
 
 use std::marker::PhantomData;
 use std::string::ToString as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::vec::Vec;
 
-use super::deadlines::{CallOptions, Clock};
-use super::trace::SharedSession;
-use super::{
-    Canceller, Deadlines, EnvironmentBlock, Error, ErrorKind, Phase, Trace, Transport, WaitError,
-    WaitLimit,
-};
+use super::wait::{CallOptions, Clock};
+use super::{Canceller, Deadlines, Error, ErrorKind, Phase, Transport, WaitLimit};
 use crate::command::{Command, Continuation};
 use crate::exchange::fallback::Fallback;
 use crate::exchange::{AfterReply, Client, ClientAction, End, MisuseError, Outcome};
 use crate::header::{HEADER_LEN, MAX_MESSAGE_LEN};
 use crate::hresult::HResult;
-use crate::message::eventpipe::SessionReply;
-use crate::message::process::ProcessEnvironment;
 use crate::message::profiler::AttachProfiler;
 use crate::message::server::{ErrorReply, ResultReply};
 use crate::message::{Message, Reply, Request};
@@ -86,11 +80,6 @@ pub struct Answer<R> {
 }
 
 impl<R> Answer<R> {
-    /// The message; the exchange has checked that it is an OK reply whose payload decodes.
-    pub(super) const fn new(message: Vec<u8>) -> Self {
-        Self { message, request: PhantomData }
-    }
-
     /// The whole message, including the header.
     pub fn message(&self) -> &[u8] {
         &self.message
@@ -137,8 +126,8 @@ impl<R> Answer<R> {
 #[derive(Debug)]
 #[must_use = "nothing is sent before a call"]
 pub struct Connection<T> {
-    transport: T,
-    options: CallOptions,
+    pub(super) transport: T,
+    pub(super) options: CallOptions,
     /// If the call has begun.
     clock: Option<Clock>,
 }
@@ -149,8 +138,9 @@ pub(super) type Fd<'f> = core::convert::Infallible;
 #[cfg(unix)]
 pub(super) type Fd<'f> = std::os::fd::BorrowedFd<'f>;
 
-impl<T: Transport> Connection<T> {
-    /// A connection before any byte is sent.
+impl<T> Connection<T> {
+    /// A connection before any byte is sent: a [`Transport`], or for the async methods a stream of
+    /// tokio.
     pub const fn new(transport: T) -> Self {
         Self { transport, options: CallOptions::DEFAULT, clock: None }
     }
@@ -166,44 +156,51 @@ impl<T: Transport> Connection<T> {
         self
     }
 
-    /// Lets `canceller` end the call early.
-    pub fn with_canceller(mut self, canceller: Canceller) -> Self {
-        self.options.canceller = Some(canceller);
-        self
-    }
-
     /// Sends the request unchecked. Some invalid requests kill a runtime (F-72, P-19).
     pub const fn unchecked(mut self) -> Self {
         self.options.checks_limits = false;
         self
     }
 
+    /// The deadline of the call, which begins now unless it has begun.
+    pub(super) fn clock(&mut self, now: fn() -> Instant) -> Clock {
+        *self.clock.get_or_insert_with(|| Clock::start(now, &self.options.deadlines))
+    }
+}
+
+impl<T: Transport> Connection<T> {
+    /// Lets `canceller` end the call early.
+    pub fn with_canceller(mut self, canceller: Canceller) -> Self {
+        self.options.canceller = Some(canceller);
+        self
+    }
+
     /// Sends the request and waits for the reply.
     ///
     /// # Errors
-    /// [`Error`]: everything but an OK whose payload decodes. A session that writes `user_events` is refused before anything is
-    /// sent: it takes a descriptor.
+    /// [`Error`]: everything but an OK whose payload decodes. A session that writes `user_events` is
+    /// refused before anything is sent: it takes a descriptor.
     pub fn call<'r, R: Request<'r>>(mut self, request: &R) -> Result<Answer<R>, Error> {
         let driver = ClientDriver::new(request, self.options.checks_limits)?;
-        self.run(driver, None)?.ok().map(|(message, _)| Answer::new(message))
+        self.run(driver)?.answer()
     }
 
-    pub(super) fn run(
-        &mut self,
-        mut driver: ClientDriver,
-        fd: Option<Fd<'_>>,
-    ) -> Result<Finished, Error> {
-        let outcome = self.perform(&mut driver, fd)?;
+    pub(super) fn run(&mut self, mut driver: ClientDriver) -> Result<Finished, Error> {
+        let outcome = self.perform(&mut driver)?;
         Ok(driver.finish(outcome))
     }
 
+    pub(super) fn perform(&mut self, driver: &mut ClientDriver) -> Result<Outcome, Error> {
+        self.perform_with(driver, None)
+    }
+
     /// Performs the exchange's actions until it is finished.
-    pub(super) fn perform(
+    pub(super) fn perform_with(
         &mut self,
         driver: &mut ClientDriver,
         fd: Option<Fd<'_>>,
     ) -> Result<Outcome, Error> {
-        let clock = self.clock();
+        let clock = self.clock(Instant::now);
         let deadlines = &self.options.deadlines;
         let sending = self.options.until(clock, deadlines.send);
         let reply_within = driver.reply_within(deadlines);
@@ -215,8 +212,11 @@ impl<T: Transport> Connection<T> {
                     driver.sent(sent)?;
                 }
                 Step::SendFd => {
-                    let sent = send_fd(&mut self.transport, fd, &sending);
-                    driver.fd_sent(sent)?;
+                    #[cfg(unix)]
+                    let sent = fd.map(|fd| self.transport.send_fd(fd, &sending));
+                    #[cfg(not(unix))]
+                    let sent = fd.map(|never| match never {});
+                    driver.fd_sent(sent.unwrap_or(Err(NO_FD)))?;
                 }
                 Step::Receive(into) => {
                     let until =
@@ -228,121 +228,10 @@ impl<T: Transport> Connection<T> {
             }
         }
     }
-
-    /// The deadline of the call, which begins now unless it has begun.
-    fn clock(&mut self) -> Clock {
-        *self.clock.get_or_insert_with(|| Clock::start(&self.options.deadlines))
-    }
-
-    /// Asks for the environment, which is then read entry by entry.
-    ///
-    /// # Errors
-    /// As [`call`](Self::call).
-    pub fn environment(mut self) -> Result<EnvironmentBlock<T>, Error> {
-        let clock = self.clock();
-        let driver = ClientDriver::new(&ProcessEnvironment {}, self.options.checks_limits)?;
-        let n_incoming_bytes = self.run(driver, None)?.environment()?;
-        let until = self.options.until(clock, self.options.deadlines.continuation);
-        Ok(EnvironmentBlock::new(self.transport, n_incoming_bytes, &until))
-    }
-
-    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
-    /// session type says so.
-    ///
-    /// ```
-    /// # #[cfg(unix)] {
-    /// use std::io::{Read as _, Write as _};
-    /// use std::os::unix::net::UnixStream;
-    /// use dotnet_diagnostics_ipc::io::{Connection, UnixTransport};
-    /// use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig};
-    /// use dotnet_diagnostics_ipc::wire::Array;
-    ///
-    /// let (ours, mut theirs) = UnixStream::pair()?;
-    /// theirs.write_all(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0Nettrace")?;
-    /// let providers = [ProviderConfig::new("P", 1, EventLevel::ERROR)];
-    /// let request =
-    ///     CollectTracing2 { circular_buffer_mb: 1, format: Format::NET_TRACE, request_rundown: true, providers: Array::new(&providers) };
-    /// let mut trace = Connection::new(UnixTransport::new(ours)).trace(&request)?;
-    /// let mut magic = [0; 8];
-    /// trace.read_exact(&mut magic)?;
-    /// assert_eq!((trace.session_id(), &magic), (Some(42), b"Nettrace"));
-    /// # }
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`call`](Self::call); [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) for a
-    /// session that does not stream.
-    pub fn trace<'r, R: Request<'r, Reply = SessionReply>>(
-        self,
-        request: &R,
-    ) -> Result<Trace<T>, Error> {
-        let driver = ClientDriver::trace(request, self.options.checks_limits)?;
-        self.begin_trace(driver)
-    }
-
-    pub(super) fn begin_trace(mut self, driver: ClientDriver) -> Result<Trace<T>, Error> {
-        let finished = self.run(driver, None)?;
-        self.traced(finished)
-    }
-
-    /// The stream after the reply to a request that starts a session.
-    pub(super) fn traced(self, finished: Finished) -> Result<Trace<T>, Error> {
-        let session_id = finished.stream()?;
-        let CallOptions { deadlines, canceller, .. } = self.options;
-        Ok(Trace::new(self.transport, session_id, deadlines.stream, canceller.as_ref()))
-    }
-
-    /// Starts a session that writes `user_events` through `user_events_data`, which the caller
-    /// keeps: the runtime gets a duplicate, with a separate byte, before its reply is awaited
-    /// (F-19, F-20).
-    ///
-    /// # Errors
-    /// As [`call`](Self::call); [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) for a session
-    /// of another type, and on a connection that cannot pass descriptors.
-    #[cfg(unix)]
-    pub fn user_events<'r, R: Request<'r, Reply = SessionReply>>(
-        self,
-        request: &R,
-        user_events_data: impl std::os::fd::AsFd,
-    ) -> Result<super::UserEvents<T>, Error> {
-        let driver = ClientDriver::user_events(request, self.options.checks_limits)?;
-        self.begin_user_events(driver, user_events_data.as_fd())
-    }
-
-    #[cfg(unix)]
-    pub(super) fn begin_user_events(
-        mut self,
-        driver: ClientDriver,
-        user_events_data: Fd<'_>,
-    ) -> Result<super::UserEvents<T>, Error> {
-        let session_id = self.run(driver, Some(user_events_data))?.user_events()?;
-        Ok(super::UserEvents::new(self.transport, session_id))
-    }
-
-    /// The connection in its current state: what follows the reply arrives on it.
-    pub(super) fn into_inner(self) -> T {
-        self.transport
-    }
 }
 
-#[cfg(unix)]
-fn send_fd<T: Transport>(
-    transport: &mut T,
-    fd: Option<Fd<'_>>,
-    until: &WaitLimit<'_>,
-) -> Result<(), WaitError> {
-    fd.map_or_else(|| Err(no_fd()), |fd| transport.send_fd(fd, until))
-}
-
-#[cfg(not(unix))]
-fn send_fd<T>(_: &mut T, _: Option<Fd<'_>>, _: &WaitLimit<'_>) -> Result<(), WaitError> {
-    Err(no_fd())
-}
-
-fn no_fd() -> WaitError {
-    WaitError::Io(std::io::Error::new(std::io::ErrorKind::Unsupported, "no descriptor to pass"))
-}
+/// Why no descriptor is passed to a request that takes one.
+pub(super) const NO_FD: ErrorKind = ErrorKind::Unsupported("no descriptor to pass");
 
 /// The initial size of the reply buffer; it grows to the reply's size, at most 65,535 bytes.
 const INITIAL_CAPACITY: usize = 1024;
@@ -357,8 +246,6 @@ pub(super) struct ClientDriver {
     reads_ahead: bool,
     /// How many bytes beyond the exchange's range are in the buffer.
     ahead: usize,
-    /// The session without which nothing is sent.
-    session: Option<SharedSession>,
 }
 
 /// The next action.
@@ -440,24 +327,12 @@ impl ClientDriver {
             buffer,
             reads_ahead: continuation == Some(Continuation::Close),
             ahead: 0,
-            session: None,
         })
-    }
-
-    /// Sends only while this session may be stopped.
-    pub(super) fn while_open(mut self, session: SharedSession) -> Self {
-        self.session = Some(session);
-        self
     }
 
     /// Whether the request was sent, and its reply has not arrived.
     pub(super) fn awaits_reply(&self) -> bool {
         matches!(self.client.action(), ClientAction::Receive(_))
-    }
-
-    /// Lets go of the session of [`while_open`](Self::while_open), once the request was sent.
-    pub(super) fn forget_session(&mut self) {
-        self.session = None;
     }
 
     /// The time limit for the reply.
@@ -472,10 +347,7 @@ impl ClientDriver {
             self.taken().map_err(at(Phase::Reply))?;
         }
         Ok(match self.client.action() {
-            ClientAction::Send(range) => {
-                self.session.as_ref().map_or(Ok(()), SharedSession::may_stop)?;
-                Step::Send(self.buffer.get(range).unwrap_or_default())
-            }
+            ClientAction::Send(range) => Step::Send(self.buffer.get(range).unwrap_or_default()),
             ClientAction::SendFd(_) => Step::SendFd,
             ClientAction::Receive(range) if self.reads_ahead => {
                 Step::Receive(self.buffer.get_mut(range.start..).unwrap_or_default())
@@ -489,36 +361,33 @@ impl ClientDriver {
 
     /// A runtime that refuses a request early closes before it has read all of it: if sending
     /// fails, the reply is still read.
-    pub(super) fn sent(&mut self, sent: Result<usize, WaitError>) -> Result<(), Error> {
+    pub(super) fn sent(&mut self, sent: Result<usize, ErrorKind>) -> Result<(), Error> {
         match sent {
-            Ok(0) | Err(WaitError::Io(_)) => self.client.send_failed(),
+            Ok(0) | Err(ErrorKind::Io(_)) => self.client.send_failed(),
             Ok(n) => self.client.sent(n),
-            Err(stopped) => return Err(stopped.during(Phase::Send)),
+            Err(stopped) => return Err(Error::new(Phase::Send, stopped)),
         }
         .map_err(at(Phase::Send))
     }
 
-    pub(super) fn fd_sent(&mut self, sent: Result<(), WaitError>) -> Result<(), Error> {
+    pub(super) fn fd_sent(&mut self, sent: Result<(), ErrorKind>) -> Result<(), Error> {
         match sent {
             Ok(()) => self.client.fd_sent(),
-            Err(WaitError::Io(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
-                return Err(Error::new(Phase::SendFd, error));
-            }
-            Err(WaitError::Io(_)) => self.client.send_failed(),
-            Err(stopped) => return Err(stopped.during(Phase::SendFd)),
+            Err(ErrorKind::Io(_)) => self.client.send_failed(),
+            Err(stopped) => return Err(Error::new(Phase::SendFd, stopped)),
         }
         .map_err(at(Phase::SendFd))
     }
 
-    pub(super) fn received(&mut self, received: Result<usize, WaitError>) -> Result<(), Error> {
+    pub(super) fn received(&mut self, received: Result<usize, ErrorKind>) -> Result<(), Error> {
         match received {
             Ok(0) => self.client.ended(End::Closed),
             Ok(n) => {
                 self.ahead = n;
                 self.taken()
             }
-            Err(WaitError::Io(_)) => self.client.ended(End::Reset),
-            Err(stopped) => return Err(stopped.during(Phase::Reply)),
+            Err(ErrorKind::Io(_)) => self.client.ended(End::Reset),
+            Err(stopped) => return Err(Error::new(Phase::Reply, stopped)),
         }
         .map_err(at(Phase::Reply))
     }
@@ -579,6 +448,11 @@ impl Finished {
             Outcome::BufferTooSmall { size } => ErrorKind::LimitExceeded { limit: size.into() },
         };
         Err(Error::new(Phase::Reply, kind))
+    }
+
+    /// The OK reply to a request of this type.
+    pub(super) fn answer<R>(self) -> Result<Answer<R>, Error> {
+        self.ok().map(|(message, _)| Answer { message, request: PhantomData })
     }
 
     /// The id of the session whose stream follows.

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::string::String;
 #[cfg(unix)]
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::discovery::DiscoveredEndpoint;
 use super::trust::TrustPolicy;
@@ -30,17 +30,18 @@ use super::{
 /// assert_eq!(Endpoint::socket("/tmp/dotnet-diagnostic-12-345-socket").to_string(), "/tmp/dotnet-diagnostic-12-345-socket");
 /// assert_eq!(Endpoint::pipe("dotnet-diagnostic-12").to_string(), r"\\.\pipe\dotnet-diagnostic-12");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Endpoint {
     place: Place,
     /// The only process that may listen there, if any may not.
     process_id: Option<u32>,
     trust: TrustPolicy,
+    /// The last socket that was found and checked.
     #[cfg(unix)]
-    cache: SocketCache,
+    cache: Arc<Mutex<Option<VerifiedSocket>>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Place {
     Process(u32),
     Socket(PathBuf),
@@ -49,10 +50,8 @@ enum Place {
 
 impl Endpoint {
     /// The default port of a process on this machine.
-    pub const fn process(process_id: u32) -> Self {
-        let mut endpoint = Self::at(Place::Process(process_id));
-        endpoint.process_id = Some(process_id);
-        endpoint
+    pub fn process(process_id: u32) -> Self {
+        Self { process_id: Some(process_id), ..Self::at(Place::Process(process_id)) }
     }
 
     /// A Unix socket.
@@ -67,19 +66,19 @@ impl Endpoint {
         Self::at(Place::Pipe(name))
     }
 
-    const fn at(place: Place) -> Self {
+    fn at(place: Place) -> Self {
         Self {
             place,
             process_id: None,
             trust: TrustPolicy::CHECKED,
             #[cfg(unix)]
-            cache: SocketCache(Mutex::new(None)),
+            cache: Arc::default(),
         }
     }
 
     /// Sets the trust policy.
     #[must_use]
-    pub const fn trusting(mut self, policy: TrustPolicy) -> Self {
+    pub fn trusting(mut self, policy: TrustPolicy) -> Self {
         self.trust = policy;
         self
     }
@@ -138,17 +137,12 @@ impl Endpoint {
 
     /// The cached socket, if it is still the same.
     pub(super) fn found_before(&self) -> Option<VerifiedSocket> {
-        self.cache.get().filter(|socket| socket.is_still(self.trust))
+        self.cached().clone().filter(|socket| socket.is_still(self.trust))
     }
 
-    /// Caches what was found, once it has proved right.
-    pub(super) fn keep(&self, socket: VerifiedSocket) {
-        self.cache.set(Some(socket));
-    }
-
-    /// Clears the cache.
-    pub(super) fn forget(&self) {
-        self.cache.set(None);
+    /// The cache, for a socket that has proved right.
+    pub(super) fn cached(&self) -> MutexGuard<'_, Option<VerifiedSocket>> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Connects without waiting, and checks who listens: `None` if the backlog is full. The stream
@@ -177,50 +171,17 @@ impl Connect for Endpoint {
                 Err(error)
                     if !matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::Cancelled) =>
                 {
-                    self.forget();
+                    *self.cached() = None;
                 }
                 done => return done,
             }
         }
         let socket = self.find(until)?;
         let transport = self.open(&socket, until)?;
-        self.keep(socket);
+        *self.cached() = Some(socket);
         Ok(transport)
     }
 }
-
-/// The last socket that was found and checked. Endpoints are equal whatever they have cached.
-#[cfg(unix)]
-#[derive(Debug)]
-struct SocketCache(Mutex<Option<VerifiedSocket>>);
-
-#[cfg(unix)]
-impl SocketCache {
-    fn get(&self) -> Option<VerifiedSocket> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set(&self, socket: Option<VerifiedSocket>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = socket;
-    }
-}
-
-#[cfg(unix)]
-impl Clone for SocketCache {
-    fn clone(&self) -> Self {
-        Self(Mutex::new(self.get()))
-    }
-}
-
-#[cfg(unix)]
-impl PartialEq for SocketCache {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-#[cfg(unix)]
-impl Eq for SocketCache {}
 
 #[cfg(windows)]
 impl Endpoint {
@@ -241,11 +202,7 @@ impl Endpoint {
         &self,
         pipe: &impl std::os::windows::io::AsHandle,
     ) -> Result<(), Error> {
-        super::trust::check_pipe(
-            super::windows::server_process_id(pipe.as_handle()),
-            self.trust,
-            self.process_id,
-        )
+        super::trust::check_pipe(pipe, self.trust, self.process_id)
     }
 }
 

@@ -1,16 +1,24 @@
 //! Reads the environment of a process entry by entry.
 
 use std::time::Instant;
+use std::vec::Vec;
 
-use super::{Canceller, Error, ErrorKind, Phase, Transport, WaitError, WaitLimit};
+#[cfg(feature = "tokio")]
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+
+use super::connection::ClientDriver;
+#[cfg(feature = "tokio")]
+use super::tokio::{now, until};
+use super::{Canceller, Connection, Error, ErrorKind, Phase, Transport, WaitLimit};
 use crate::continuation::{Entry, EnvironmentDecoder, EnvironmentEvent, EnvironmentLimits};
 use crate::exchange::End;
+use crate::message::process::ProcessEnvironment;
 
 /// How much is read at once.
-pub(super) const PIECE: usize = 16 * 1024;
+const PIECE: usize = 16 * 1024;
 
 /// The buffer for one entry; Linux allows 128 KiB per entry, which is less than 256 KiB of units.
-pub(super) const ENTRY: usize = 256 * 1024;
+const ENTRY: usize = 256 * 1024;
 
 /// An environment block that has not been read from its connection yet.
 ///
@@ -31,10 +39,28 @@ pub struct EnvironmentBlock<T> {
     limits: EnvironmentLimits,
 }
 
-impl<T: Transport> EnvironmentBlock<T> {
-    pub(super) fn new(transport: T, n_incoming_bytes: u32, until: &WaitLimit<'_>) -> Self {
-        let WaitLimit { deadline, canceller } = *until;
-        let (canceller, limits) = (canceller.cloned(), EnvironmentLimits::DEFAULT);
+impl<T: Transport> Connection<T> {
+    /// Asks for the environment, which is then read entry by entry.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub fn environment(mut self) -> Result<EnvironmentBlock<T>, Error> {
+        let driver = ClientDriver::new(&ProcessEnvironment {}, self.options.checks_limits)?;
+        let n_incoming_bytes = self.run(driver)?.environment()?;
+        Ok(EnvironmentBlock::new(self, n_incoming_bytes, Instant::now))
+    }
+}
+
+impl<T> EnvironmentBlock<T> {
+    pub(super) fn new(
+        mut connection: Connection<T>,
+        n_incoming_bytes: u32,
+        now: fn() -> Instant,
+    ) -> Self {
+        let within = connection.options.deadlines.continuation;
+        let deadline = connection.clock(now).within(within);
+        let Connection { transport, options, .. } = connection;
+        let (canceller, limits) = (options.canceller, EnvironmentLimits::DEFAULT);
         Self { transport, n_incoming_bytes, deadline, canceller, limits }
     }
 
@@ -49,6 +75,13 @@ impl<T: Transport> EnvironmentBlock<T> {
         self.n_incoming_bytes
     }
 
+    /// The buffers for an entry, and for what is read at once.
+    fn buffers(&self) -> (Vec<u8>, Vec<u8>) {
+        (std::vec![0; ENTRY.min(self.n_incoming_bytes as usize)], std::vec![0; PIECE])
+    }
+}
+
+impl<T: Transport> EnvironmentBlock<T> {
     /// Reads all of it, and passes each entry to `take` as it arrives. An entry of more than 256
     /// KiB is an error.
     ///
@@ -58,71 +91,97 @@ impl<T: Transport> EnvironmentBlock<T> {
     /// [`ErrorKind::Ended`] and [`ErrorKind::TimedOut`] if it does not arrive. Entries already
     /// passed to `take` are valid.
     pub fn for_each(mut self, mut take: impl FnMut(Entry<'_>)) -> Result<(), Error> {
-        let mut room = std::vec![0; ENTRY.min(self.n_incoming_bytes as usize)];
-        let mut decoder =
-            EnvironmentDecoder::with_limits(self.n_incoming_bytes, &mut room, self.limits);
-        let mut piece = std::vec![0; PIECE];
-        let mut have: &[u8] = &[];
-        loop {
-            // The first time without bytes: a size over the limits is refused before anything is
-            // read.
-            if take_entries(&mut decoder, &mut have, &mut take)? {
-                return Ok(());
-            }
-            have = self
-                .read(&mut piece, decoder.wanted())
-                .map_err(|stopped| ended(&decoder, stopped))?;
-            if have.is_empty() {
-                return at_the_end(&decoder);
-            }
+        let (mut room, mut piece) = self.buffers();
+        let mut block = Block::new(self.n_incoming_bytes, &mut room, self.limits, &mut take);
+        // A size over the limits is refused before anything is read.
+        let mut is_over = block.take(&[])?;
+        while !is_over {
+            let until = WaitLimit { deadline: self.deadline, canceller: self.canceller.as_ref() };
+            let read = self.transport.receive(block.wanted(&mut piece), &until);
+            is_over = block.received(&piece, read)?;
         }
-    }
-
-    /// At most `wanted` bytes; none at the end.
-    fn read<'p>(&mut self, piece: &'p mut [u8], wanted: usize) -> Result<&'p [u8], WaitError> {
-        let most = wanted.min(piece.len());
-        let into = piece.get_mut(..most).unwrap_or_default();
-        let until = WaitLimit { deadline: self.deadline, canceller: self.canceller.as_ref() };
-        let n = self.transport.receive(into, &until)?;
-        Ok(piece.get(..n).unwrap_or_default())
+        Ok(())
     }
 }
 
-/// Passes the entries in `have` to `take`; returns whether those were the last.
-pub(super) fn take_entries(
-    decoder: &mut EnvironmentDecoder<'_>,
-    have: &mut &[u8],
-    take: &mut impl FnMut(Entry<'_>),
-) -> Result<bool, Error> {
-    let fail = |kind| Error::new(Phase::Continuation, kind);
-    while let Some(event) = decoder.decode(have).map_err(|error| fail(error.into()))? {
-        match event {
-            EnvironmentEvent::Entry(entry) => take(entry),
-            EnvironmentEvent::EntryTooLarge { .. } => {
-                return Err(fail(ErrorKind::LimitExceeded { limit: ENTRY as u64 }));
+#[cfg(feature = "tokio")]
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// Does what [`environment`](Self::environment) does, with `async`.
+    ///
+    /// # Errors
+    /// As [`environment`](Self::environment).
+    pub async fn environment_async(mut self) -> Result<EnvironmentBlock<S>, Error> {
+        let driver = ClientDriver::new(&ProcessEnvironment {}, self.options.checks_limits)?;
+        let n_incoming_bytes = self.run_async(driver).await?.environment()?;
+        Ok(EnvironmentBlock::new(self, n_incoming_bytes, now))
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl<S: AsyncRead + Unpin> EnvironmentBlock<S> {
+    /// Reads it as [`for_each`](Self::for_each) does, with `async`.
+    ///
+    /// # Errors
+    /// As [`for_each`](Self::for_each).
+    pub async fn for_each_async(mut self, mut take: impl FnMut(Entry<'_>)) -> Result<(), Error> {
+        let (mut room, mut piece) = self.buffers();
+        let mut block = Block::new(self.n_incoming_bytes, &mut room, self.limits, &mut take);
+        let mut is_over = block.take(&[])?;
+        while !is_over {
+            let read = self.transport.read(block.wanted(&mut piece));
+            let read = until(self.deadline, read).await;
+            is_over = block.received(&piece, read)?;
+        }
+        Ok(())
+    }
+}
+
+/// A block that is being read.
+struct Block<'b, F> {
+    decoder: EnvironmentDecoder<'b>,
+    take: F,
+}
+
+impl<'b, F: FnMut(Entry<'_>)> Block<'b, F> {
+    fn new(n_incoming_bytes: u32, room: &'b mut [u8], limits: EnvironmentLimits, take: F) -> Self {
+        Self { decoder: EnvironmentDecoder::with_limits(n_incoming_bytes, room, limits), take }
+    }
+
+    /// Where to read the next bytes.
+    fn wanted<'p>(&self, piece: &'p mut [u8]) -> &'p mut [u8] {
+        let most = self.decoder.wanted().min(piece.len());
+        piece.get_mut(..most).unwrap_or_default()
+    }
+
+    /// Takes the result of a read into `piece`; returns whether the block is over.
+    fn received(&mut self, piece: &[u8], read: Result<usize, ErrorKind>) -> Result<bool, Error> {
+        let ended = |end| {
+            let received = self.decoder.taken().into();
+            Error::new(Phase::Continuation, ErrorKind::Ended { end, received })
+        };
+        match read {
+            Ok(0) => self.decoder.finish().map(|()| true).map_err(|_| ended(End::Closed)),
+            Ok(n) => self.take(piece.get(..n).unwrap_or_default()),
+            Err(ErrorKind::Io(_)) => Err(ended(End::Reset)),
+            Err(stopped) => Err(Error::new(Phase::Continuation, stopped)),
+        }
+    }
+
+    /// Passes on the entries in `have`; returns whether those were the last.
+    fn take(&mut self, mut have: &[u8]) -> Result<bool, Error> {
+        let fail = |kind| Error::new(Phase::Continuation, kind);
+        while let Some(event) =
+            self.decoder.decode(&mut have).map_err(|error| fail(error.into()))?
+        {
+            match event {
+                EnvironmentEvent::Entry(entry) => (self.take)(entry),
+                EnvironmentEvent::EntryTooLarge { .. } => {
+                    return Err(fail(ErrorKind::LimitExceeded { limit: ENTRY as u64 }));
+                }
+                EnvironmentEvent::Count(_) => {}
+                EnvironmentEvent::Done => return Ok(true),
             }
-            EnvironmentEvent::Count(_) => {}
-            EnvironmentEvent::Done => return Ok(true),
         }
+        Ok(false)
     }
-    Ok(false)
-}
-
-/// Why the rest of the block did not arrive.
-pub(super) fn ended(decoder: &EnvironmentDecoder<'_>, stopped: WaitError) -> Error {
-    match stopped {
-        WaitError::Io(_) => {
-            let kind = ErrorKind::Ended { end: End::Reset, received: decoder.taken().into() };
-            Error::new(Phase::Continuation, kind)
-        }
-        stopped => stopped.during(Phase::Continuation),
-    }
-}
-
-/// The connection closed: was that the end of the block?
-pub(super) fn at_the_end(decoder: &EnvironmentDecoder<'_>) -> Result<(), Error> {
-    let received = decoder.taken().into();
-    decoder.finish().map_err(|_| {
-        Error::new(Phase::Continuation, ErrorKind::Ended { end: End::Closed, received })
-    })
 }

@@ -2,10 +2,9 @@
 
 use std::boxed::Box;
 use std::fmt;
+use std::path::PathBuf;
 use std::string::String;
 
-use super::WaitError;
-use super::trust::Distrust;
 use crate::exchange::{End, MisuseError, RequestError};
 use crate::hresult::HResult;
 use crate::wire::{EncodeError, Layer, WireError, WireErrorKind};
@@ -126,6 +125,122 @@ pub enum ErrorKind {
     },
     /// A bug in this crate: an exchange was used wrongly.
     Bug(MisuseError),
+}
+
+/// Why an endpoint is not trusted.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::trust::Distrust;
+///
+/// let reason = Distrust::PeerProcess { process_id: 123, expected: 12 };
+/// assert_eq!(reason.to_string(), "process 123 listens there, expected process 12");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Distrust {
+    /// The path is not a socket.
+    NotASocket {
+        /// The path.
+        path: PathBuf,
+        /// Its type, such as `"a directory"`.
+        is: &'static str,
+    },
+    /// The socket, or a directory or symbolic link on its path, belongs to another user. Its owner
+    /// can put anything there.
+    OtherOwner {
+        /// The path.
+        path: PathBuf,
+        /// The user id of its owner.
+        owner: u32,
+        /// Our user id.
+        ours: u32,
+    },
+    /// A directory on the socket's path in which others can rename and delete files they do not
+    /// own.
+    SharedDirectory {
+        /// The path.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// The process that listens runs as another user.
+    PeerOwner {
+        /// Its user id.
+        owner: u32,
+        /// Our user id.
+        ours: u32,
+    },
+    /// It belongs to a user that our user namespace does not map. This may be any of them: they
+    /// share one number.
+    UnmappedOwner {
+        /// The path.
+        path: PathBuf,
+        /// The number.
+        owner: u32,
+    },
+    /// The listener runs as a user that our user namespace does not map, any of them.
+    UnmappedPeer {
+        /// The number shared by all of them.
+        owner: u32,
+    },
+    /// On Windows: another user's process created the pipe.
+    PeerUser {
+        /// Its user, as a security identifier: `S-1-5-21-…`.
+        owner: String,
+        /// Our user.
+        ours: String,
+    },
+    /// Another process listens than the requested one.
+    PeerProcess {
+        /// The process that listens.
+        process_id: u32,
+        /// The requested process.
+        expected: u32,
+    },
+}
+
+impl fmt::Display for Distrust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotASocket { path, is } => write!(f, "{} is {is}, not a socket", path.display()),
+            Self::OtherOwner { path, owner, ours } => {
+                write!(
+                    f,
+                    "{} belongs to user {owner}, expected user {ours} or root",
+                    path.display()
+                )
+            }
+            Self::SharedDirectory { path, mode } => {
+                write!(
+                    f,
+                    "other users can replace files in {} (mode {mode:03o}, not sticky)",
+                    path.display()
+                )
+            }
+            Self::PeerOwner { owner, ours } => {
+                write!(f, "the listener runs as user {owner}, expected user {ours} or root")
+            }
+            Self::UnmappedOwner { path, owner } => {
+                write!(
+                    f,
+                    "{} belongs to user {owner}, the id of every user that this user namespace does not map",
+                    path.display()
+                )
+            }
+            Self::UnmappedPeer { owner } => {
+                write!(
+                    f,
+                    "the listener runs as user {owner}, the id of every user that this user namespace does not map"
+                )
+            }
+            Self::PeerUser { owner, ours } => {
+                write!(f, "a process of {owner} created the pipe, expected {ours} or the system")
+            }
+            Self::PeerProcess { process_id, expected } => {
+                write!(f, "process {process_id} listens there, expected process {expected}")
+            }
+        }
+    }
 }
 
 /// What failed in a call, and in which phase. Its text is whole: it has no
@@ -254,18 +369,6 @@ impl std::error::Error for Error {
             ErrorKind::Io(error) => error.source(),
             _ => None,
         }
-    }
-}
-
-impl WaitError {
-    /// Returns the error of a wait during `phase`.
-    pub fn during(self, phase: Phase) -> Error {
-        let kind = match self {
-            Self::TimedOut => ErrorKind::TimedOut,
-            Self::Cancelled => ErrorKind::Cancelled,
-            Self::Io(error) => ErrorKind::Io(error),
-        };
-        Error::new(phase, kind)
     }
 }
 

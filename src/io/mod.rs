@@ -13,7 +13,7 @@
 //! | [`Deadlines`], [`Canceller`] | time limits for each phase, and early cancellation |
 //! | [`port_listener`] | a diagnostic port: accepts runtimes, without a thread for each |
 //! | [`server`] | the runtime's side: a [`Handler`](server::Handler) with one method per command |
-//! | `AsyncClient`, `AsyncConnection`, `AsyncTrace`, `AsyncStopHandle` | the same over tokio, with feature `tokio`; on Unix also [`port_listener`] |
+//! | `AsyncClient` | the client over tokio, with feature `tokio`: sessions, stops and ports work with both |
 //! | [`Transport`], [`Stream`] | what an exchange needs of a connection; works with anything that reads and writes |
 //! | `fd`, [`WaitLimit`] | on Unix, descriptors on a socket; waiting for one, and for nothing |
 //!
@@ -53,13 +53,11 @@ pub mod windows;
 
 mod client;
 mod connection;
-mod deadlines;
 mod endpoint;
 mod environment;
 mod error;
 #[cfg(unix)]
 mod private_socket;
-mod stop_handle;
 #[cfg(feature = "tokio")]
 mod tokio;
 mod trace;
@@ -71,22 +69,18 @@ mod user_events;
 mod wait;
 
 #[cfg(feature = "tokio")]
-pub use self::tokio::{
-    AsyncClient, AsyncConnect, AsyncConnection, AsyncEnvironmentBlock, AsyncStopHandle, AsyncTrace,
-};
+pub use self::tokio::{AsyncClient, AsyncConnect};
 pub use client::{Client, RuntimeInfo};
 pub use connection::{Answer, Connect, Connection};
-pub use deadlines::{Deadlines, ReplyWithin};
 pub use endpoint::Endpoint;
 pub use environment::EnvironmentBlock;
 pub use error::{Error, ErrorKind, Phase};
 #[cfg(unix)]
 pub use private_socket::{SocketGuard, bind_private};
-pub use stop_handle::StopHandle;
-pub use trace::Trace;
+pub use trace::{StopHandle, Trace};
 pub use transport::{Stream, Transport};
 #[cfg(unix)]
 pub use unix::UnixTransport;
 #[cfg(unix)]
 pub use user_events::UserEvents;
-pub use wait::{Canceller, WaitError, WaitLimit};
+pub use wait::{Canceller, Deadlines, ReplyWithin, WaitLimit};

@@ -15,7 +15,8 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use rustix::net::SocketAddrUnix;
 
-use super::trust::{self, Distrust, TrustPolicy};
+use super::error::Distrust;
+use super::trust::{self, TrustPolicy};
 use super::unix::{self, Probe, probe};
 use super::{Error, ErrorKind, Phase};
 

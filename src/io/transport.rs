@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 #[cfg(unix)]
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use super::{WaitError, WaitLimit};
+use super::{ErrorKind, WaitLimit};
 #[cfg(unix)]
 use crate::continuation::FdByte;
 
@@ -15,37 +15,38 @@ pub trait Transport {
     /// Writes some of `bytes`, at least one, and returns how many.
     ///
     /// # Errors
-    /// [`WaitError`]. Nothing was written then.
-    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError>;
+    /// [`ErrorKind::TimedOut`] or [`ErrorKind::Cancelled`] by `until`, or [`ErrorKind::Io`]. Nothing was
+    /// written then.
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind>;
 
     /// Reads at least one byte and at most as many as `into` holds; returns 0 at the end of the
     /// input.
     ///
     /// # Errors
-    /// [`WaitError`]. Nothing was read then.
-    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError>;
+    /// As [`send`](Self::send). Nothing was read then.
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind>;
 
     /// Sends a separate byte with a descriptor (F-20).
     ///
     /// # Errors
-    /// [`WaitError`]; by default, that this connection cannot pass one.
+    /// As [`send`](Self::send); by default [`ErrorKind::Unsupported`].
     #[cfg(unix)]
-    fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &WaitLimit<'_>) -> Result<(), WaitError> {
+    fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         let _ = (fd, until);
-        Err(WaitError::Io(cannot_pass_fds()))
+        Err(CANNOT_PASS_FDS)
     }
 
     /// Receives one byte and its descriptor. `None` at the end of the input.
     ///
     /// # Errors
-    /// [`WaitError`]; by default, that this connection cannot pass one.
+    /// As [`send`](Self::send); by default [`ErrorKind::Unsupported`].
     #[cfg(unix)]
     fn receive_fd(
         &mut self,
         until: &WaitLimit<'_>,
-    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, WaitError> {
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, ErrorKind> {
         let _ = until;
-        Err(WaitError::Io(cannot_pass_fds()))
+        Err(CANNOT_PASS_FDS)
     }
 
     /// Waits until the peer hangs up. A half-close does not count (F-23).
@@ -54,33 +55,32 @@ pub trait Transport {
     /// with a deadline, it waits until then.
     ///
     /// # Errors
-    /// [`WaitError`]: the peer is still there.
-    fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), WaitError> {
+    /// As [`send`](Self::send): the peer is still there.
+    fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         if until.deadline.is_none() {
             while self.receive(&mut [0; 256], until)? > 0 {}
             return Ok(());
         }
         until.sleep()?;
-        Err(WaitError::TimedOut)
+        Err(ErrorKind::TimedOut)
     }
 }
 
 #[cfg(unix)]
-fn cannot_pass_fds() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, "this connection cannot pass descriptors")
-}
+const CANNOT_PASS_FDS: ErrorKind =
+    ErrorKind::Unsupported("this connection cannot pass descriptors");
 
 impl<T: Transport + ?Sized> Transport for &mut T {
-    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         (**self).send(bytes, until)
     }
 
-    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         (**self).receive(into, until)
     }
 
     #[cfg(unix)]
-    fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &WaitLimit<'_>) -> Result<(), WaitError> {
+    fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         (**self).send_fd(fd, until)
     }
 
@@ -88,11 +88,11 @@ impl<T: Transport + ?Sized> Transport for &mut T {
     fn receive_fd(
         &mut self,
         until: &WaitLimit<'_>,
-    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, WaitError> {
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, ErrorKind> {
         (**self).receive_fd(until)
     }
 
-    fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), WaitError> {
+    fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         (**self).hung_up(until)
     }
 }
@@ -101,7 +101,7 @@ impl<T: Transport + ?Sized> Transport for &mut T {
 ///
 /// It checks the deadline and canceller before each read and write, and cannot interrupt one: set
 /// timeouts on the stream itself. Its `WouldBlock` and `TimedOut` errors count as
-/// [`WaitError::TimedOut`].
+/// [`ErrorKind::TimedOut`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Connection, Stream};
@@ -125,14 +125,14 @@ impl<T: Transport + ?Sized> Transport for &mut T {
 pub struct Stream<T>(pub T);
 
 impl<T: Read + Write> Transport for Stream<T> {
-    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         retried(until, || self.0.write(bytes)).and_then(|n| match n {
             0 if !bytes.is_empty() => Err(io::Error::from(io::ErrorKind::WriteZero).into()),
             n => Ok(n),
         })
     }
 
-    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         retried(until, || self.0.read(into))
     }
 }
@@ -141,7 +141,7 @@ impl<T: Read + Write> Transport for Stream<T> {
 fn retried(
     until: &WaitLimit<'_>,
     mut io: impl FnMut() -> io::Result<usize>,
-) -> Result<usize, WaitError> {
+) -> Result<usize, ErrorKind> {
     loop {
         until.check()?;
         match io() {
@@ -149,7 +149,7 @@ fn retried(
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
             {
-                return Err(WaitError::TimedOut);
+                return Err(ErrorKind::TimedOut);
             }
             done => return Ok(done?),
         }

@@ -57,149 +57,18 @@
 //! Unix and has no effect here; [`TrustPolicy::allowing_other_owner`] has. The client allows the
 //! server to identify it, not to impersonate it.
 
-//! # Example
-//!
-//! A [`Client`](super::Client) checks by itself. To allow one other user's sockets:
-//!
-//! ```
-//! use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
-//!
-//! let policy = TrustPolicy::CHECKED.allowing_owner(1000);
-//! ```
-
-use std::fmt;
-use std::path::PathBuf;
-use std::string::String;
-
 #[cfg(unix)]
 mod unix;
-#[cfg(windows)]
-mod windows;
 
+pub use super::error::Distrust;
+#[cfg(windows)]
+use super::windows::{Sid, server_process_id};
+#[cfg(windows)]
+use super::{Error, Phase};
 #[cfg(unix)]
 pub use unix::{Peer, check_path, check_peer, peer_of};
 #[cfg(unix)]
 pub(super) use unix::{VerifiedSocket, check_directory, follow, kind_of};
-#[cfg(windows)]
-pub(super) use windows::check_pipe;
-
-/// Why an endpoint is not trusted.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::io::trust::Distrust;
-///
-/// let reason = Distrust::PeerProcess { process_id: 123, expected: 12 };
-/// assert_eq!(reason.to_string(), "process 123 listens there, expected process 12");
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Distrust {
-    /// The path is not a socket.
-    NotASocket {
-        /// The path.
-        path: PathBuf,
-        /// Its type, such as `"a directory"`.
-        is: &'static str,
-    },
-    /// The socket, or a directory or symbolic link on its path, belongs to another user. Its owner
-    /// can put anything there.
-    OtherOwner {
-        /// The path.
-        path: PathBuf,
-        /// The user id of its owner.
-        owner: u32,
-        /// Our user id.
-        ours: u32,
-    },
-    /// A directory on the socket's path in which others can rename and delete files they do not
-    /// own.
-    SharedDirectory {
-        /// The path.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
-    /// The process that listens runs as another user.
-    PeerOwner {
-        /// Its user id.
-        owner: u32,
-        /// Our user id.
-        ours: u32,
-    },
-    /// It belongs to a user that our user namespace does not map. This may be any of them: they
-    /// share one number.
-    UnmappedOwner {
-        /// The path.
-        path: PathBuf,
-        /// The number.
-        owner: u32,
-    },
-    /// The listener runs as a user that our user namespace does not map, any of them.
-    UnmappedPeer {
-        /// The number shared by all of them.
-        owner: u32,
-    },
-    /// On Windows: another user's process created the pipe.
-    PeerUser {
-        /// Its user, as a security identifier: `S-1-5-21-…`.
-        owner: String,
-        /// Our user.
-        ours: String,
-    },
-    /// Another process listens than the requested one.
-    PeerProcess {
-        /// The process that listens.
-        process_id: u32,
-        /// The requested process.
-        expected: u32,
-    },
-}
-
-impl fmt::Display for Distrust {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotASocket { path, is } => write!(f, "{} is {is}, not a socket", path.display()),
-            Self::OtherOwner { path, owner, ours } => {
-                write!(
-                    f,
-                    "{} belongs to user {owner}, expected user {ours} or root",
-                    path.display()
-                )
-            }
-            Self::SharedDirectory { path, mode } => {
-                write!(
-                    f,
-                    "other users can replace files in {} (mode {mode:03o}, not sticky)",
-                    path.display()
-                )
-            }
-            Self::PeerOwner { owner, ours } => {
-                write!(f, "the listener runs as user {owner}, expected user {ours} or root")
-            }
-            Self::UnmappedOwner { path, owner } => {
-                write!(
-                    f,
-                    "{} belongs to user {owner}, the id of every user that this user namespace does not map",
-                    path.display()
-                )
-            }
-            Self::UnmappedPeer { owner } => {
-                write!(
-                    f,
-                    "the listener runs as user {owner}, the id of every user that this user namespace does not map"
-                )
-            }
-            Self::PeerUser { owner, ours } => {
-                write!(f, "a process of {owner} created the pipe, expected {ours} or the system")
-            }
-            Self::PeerProcess { process_id, expected } => {
-                write!(f, "process {process_id} listens there, expected process {expected}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Distrust {}
 
 /// Which checks an endpoint must pass. By default all of them; exceptions are explicit.
 ///
@@ -276,6 +145,36 @@ impl Default for TrustPolicy {
     fn default() -> Self {
         Self::CHECKED
     }
+}
+
+/// Checks the process that created the pipe, before anything is sent. `expected` is the requested
+/// process.
+#[cfg(windows)]
+pub(super) fn check_pipe(
+    pipe: &impl std::os::windows::io::AsHandle,
+    policy: TrustPolicy,
+    expected: Option<u32>,
+) -> Result<(), Error> {
+    use std::string::ToString as _;
+
+    if policy.checks_nothing {
+        return Ok(());
+    }
+    let unknown = |error: std::io::Error| Error::new(Phase::Trust, error);
+    let process_id = server_process_id(pipe.as_handle()).map_err(unknown)?;
+    if let Some(expected) = expected.filter(|expected| process_id != *expected) {
+        return Err(Error::new(Phase::Trust, Distrust::PeerProcess { process_id, expected }));
+    }
+    if policy.owners == Owners::Any {
+        return Ok(());
+    }
+    let owner = Sid::of_process(process_id).map_err(unknown)?;
+    let ours = Sid::ours().map_err(unknown)?;
+    if owner == ours || owner.is_system() {
+        return Ok(());
+    }
+    let (owner, ours) = (owner.to_string(), ours.to_string());
+    Err(Error::new(Phase::Trust, Distrust::PeerUser { owner, ours }))
 }
 
 #[cfg(all(test, unix))]

@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType, recv, se
 
 use super::server::Listen;
 use super::trust::{Peer, peer_of};
-use super::{Error, ErrorKind, Phase, Transport, WaitError, WaitLimit, fd};
+use super::{Error, ErrorKind, Phase, Transport, WaitLimit, fd};
 use crate::continuation::FdByte;
 #[cfg(not(target_vendor = "apple"))]
 pub(super) use crate::endpoint::SUN_PATH_LINUX as SUN_PATH;
@@ -86,7 +86,7 @@ impl UnixTransport {
         blocks
     }
 
-    fn check_can_send(&self) -> Result<(), WaitError> {
+    fn check_can_send(&self) -> Result<(), ErrorKind> {
         if self.mute { Err(io::Error::from(io::ErrorKind::BrokenPipe).into()) } else { Ok(()) }
     }
 }
@@ -107,7 +107,7 @@ impl AsFd for UnixTransport {
 }
 
 impl Transport for UnixTransport {
-    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         until.check()?;
         self.awaited = true;
         self.check_can_send()?;
@@ -115,7 +115,7 @@ impl Transport for UnixTransport {
         until.retried(stream, PollFlags::OUT, || Ok(send(stream, bytes, fd::send_flags())?))
     }
 
-    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         let awaited = std::mem::take(&mut self.awaited);
         // If nothing can end the wait, a blocking read takes one system call, `poll` takes two. It
         // may still not block: the socket is shared with everyone who has had it from `stream`.
@@ -133,7 +133,7 @@ impl Transport for UnixTransport {
         until.retried(stream, PollFlags::IN, || Ok(recv(stream, &mut *into, flags)?.0))
     }
 
-    fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &WaitLimit<'_>) -> Result<(), WaitError> {
+    fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         until.check()?;
         self.check_can_send()?;
         let stream = self.stream.as_fd();
@@ -143,13 +143,13 @@ impl Transport for UnixTransport {
     fn receive_fd(
         &mut self,
         until: &WaitLimit<'_>,
-    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, WaitError> {
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, ErrorKind> {
         until.check()?;
         let stream = self.stream.as_fd();
         until.retried(stream, PollFlags::IN, || fd::receive_fd(stream))
     }
 
-    fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), WaitError> {
+    fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         // A hang-up is always reported; readability does not matter.
         until.ready(self.stream.as_fd(), PollFlags::empty())
     }
@@ -167,12 +167,12 @@ impl Listen for &UnixListener {
             accepted => accepted,
         };
         // Between the wait and the accept another process may take the connection.
-        let accepted = (self.set_nonblocking(true).map_err(WaitError::from))
+        let accepted = (self.set_nonblocking(true).map_err(ErrorKind::from))
             .and_then(|()| until.check())
             .and_then(|()| until.retried(self.as_fd(), PollFlags::IN, accept));
         accepted
             .map(|(stream, _)| UnixTransport::new(stream))
-            .map_err(|stopped| stopped.during(Phase::Listen))
+            .map_err(|stopped| Error::new(Phase::Listen, stopped))
     }
 }
 
@@ -186,7 +186,7 @@ pub(super) fn connected(
     until: &WaitLimit<'_>,
     mut try_connect: impl FnMut() -> Result<Option<UnixStream>, Error>,
 ) -> Result<UnixStream, Error> {
-    let stopped = |stopped: WaitError| stopped.during(Phase::Connect);
+    let stopped = |stopped: ErrorKind| Error::new(Phase::Connect, stopped);
     loop {
         until.check().map_err(stopped)?;
         if let Some(stream) = try_connect()? {

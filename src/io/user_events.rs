@@ -1,13 +1,18 @@
 //! A session that writes `user_events`, held by its connection.
 
 #[cfg(feature = "tokio")]
-use std::io::ErrorKind;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-use super::{Error, Phase, WaitError, WaitLimit};
+use super::connection::ClientDriver;
+#[cfg(feature = "tokio")]
+use super::{AsyncClient, AsyncConnect};
+use super::{Client, Connect, Connection, Error, ErrorKind, Phase, Transport, WaitLimit};
+use crate::message::Request;
+use crate::message::eventpipe::SessionReply;
 
 /// A session that writes `user_events`: it lasts until this is dropped, or the process ends (F-23).
 ///
@@ -42,11 +47,52 @@ pub struct UserEvents<T> {
     session_id: Option<u64>,
 }
 
-impl<T> UserEvents<T> {
-    pub(super) const fn new(transport: T, session_id: Option<u64>) -> Self {
-        Self { transport, session_id }
+impl<C: Connect> Client<C> {
+    /// Starts a session that writes `user_events` through `user_events_data`, which the caller
+    /// keeps: the runtime gets a duplicate, with a separate byte, before its reply is awaited
+    /// (F-19, F-20).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported) for a session of another type, and on
+    /// a connection that cannot pass descriptors.
+    pub fn user_events<'r, R: Request<'r, Reply = SessionReply>>(
+        &self,
+        request: &R,
+        user_events_data: impl AsFd,
+    ) -> Result<UserEvents<C::Transport>, Error> {
+        let driver = ClientDriver::user_events(request, self.options.checks_limits)?;
+        UserEvents::begin(self.connect()?, driver, user_events_data.as_fd())
     }
+}
 
+impl<T: Transport> Connection<T> {
+    /// Starts a session as [`Client::user_events`] does.
+    ///
+    /// # Errors
+    /// As [`Client::user_events`].
+    pub fn user_events<'r, R: Request<'r, Reply = SessionReply>>(
+        self,
+        request: &R,
+        user_events_data: impl AsFd,
+    ) -> Result<UserEvents<T>, Error> {
+        let driver = ClientDriver::user_events(request, self.options.checks_limits)?;
+        UserEvents::begin(self, driver, user_events_data.as_fd())
+    }
+}
+
+impl<T: Transport> UserEvents<T> {
+    fn begin(
+        mut connection: Connection<T>,
+        mut driver: ClientDriver,
+        user_events_data: BorrowedFd<'_>,
+    ) -> Result<Self, Error> {
+        let outcome = connection.perform_with(&mut driver, Some(user_events_data))?;
+        let session_id = driver.finish(outcome).user_events()?;
+        Ok(Self { transport: connection.transport, session_id })
+    }
+}
+
+impl<T> UserEvents<T> {
     /// Returns the session's id; `None` if the runtime did not report it (F-2).
     pub const fn session_id(&self) -> Option<u64> {
         self.session_id
@@ -69,17 +115,17 @@ impl<T: AsFd> UserEvents<T> {
     /// [`ErrorKind::Cancelled`](super::ErrorKind::Cancelled).
     pub fn wait(&self, until: &WaitLimit<'_>) -> Result<(), Error> {
         let fd = self.transport.as_fd();
-        let at_end = || -> Result<(), WaitError> {
+        let at_end = || -> Result<(), ErrorKind> {
             loop {
                 until.readable(fd)?;
                 match recv(fd, &mut [0; 64], RecvFlags::DONTWAIT) {
                     Ok((0, _)) | Err(Errno::CONNRESET) => return Ok(()),
                     Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
-                    Err(errno) => return Err(WaitError::Io(errno.into())),
+                    Err(errno) => return Err(ErrorKind::Io(errno.into())),
                 }
             }
         };
-        at_end().map_err(|stopped| stopped.during(Phase::Continuation))
+        at_end().map_err(|stopped| Error::new(Phase::Continuation, stopped))
     }
 }
 
@@ -90,16 +136,36 @@ impl UserEvents<tokio::net::UnixStream> {
     /// # Errors
     /// [`ErrorKind::Io`](super::ErrorKind::Io), if the system cannot read the connection.
     pub async fn wait_async(&self) -> Result<(), Error> {
-        let failed = |error| WaitError::Io(error).during(Phase::Continuation);
+        let failed = |error| Error::new(Phase::Continuation, error);
         loop {
             self.transport.readable().await.map_err(failed)?;
             match self.transport.try_read(&mut [0; 64]) {
                 Ok(1..) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Ok(0) => return Ok(()),
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
                 Err(error) => return Err(failed(error)),
             }
         }
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl<C: AsyncConnect<Stream = tokio::net::UnixStream>> AsyncClient<C> {
+    /// Starts a session as [`Client::user_events`] does.
+    ///
+    /// # Errors
+    /// As [`Client::user_events`].
+    pub async fn user_events<'r, R: Request<'r, Reply = SessionReply>>(
+        &self,
+        request: &R,
+        user_events_data: impl AsFd,
+    ) -> Result<UserEvents<C::Stream>, Error> {
+        let mut driver = ClientDriver::user_events(request, self.options.checks_limits)?;
+        let mut connection = self.connect().await?;
+        let fd = user_events_data.as_fd();
+        let outcome = connection.perform_with_fd_async(&mut driver, fd).await?;
+        let session_id = driver.finish(outcome).user_events()?;
+        Ok(UserEvents { transport: connection.transport, session_id })
     }
 }

@@ -1,4 +1,4 @@
-//! How long a wait lasts, and why it ended.
+//! Time limits of calls and of single waits, and their cancellation.
 
 use std::fmt;
 use std::io;
@@ -14,8 +14,141 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 #[cfg(unix)]
 use rustix::io::Errno;
 
+use super::ErrorKind;
 #[cfg(windows)]
 use super::windows::Event;
+use crate::command::Command;
+use crate::exchange::ReplyDeadline;
+
+/// Time limits for each phase of a call. `None` means no limit.
+///
+/// ```
+/// use std::time::Duration;
+/// use dotnet_diagnostics_ipc::io::{Client, Deadlines, Endpoint};
+///
+/// let deadlines = Deadlines { whole: Some(Duration::from_secs(2)), ..Deadlines::DEFAULT };
+/// let client = Client::new(Endpoint::process(12345)).with_deadlines(deadlines);
+/// # drop(client);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Deadlines {
+    /// To connect, or to wait for a runtime at a port.
+    pub connect: Option<Duration>,
+    /// To write the request, and the descriptor.
+    pub send: Option<Duration>,
+    /// From the end of the request to the last byte of the reply.
+    pub reply: ReplyWithin,
+    /// To read an environment block, from the end of the reply to its last byte.
+    pub continuation: Option<Duration>,
+    /// Between two bytes of a session's stream, which is silent while there are no events.
+    pub stream: Option<Duration>,
+    /// The whole call, from finding the endpoint to the last byte of the reply or environment
+    /// block. For a fallback, all of its connections together.
+    pub whole: Option<Duration>,
+    #[doc(hidden)]
+    pub more: (),
+}
+
+/// The time limit for a reply.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::{Deadlines, ReplyWithin};
+///
+/// // A dump may take its time, ProcessInfo may not: `ReplyDeadline` says how long.
+/// assert_eq!(Deadlines::DEFAULT.reply, ReplyWithin::ByCommand);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReplyWithin {
+    /// The command's [`ReplyDeadline`].
+    ByCommand,
+    /// The same for every command; `None` means no limit.
+    Fixed(Option<Duration>),
+}
+
+impl Deadlines {
+    /// 5 s to connect, 5 s to send, the reply by its command, 30 s for an environment block; none
+    /// for a stream, and so for its stop.
+    pub const DEFAULT: Self = Self {
+        connect: Some(Duration::from_secs(5)),
+        send: Some(Duration::from_secs(5)),
+        reply: ReplyWithin::ByCommand,
+        continuation: Some(Duration::from_secs(30)),
+        stream: None,
+        whole: None,
+        more: (),
+    };
+
+    /// No deadlines.
+    pub const NONE: Self = Self {
+        connect: None,
+        send: None,
+        reply: ReplyWithin::Fixed(None),
+        continuation: None,
+        ..Self::DEFAULT
+    };
+
+    /// The time limit of the reply to `command`; `attach_timeout` is that of an `AttachProfiler`
+    /// request. `StopTracing` has none: it is answered once the stream is drained, and the
+    /// stream has no limit. [`whole`](Self::whole) limits it.
+    pub(super) fn reply_to(&self, command: Command, attach_timeout: Duration) -> Option<Duration> {
+        if let ReplyWithin::Fixed(fixed) = self.reply {
+            return fixed;
+        }
+        match ReplyDeadline::of(command) {
+            ReplyDeadline::Within(within) => Some(within),
+            ReplyDeadline::AfterAttachTimeout(more) => Some(attach_timeout.saturating_add(more)),
+            ReplyDeadline::AfterStreamEnd(_) => None,
+        }
+    }
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What the caller chose for its calls.
+#[derive(Clone, Debug)]
+pub(super) struct CallOptions {
+    pub(super) deadlines: Deadlines,
+    pub(super) canceller: Option<Canceller>,
+    pub(super) checks_limits: bool,
+}
+
+impl CallOptions {
+    pub(super) const DEFAULT: Self =
+        Self { deadlines: Deadlines::DEFAULT, canceller: None, checks_limits: true };
+
+    /// Limits a wait of a call: to `within` from now, and to the end of the call.
+    pub(super) fn until(&self, call: Clock, within: Option<Duration>) -> WaitLimit<'_> {
+        WaitLimit { deadline: call.within(within), canceller: self.canceller.as_ref() }
+    }
+}
+
+/// The deadline of a call that has begun. A program can stop the clock of tokio, so a call has one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    now: fn() -> Instant,
+    whole: Option<Instant>,
+}
+
+impl Clock {
+    pub(super) fn start(now: fn() -> Instant, deadlines: &Deadlines) -> Self {
+        Self { now, whole: after(now, deadlines.whole) }
+    }
+
+    /// Returns the end of a wait that begins now, or of the whole call.
+    pub(super) fn within(self, within: Option<Duration>) -> Option<Instant> {
+        after(self.now, within).into_iter().chain(self.whole).min()
+    }
+}
+
+/// A deadline beyond the clock's range is none.
+fn after(now: fn() -> Instant, within: Option<Duration>) -> Option<Instant> {
+    within.and_then(|within| now().checked_add(within))
+}
 
 /// How long to wait, and what may end the wait early.
 ///
@@ -35,9 +168,13 @@ pub struct WaitLimit<'a> {
     pub canceller: Option<&'a Canceller>,
 }
 
-impl WaitLimit<'_> {
+impl<'a> WaitLimit<'a> {
     /// No deadline and no canceller.
     pub const FOREVER: Self = Self { deadline: None, canceller: None };
+
+    pub(super) fn within(within: Option<Duration>, canceller: Option<&'a Canceller>) -> Self {
+        Self { deadline: after(Instant::now, within), canceller }
+    }
 
     /// The time left; `None` for no limit.
     pub fn left(&self) -> Option<Duration> {
@@ -47,28 +184,28 @@ impl WaitLimit<'_> {
     /// Checks for cancellation and timeout before anything is tried.
     ///
     /// # Errors
-    /// [`WaitError::Cancelled`] and [`WaitError::TimedOut`].
-    pub fn check(&self) -> Result<(), WaitError> {
+    /// [`ErrorKind::Cancelled`] and [`ErrorKind::TimedOut`].
+    pub fn check(&self) -> Result<(), ErrorKind> {
         self.look().map(drop)
     }
 
     /// Waits until the deadline; without one, until it is cancelled, or for ever.
     ///
     /// ```
-    /// use dotnet_diagnostics_ipc::io::{Canceller, WaitError, WaitLimit};
+    /// use dotnet_diagnostics_ipc::io::{Canceller, ErrorKind, WaitLimit};
     ///
     /// let canceller = Canceller::new()?;
     /// let until = WaitLimit { canceller: Some(&canceller), ..WaitLimit::FOREVER };
     /// std::thread::scope(|scope| {
     ///     scope.spawn(|| canceller.cancel());
-    ///     assert!(matches!(until.sleep(), Err(WaitError::Cancelled)));
+    ///     assert!(matches!(until.sleep(), Err(ErrorKind::Cancelled)));
     /// });
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`WaitError::Cancelled`]; [`WaitError::Io`] if the system cannot wait.
-    pub fn sleep(&self) -> Result<(), WaitError> {
+    /// [`ErrorKind::Cancelled`]; [`ErrorKind::Io`] if the system cannot wait.
+    pub fn sleep(&self) -> Result<(), ErrorKind> {
         let Some(canceller) = self.canceller else {
             std::thread::sleep(self.left().unwrap_or(Duration::MAX));
             return Ok(());
@@ -79,8 +216,8 @@ impl WaitLimit<'_> {
         #[cfg(windows)]
         let woken = until.event(canceller.wake());
         match woken {
-            Err(WaitError::TimedOut) if !canceller.is_cancelled() => Ok(()),
-            Ok(()) | Err(WaitError::TimedOut) => Err(WaitError::Cancelled),
+            Err(ErrorKind::TimedOut) if !canceller.is_cancelled() => Ok(()),
+            Ok(()) | Err(ErrorKind::TimedOut) => Err(ErrorKind::Cancelled),
             Err(stopped) => Err(stopped),
         }
     }
@@ -88,36 +225,36 @@ impl WaitLimit<'_> {
     /// Waits until a descriptor has something to read, or a connection to accept, or has ended.
     ///
     /// # Errors
-    /// [`WaitError`].
+    /// [`ErrorKind::TimedOut`], [`ErrorKind::Cancelled`] and [`ErrorKind::Io`].
     #[cfg(unix)]
-    pub fn readable(&self, fd: impl AsFd) -> Result<(), WaitError> {
+    pub fn readable(&self, fd: impl AsFd) -> Result<(), ErrorKind> {
         self.ready(fd.as_fd(), PollFlags::IN)
     }
 
     /// Waits until a descriptor has room for something to write, or has ended.
     ///
     /// # Errors
-    /// [`WaitError`].
+    /// [`ErrorKind::TimedOut`], [`ErrorKind::Cancelled`] and [`ErrorKind::Io`].
     #[cfg(unix)]
-    pub fn writable(&self, fd: impl AsFd) -> Result<(), WaitError> {
+    pub fn writable(&self, fd: impl AsFd) -> Result<(), ErrorKind> {
         self.ready(fd.as_fd(), PollFlags::OUT)
     }
 
     /// As [`check`](Self::check), and the time left.
-    fn look(&self) -> Result<Option<Duration>, WaitError> {
+    fn look(&self) -> Result<Option<Duration>, ErrorKind> {
         if self.canceller.is_some_and(Canceller::is_cancelled) {
-            return Err(WaitError::Cancelled);
+            return Err(ErrorKind::Cancelled);
         }
         let left = self.left();
         if left.is_some_and(|left| left.is_zero()) {
-            return Err(WaitError::TimedOut);
+            return Err(ErrorKind::TimedOut);
         }
         Ok(left)
     }
 
     /// Waits until a descriptor is ready, or has ended.
     #[cfg(unix)]
-    pub(super) fn ready(&self, fd: BorrowedFd<'_>, for_what: PollFlags) -> Result<(), WaitError> {
+    pub(super) fn ready(&self, fd: BorrowedFd<'_>, for_what: PollFlags) -> Result<(), ErrorKind> {
         loop {
             let left = self.look()?;
             let timeout = left.map(|left| Timespec {
@@ -135,10 +272,10 @@ impl WaitLimit<'_> {
                 // The deadline passed, as the next look shows. Or a signal arrived.
                 Ok(0) | Err(Errno::INTR) => {}
                 Ok(_) if self.canceller.is_some_and(Canceller::is_cancelled) => {
-                    return Err(WaitError::Cancelled);
+                    return Err(ErrorKind::Cancelled);
                 }
                 Ok(_) => return Ok(()),
-                Err(errno) => return Err(WaitError::Io(errno.into())),
+                Err(errno) => return Err(ErrorKind::Io(errno.into())),
             }
         }
     }
@@ -150,7 +287,7 @@ impl WaitLimit<'_> {
         fd: BorrowedFd<'_>,
         for_what: PollFlags,
         mut io: impl FnMut() -> io::Result<T>,
-    ) -> Result<T, WaitError> {
+    ) -> Result<T, ErrorKind> {
         loop {
             match io() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -164,7 +301,7 @@ impl WaitLimit<'_> {
 
     /// Waits until an event is set. If it was set in time, that counts.
     #[cfg(windows)]
-    pub(super) fn event(&self, event: &Event) -> Result<(), WaitError> {
+    pub(super) fn event(&self, event: &Event) -> Result<(), ErrorKind> {
         loop {
             let set = match self.canceller {
                 Some(canceller) => Event::wait([event, canceller.wake()], self.left()),
@@ -172,54 +309,10 @@ impl WaitLimit<'_> {
             };
             match set? {
                 Some(0) => return Ok(()),
-                Some(_) => return Err(WaitError::Cancelled),
+                Some(_) => return Err(ErrorKind::Cancelled),
                 None => self.check()?,
             }
         }
-    }
-}
-
-/// Why sending or receiving stopped.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::io::WaitError;
-///
-/// let stopped = WaitError::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
-/// assert!(matches!(stopped, WaitError::Io(_)));
-/// assert_eq!(stopped.to_string(), "an I/O error");
-/// ```
-#[derive(Debug)]
-pub enum WaitError {
-    /// The deadline passed.
-    TimedOut,
-    /// The canceller was used.
-    Cancelled,
-    /// The system reported an error.
-    Io(io::Error),
-}
-
-impl fmt::Display for WaitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TimedOut => "timed out",
-            Self::Cancelled => "cancelled",
-            Self::Io(_) => "an I/O error",
-        })
-    }
-}
-
-impl std::error::Error for WaitError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io(error) => Some(error),
-            Self::TimedOut | Self::Cancelled => None,
-        }
-    }
-}
-
-impl From<io::Error> for WaitError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
     }
 }
 

@@ -150,7 +150,7 @@ fn exchanges(texts: &mut Texts) {
 fn io(texts: &mut Texts) {
     use dotnet_diagnostics_ipc::io::discovery::EndpointState;
     use dotnet_diagnostics_ipc::io::trust::Distrust;
-    use dotnet_diagnostics_ipc::io::{ErrorKind, Phase, WaitError};
+    use dotnet_diagnostics_ipc::io::{ErrorKind, Phase};
     use dotnet_diagnostics_ipc::message::Request as _;
     use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing, Format};
 
@@ -165,11 +165,6 @@ fn io(texts: &mut Texts) {
         Phase::Continuation,
         Phase::Stop,
         Phase::Listen,
-    ]);
-    texts.all([
-        WaitError::TimedOut,
-        WaitError::Cancelled,
-        WaitError::Io(std::io::ErrorKind::ConnectionRefused.into()),
     ]);
     let no_provider = CollectTracing {
         circular_buffer_mb: 64,

@@ -11,14 +11,13 @@ fn unwinds<T: std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
 #[test]
 fn client_types_are_send() {
     cloned::<Client>();
-    cloned::<StopHandle<Endpoint>>();
+    cloned::<StopHandle<Client>>();
     cloned::<Canceller>();
     cloned::<Endpoint>();
     cloned::<Answer<ProcessInfo3>>();
     cloned::<Deadlines>();
     shared::<Error>();
     shared::<ErrorKind>();
-    shared::<WaitError>();
     shared::<Connection<Stream<std::net::TcpStream>>>();
     shared::<EnvironmentBlock<Stream<std::net::TcpStream>>>();
     shared::<Trace<Stream<std::net::TcpStream>>>();
@@ -54,14 +53,14 @@ fn tokio_types_and_futures_are_send() {
     use dotnet_diagnostics_ipc::wire::Array;
 
     fn is_send<F: Future + Send>(_: F) {}
-    fn stop_is_send(handle: &AsyncStopHandle<Endpoint>) {
+    fn stop_is_send(handle: &StopHandle<AsyncClient<Endpoint>>) {
         is_send(handle.stop());
     }
 
     cloned::<AsyncClient>();
-    cloned::<AsyncStopHandle<Endpoint>>();
-    shared::<AsyncConnection<<Endpoint as AsyncConnect>::Stream>>();
-    send::<AsyncTrace<<Endpoint as AsyncConnect>::Stream>>();
+    cloned::<StopHandle<AsyncClient>>();
+    shared::<Connection<<Endpoint as AsyncConnect>::Stream>>();
+    shared::<Trace<<Endpoint as AsyncConnect>::Stream>>();
     let client = AsyncClient::new(Endpoint::process(1));
     is_send(client.process_info3());
     is_send(client.connect());
@@ -72,5 +71,5 @@ fn tokio_types_and_futures_are_send() {
         providers: Array::new(&providers),
     };
     is_send(client.trace(&session));
-    let _: fn(&AsyncStopHandle<Endpoint>) = stop_is_send;
+    let _: fn(&StopHandle<AsyncClient<Endpoint>>) = stop_is_send;
 }

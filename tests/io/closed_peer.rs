@@ -121,7 +121,7 @@ fn transport_peer_closed_between_reads_rest_is_read() {
         deadline: Instant::now().checked_add(Duration::from_millis(20)),
         canceller: None,
     };
-    assert!(matches!(transport.receive(&mut bytes, &until), Err(WaitError::TimedOut)));
+    assert!(matches!(transport.receive(&mut bytes, &until), Err(ErrorKind::TimedOut)));
     theirs.write_all(b"rest").unwrap();
     drop(theirs);
     let soon = WaitLimit {

@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Endpoint;
 use dotnet_diagnostics_ipc::io::{
-    AsyncClient, AsyncConnect, AsyncConnection, Deadlines, Error, ErrorKind, Phase,
+    AsyncClient, AsyncConnect, Connection, Deadlines, Error, ErrorKind, Phase,
 };
 use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::eventpipe::*;
@@ -48,7 +48,7 @@ async fn tokio_bytes_after_reply_go_to_caller() {
     };
     for room in ROOM {
         let says = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0Nettrace and more";
-        let mut trace = AsyncConnection::new(peer(room, 57, says)).trace(&request).await.unwrap();
+        let mut trace = Connection::new(peer(room, 57, says)).trace_async(&request).await.unwrap();
         let mut streamed = Vec::new();
         trace.read_to_end(&mut streamed).await.unwrap();
         assert_eq!((trace.session_id(), &streamed[..]), (Some(42), &b"Nettrace and more"[..]));
@@ -60,12 +60,12 @@ async fn tokio_environment_is_read_by_entry() {
     for room in ROOM {
         let says = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x18\0\0\0\0\0\x02\0\0\0\x04\0\0\0A\0=\0b\0\0\0\x02\0\0\0=\0\0\0";
         let mut entries = Vec::new();
-        let connection = AsyncConnection::new(peer(room, 20, says));
+        let connection = Connection::new(peer(room, 20, says));
         connection
-            .environment()
+            .environment_async()
             .await
             .unwrap()
-            .for_each(|entry| entries.push(entry.text().to_string()))
+            .for_each_async(|entry| entries.push(entry.text().to_string()))
             .await
             .unwrap();
         assert_eq!(entries, ["A=b", "="]);
@@ -75,7 +75,7 @@ async fn tokio_environment_is_read_by_entry() {
 #[tokio::test(start_paused = true)]
 async fn tokio_timeout_ends_call() {
     let (ours, _theirs) = tokio::io::duplex(64);
-    let call = AsyncConnection::new(ours).call(&ResumeRuntime {});
+    let call = Connection::new(ours).call_async(&ResumeRuntime {});
     assert!(tokio::time::timeout(Duration::from_secs(4), call).await.is_err());
 }
 
@@ -176,11 +176,11 @@ async fn tokio_phase_ends_at_its_deadline() {
     assert_eq!(began.elapsed().as_secs(), 5 + 12 + 1);
 
     let (ours, _theirs) = tokio::io::duplex(8);
-    timed_out(AsyncConnection::new(ours).call(&ResumeRuntime {}).await.unwrap_err(), Phase::Send);
+    timed_out(Connection::new(ours).call_async(&ResumeRuntime {}).await.unwrap_err(), Phase::Send);
     let says = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x18\0\0\0\0\0\x02\0\0\0";
     let client = AsyncClient::new(Peer::saying(&[says]));
     timed_out(
-        client.environment().await.unwrap().for_each(|_| ()).await.unwrap_err(),
+        client.environment().await.unwrap().for_each_async(|_| ()).await.unwrap_err(),
         Phase::Continuation,
     );
 }
@@ -200,8 +200,9 @@ async fn tokio_environment_in_single_bytes_ends() {
         }
     });
     let began = tokio::time::Instant::now();
-    let connection = AsyncConnection::new(ours);
-    let error = connection.environment().await.unwrap().for_each(|_| ()).await.unwrap_err();
+    let connection = Connection::new(ours);
+    let error =
+        connection.environment_async().await.unwrap().for_each_async(|_| ()).await.unwrap_err();
     assert_error!(error, Continuation, ErrorKind::TimedOut);
     assert_eq!(began.elapsed().as_secs(), 30);
 }

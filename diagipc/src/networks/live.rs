@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
 use dotnet_diagnostics_ipc::exchange::End;
-use dotnet_diagnostics_ipc::io::{Canceller, WaitError, WaitLimit};
+use dotnet_diagnostics_ipc::io::{Canceller, ErrorKind, WaitLimit};
 use dotnet_diagnostics_ipc_vectors::player::{
     Difference, Flow, Link, Network, PlayerError, Received, Sent,
 };
@@ -337,18 +337,18 @@ impl Network for LiveNetwork {
                     fd = None;
                     rest = rest.get(n..).unwrap_or_default();
                 }
-                Err(WaitError::Io(error)) if system::is_gone(&error) => {
+                Err(ErrorKind::Io(error)) if system::is_gone(&error) => {
                     return Ok(Sent::PeerGone(format!("the peer no longer reads: {error}")));
                 }
-                Err(WaitError::Io(error)) => return Err(failed("sending")(error)),
-                Err(WaitError::Cancelled) => return Err(cancelled()),
-                Err(WaitError::TimedOut) => {
+                Err(ErrorKind::Cancelled) => return Err(cancelled()),
+                Err(ErrorKind::TimedOut) => {
                     return Err(PlayerError::differs(format!(
                         "the peer does not read: {} of {} bytes could not be sent in time",
                         rest.len(),
                         bytes.len()
                     )));
                 }
+                Err(error) => return Err(failed("sending")(error)),
             }
         }
         Ok(Sent::All)
@@ -370,10 +370,10 @@ impl Network for LiveNetwork {
                 buffer.truncate(n);
                 Ok(Received::Bytes(buffer, fds))
             }
-            Err(WaitError::TimedOut) => Ok(Received::Nothing),
-            Err(WaitError::Cancelled) => Err(cancelled()),
-            Err(WaitError::Io(error)) if system::is_gone(&error) => Ok(Received::End(End::Reset)),
-            Err(WaitError::Io(error)) => Err(failed("receiving")(error)),
+            Err(ErrorKind::TimedOut) => Ok(Received::Nothing),
+            Err(ErrorKind::Cancelled) => Err(cancelled()),
+            Err(ErrorKind::Io(error)) if system::is_gone(&error) => Ok(Received::End(End::Reset)),
+            Err(error) => Err(failed("receiving")(error)),
         }
     }
 
@@ -423,7 +423,7 @@ impl Network for LiveNetwork {
     fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
         match self.until(until, self.canceller.as_ref()).sleep() {
             Ok(()) => Ok(()),
-            Err(WaitError::Io(error)) => Err(failed("waiting")(error)),
+            Err(ErrorKind::Io(error)) => Err(failed("waiting")(error)),
             Err(_) => Err(cancelled()),
         }
     }

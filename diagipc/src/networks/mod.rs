@@ -32,8 +32,6 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-use std::io;
-
 use dotnet_diagnostics_ipc_vectors::player::PlayerError;
 pub use live::LiveNetwork;
 pub(crate) use peer::Peer;
@@ -46,7 +44,7 @@ pub use windows::Listener;
 #[cfg(windows)]
 pub(crate) use windows::{is_served, lacks};
 
-fn failed(what: &str) -> impl FnOnce(io::Error) -> PlayerError + '_ {
+fn failed<E: std::fmt::Display>(what: &str) -> impl FnOnce(E) -> PlayerError + '_ {
     move |error| PlayerError::differs(format!("{what}: {error}"))
 }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::trust::peer_of;
 use dotnet_diagnostics_ipc::io::{
-    Error, ErrorKind, SocketGuard, UnixTransport, WaitError, WaitLimit, bind_private, fd,
+    Error, ErrorKind, SocketGuard, UnixTransport, WaitLimit, bind_private, fd,
 };
 use dotnet_diagnostics_ipc_vectors::player::PlayerError;
 use dotnet_diagnostics_ipc_vectors::script::{FdKind, Step};
@@ -65,9 +65,9 @@ impl Listener {
     pub(super) fn is_called(&self, until: &WaitLimit<'_>) -> Result<bool, PlayerError> {
         match until.readable(self) {
             Ok(()) => Ok(true),
-            Err(WaitError::TimedOut) => Ok(false),
-            Err(WaitError::Cancelled) => Err(cancelled()),
-            Err(WaitError::Io(error)) => Err(failed("waiting for a connection")(error)),
+            Err(ErrorKind::TimedOut) => Ok(false),
+            Err(ErrorKind::Cancelled) => Err(cancelled()),
+            Err(error) => Err(failed("waiting for a connection")(error)),
         }
     }
 }
@@ -130,7 +130,7 @@ pub(super) fn send(
     bytes: &[u8],
     descriptor: Option<&OwnedFd>,
     until: &WaitLimit<'_>,
-) -> Result<usize, WaitError> {
+) -> Result<usize, ErrorKind> {
     retried(
         || fd::send(&*stream, bytes, descriptor.map(AsFd::as_fd).as_slice()),
         || until.writable(&*stream),
@@ -142,7 +142,7 @@ pub(super) fn receive(
     stream: &mut Stream,
     into: &mut [u8],
     until: &WaitLimit<'_>,
-) -> Result<(usize, Vec<FdKind>), WaitError> {
+) -> Result<(usize, Vec<FdKind>), ErrorKind> {
     let (count, descriptors) =
         retried(|| fd::receive(&*stream, into), || until.readable(&*stream))?;
     Ok((count, descriptors.iter().map(kind_of).collect()))
@@ -163,8 +163,8 @@ pub(crate) fn kind_of(fd: &OwnedFd) -> FdKind {
 /// Tries first: what is possible at once needs no time.
 fn retried<T>(
     mut io: impl FnMut() -> io::Result<T>,
-    wait: impl Fn() -> Result<(), WaitError>,
-) -> Result<T, WaitError> {
+    wait: impl Fn() -> Result<(), ErrorKind>,
+) -> Result<T, ErrorKind> {
     loop {
         match io() {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait()?,

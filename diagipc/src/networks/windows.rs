@@ -8,9 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
-use dotnet_diagnostics_ipc::io::{
-    Canceller, Error, ErrorKind, Transport as _, WaitError, WaitLimit,
-};
+use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, Transport as _, WaitLimit};
 use dotnet_diagnostics_ipc_vectors::player::PlayerError;
 use dotnet_diagnostics_ipc_vectors::script::{
     EndStep, Ending, ExpectEnd, ExpectedEnd, FdKind, SignalKind, Step,
@@ -153,7 +151,7 @@ pub(super) fn send(
     bytes: &[u8],
     _: Option<&Infallible>,
     until: &WaitLimit<'_>,
-) -> Result<usize, WaitError> {
+) -> Result<usize, ErrorKind> {
     pipe.send(bytes, until)
 }
 
@@ -162,7 +160,7 @@ pub(super) fn receive(
     pipe: &mut Stream,
     into: &mut [u8],
     until: &WaitLimit<'_>,
-) -> Result<(usize, Vec<FdKind>), WaitError> {
+) -> Result<(usize, Vec<FdKind>), ErrorKind> {
     Ok((pipe.receive(into, until)?, Vec::new()))
 }
 
@@ -184,8 +182,8 @@ pub(super) fn in_background(pipe: &Stream) -> io::Result<Background> {
     let read = move |into: &mut [u8]| {
         let until = WaitLimit { deadline: None, canceller: Some(&canceller) };
         reader.receive(into, &until).map_err(|stopped| match stopped {
-            WaitError::Io(error) => error,
-            WaitError::TimedOut | WaitError::Cancelled => io::ErrorKind::TimedOut.into(),
+            ErrorKind::Io(error) => error,
+            _ => io::ErrorKind::TimedOut.into(),
         })
     };
     Background::start(read, move || stopper.cancel())

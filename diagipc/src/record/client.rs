@@ -7,7 +7,7 @@ use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::io::{Canceller, WaitError, WaitLimit};
+use dotnet_diagnostics_ipc::io::{Canceller, ErrorKind, WaitLimit};
 use rustix::process::Signal;
 
 use crate::captured::{Captured, Keep};
@@ -129,7 +129,7 @@ fn was_meant_too(client: Option<ExitStatus>, canceller: &Canceller) -> bool {
         client.and_then(|status| status.signal()).is_some_and(|signal| ends.contains(&signal));
     let until =
         WaitLimit { deadline: Instant::now().checked_add(SEEN), canceller: Some(canceller) };
-    is_one && matches!(until.sleep(), Err(WaitError::Cancelled))
+    is_one && matches!(until.sleep(), Err(ErrorKind::Cancelled))
 }
 
 /// An error with the name of the program.

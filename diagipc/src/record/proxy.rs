@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::io::{Canceller, Connect as _, Endpoint, WaitError, WaitLimit};
+use dotnet_diagnostics_ipc::io::{Canceller, Connect as _, Endpoint, ErrorKind, WaitLimit};
 use dotnet_diagnostics_ipc_vectors::Direction;
 use dotnet_diagnostics_ipc_vectors::script::Ending;
 
@@ -114,7 +114,7 @@ impl Proxy {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                         match until.readable(&self.listener) {
                             Ok(()) => continue,
-                            Err(WaitError::Io(error)) => return Err(error),
+                            Err(ErrorKind::Io(error)) => return Err(error),
                             // Clients that connected before that are accepted.
                             Err(_) => return Ok(()),
                         }

@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::command::{Command, Continuation};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
-use dotnet_diagnostics_ipc::io::{Transport, WaitError, WaitLimit};
+use dotnet_diagnostics_ipc::io::{ErrorKind, Transport, WaitLimit};
 use dotnet_diagnostics_ipc::message::Message;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::message::{self, eventpipe::SessionReply};
@@ -77,7 +77,7 @@ impl Peer {
     }
 
     /// Sends a reply, with or without a fault.
-    fn reply(&mut self, mut reply: Vec<u8>, until: &WaitLimit<'_>) -> Result<(), WaitError> {
+    fn reply(&mut self, mut reply: Vec<u8>, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         let is_error = |reply: &[u8]| reply.get(17) == Some(&Command::ERROR.id);
         if self.wrong().has(Kind::StopUnanswered)
             && self.command == Command::STOP_TRACING
@@ -134,7 +134,7 @@ impl Peer {
     }
 
     /// Sends a piece of the continuation, with or without a fault.
-    fn continuation(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<(), WaitError> {
+    fn continuation(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         let is_block = self.command == Command::PROCESS_ENVIRONMENT;
         let mut bytes = bytes.to_vec();
         if is_block && !std::mem::replace(&mut self.is_block_begun, true) {
@@ -160,7 +160,7 @@ impl Peer {
     }
 
     /// Sends the held bytes, and all of these.
-    fn send_all(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<(), WaitError> {
+    fn send_all(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         if !self.held.is_empty() {
             let together = [std::mem::take(&mut self.held).as_slice(), bytes].concat();
             return self.send_all(&together, until);
@@ -180,7 +180,7 @@ impl Peer {
 }
 
 impl Transport for Peer {
-    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         let is_ok = bytes.get(17) == Some(&Command::OK.id);
         if std::mem::take(&mut self.has_begun) {
             if !is_ok {
@@ -196,7 +196,7 @@ impl Transport for Peer {
         Ok(bytes.len())
     }
 
-    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         let application = Arc::clone(&self.answers.application);
         // The rest of a header, or of a payload (P-39).
         let is_rest = ![0, HEADER_LEN].contains(&self.request.len()) && !self.has_replied;
@@ -238,7 +238,7 @@ impl Transport for Peer {
     fn receive_fd(
         &mut self,
         until: &WaitLimit<'_>,
-    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, WaitError> {
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, ErrorKind> {
         if self.wrong().has(Kind::ReplyBeforeDescriptor) && !self.has_replied {
             let reply = SessionReply { session_id: self.answers.begin_early() };
             let reply = message::encode_to_vec(Command::OK, &reply).unwrap_or_default();
@@ -251,7 +251,7 @@ impl Transport for Peer {
         self.transport.receive_fd(until)
     }
 
-    fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), WaitError> {
+    fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         self.transport.hung_up(until)
     }
 }
@@ -272,11 +272,11 @@ impl Drop for Peer {
 }
 
 /// The exchange is over, as if the client had disconnected.
-fn ended() -> WaitError {
-    WaitError::Io(io::ErrorKind::ConnectionAborted.into())
+fn ended() -> ErrorKind {
+    ErrorKind::Io(io::ErrorKind::ConnectionAborted.into())
 }
 
-fn pause(time: Duration, until: &WaitLimit<'_>) -> Result<(), WaitError> {
+fn pause(time: Duration, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
     let waits = WaitLimit { deadline: Instant::now().checked_add(time), ..*until };
     while waits.check().is_ok() {
         std::thread::sleep(waits.left().unwrap_or(LOOK).min(Duration::from_millis(20)));

@@ -110,7 +110,7 @@ impl Listen for Server {
 
     fn accept(&mut self, until: &WaitLimit<'_>) -> Result<Peer, Error> {
         loop {
-            until.check().map_err(|stopped| stopped.during(Phase::Listen))?;
+            until.check().map_err(|stopped| Error::new(Phase::Listen, stopped))?;
             if let Some(peer) = self.next().map_err(|illegal| Error::new(Phase::Listen, illegal))? {
                 return Ok(peer);
             }

@@ -6,8 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Error, ErrorKind, Phase, SocketGuard, UnixTransport, WaitError, WaitLimit,
-    bind_private,
+    Canceller, Error, ErrorKind, Phase, SocketGuard, UnixTransport, WaitLimit, bind_private,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
@@ -117,7 +116,7 @@ pub(super) fn look(
     left: &mut usize,
     into: &mut [u8],
     until: &WaitLimit<'_>,
-) -> Result<usize, WaitError> {
+) -> Result<usize, ErrorKind> {
     let mut all = vec![0; *left + into.len()];
     loop {
         until.check()?;
@@ -134,16 +133,16 @@ pub(super) fn look(
             Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
                 std::thread::sleep(LOOK);
             }
-            Err(errno) => return Err(WaitError::Io(errno.into())),
+            Err(errno) => return Err(ErrorKind::Io(errno.into())),
         }
     }
 }
 
 /// Reads the unread bytes.
-pub(super) fn take(link: &Link, left: usize) -> Result<(), WaitError> {
+pub(super) fn take(link: &Link, left: usize) -> Result<(), ErrorKind> {
     if left > 0 {
         recv(link.as_fd(), &mut *vec![0; left], RecvFlags::DONTWAIT)
-            .map_err(|errno| WaitError::Io(errno.into()))?;
+            .map_err(|errno| ErrorKind::Io(errno.into()))?;
     }
     Ok(())
 }

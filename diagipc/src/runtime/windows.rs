@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
-use dotnet_diagnostics_ipc::io::{Canceller, Error, Transport, WaitError, WaitLimit};
+use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, Transport, WaitLimit};
 
 use super::misbehaviour::MisbehaviourKind;
 use super::ready::Ready;
@@ -49,22 +49,22 @@ impl Link {
     fn look(&mut self) -> Came {
         let mut header = [0; HEADER_LEN];
         match self.pipe.receive(&mut header, &soon(GLANCE, None)) {
-            Ok(0) | Err(WaitError::Io(_)) => Came::End,
+            Ok(0) | Err(ErrorKind::Io(_)) => Came::End,
             Ok(n) => {
                 self.front.extend(header.iter().take(n));
                 Came::Bytes
             }
-            Err(WaitError::TimedOut | WaitError::Cancelled) => Came::Nothing,
+            Err(_) => Came::Nothing,
         }
     }
 }
 
 impl Transport for Link {
-    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         self.pipe.send(bytes, until)
     }
 
-    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         if self.front.is_empty() {
             return self.pipe.receive(into, until);
         }
@@ -74,7 +74,7 @@ impl Transport for Link {
     }
 
     /// Bytes on a streaming connection are ignored (F-123).
-    fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), WaitError> {
+    fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         while !matches!(self.pipe.receive(&mut [0; 256], until)?, 0) {}
         Ok(())
     }
@@ -163,7 +163,7 @@ pub(super) fn look(
     _: &mut usize,
     into: &mut [u8],
     until: &WaitLimit<'_>,
-) -> Result<usize, WaitError> {
+) -> Result<usize, ErrorKind> {
     link.receive(into, until)
 }
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::vec::Vec;
 
-use super::found::{Process, Tmpdir, UnreadablePath};
+use super::{Process, Tmpdir, UnreadablePath};
 use crate::endpoint::ProcessStat;
 
 /// The most that is read of `stat` and `status`.

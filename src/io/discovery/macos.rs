@@ -4,7 +4,7 @@ use std::vec::Vec;
 
 use rustix::process::Pid;
 
-use super::found::{Process, UnreadablePath};
+use super::{Process, UnreadablePath};
 
 /// None: other processes are not readable.
 pub(super) fn processes(_: &mut Vec<UnreadablePath>) -> Vec<Process> {

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::string::{String, ToString as _};
 use std::vec::Vec;
 
-use super::found::{DiscoveredEndpoint, Discovery, EndpointState, Process, Tmpdir, UnreadablePath};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use super::linux::{self as platform, Listeners};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 use super::macos::{self as platform, Listeners};
+use super::{DiscoveredEndpoint, Discovery, EndpointState, Process, Tmpdir, UnreadablePath};
 use crate::endpoint::{NamePrefix, SocketForm, SocketName, UNKNOWN_KEY};
 use crate::io::trust::{self, Peer};
 use crate::io::unix::{Probe, address, probe};
@@ -31,9 +31,14 @@ fn our_directories() -> Vec<PathBuf> {
     directories
 }
 
-// On Windows it can fail.
-#[allow(clippy::unnecessary_wraps)]
-pub(super) fn processes() -> Result<Discovery, Error> {
+/// Lists the sockets or pipes of default ports with their processes.
+///
+/// A [`DiscoveredEndpoint`] may be out of date; [`Endpoint`](crate::io::Endpoint) checks again.
+///
+/// # Errors
+/// [`Phase::Find`] if nothing can be listed.
+#[allow(clippy::unnecessary_wraps, reason = "on Windows it can fail")]
+pub fn processes() -> Result<Discovery, Error> {
     let mut unseen = Vec::new();
     let table = platform::processes(&mut unseen);
     let by_id = Table::of(&table);
@@ -137,9 +142,25 @@ fn supersede(found: &mut [DiscoveredEndpoint], table: &Table<'_>) {
     }
 }
 
-pub(super) fn endpoint_of(process_id: u32, until: &WaitLimit<'_>) -> Result<PathBuf, Error> {
+/// Returns the path of a process's socket or pipe. `process_id` is from our pid namespace, whatever
+/// the process's own is.
+///
+/// A listed socket of its name and its user is not connected to: who listens there is checked by
+/// whoever connects, as [`Endpoint`](crate::io::Endpoint) does.
+///
+/// # Errors
+/// [`Phase::Find`]: [`ErrorKind::NotFound`] lists what was searched: no such process, or no socket
+/// of it in the right place. `until` is checked between steps; each step reads the file system.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::{WaitLimit, discovery};
+///
+/// let error = discovery::endpoint_of(u32::MAX, &WaitLimit::FOREVER).unwrap_err();
+/// assert_eq!(error.to_string(), "process 4294967295 was not found (looking for the endpoint)");
+/// ```
+pub fn endpoint_of(process_id: u32, until: &WaitLimit<'_>) -> Result<PathBuf, Error> {
     let not_found = |what: String| Err(Error::new(Phase::Find, ErrorKind::NotFound(what)));
-    let check = || until.check().map_err(|stopped| stopped.during(Phase::Find));
+    let check = || until.check().map_err(|stopped| Error::new(Phase::Find, stopped));
     check()?;
     let mut unseen = Vec::new();
     let Some(process) = platform::process(process_id, &mut unseen) else {

@@ -4,17 +4,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::vec::Vec;
 
-use super::found::{DiscoveredEndpoint, Discovery, EndpointState};
+use super::{DiscoveredEndpoint, Discovery, EndpointState};
 use crate::endpoint::{PIPE_PREFIX, PipeName};
 use crate::io::{Error, ErrorKind, Phase, WaitLimit};
 
-pub(super) fn processes() -> Result<Discovery, Error> {
+/// Lists the pipes of default ports with their processes.
+///
+/// # Errors
+/// [`Phase::Find`] if the system does not list pipes.
+pub fn processes() -> Result<Discovery, Error> {
     let found = pipes(Path::new(PIPE_PREFIX)).map_err(|error| Error::new(Phase::Find, error))?;
     Ok(Discovery::new(found, Vec::new()))
 }
 
-pub(super) fn endpoint_of(process_id: u32, until: &WaitLimit<'_>) -> Result<PathBuf, Error> {
-    until.check().map_err(|stopped| stopped.during(Phase::Find))?;
+/// Returns the path of a process's pipe.
+///
+/// # Errors
+/// [`Phase::Find`]: [`ErrorKind::NotFound`] if there is none.
+pub fn endpoint_of(process_id: u32, until: &WaitLimit<'_>) -> Result<PathBuf, Error> {
+    until.check().map_err(|stopped| Error::new(Phase::Find, stopped))?;
     let name = PipeName::new(process_id);
     let Ok(seen) = processes() else {
         // Not listed, as under wine: it may still exist, and connecting will tell.

@@ -6,27 +6,6 @@
 //!
 //! A port is a Unix socket or a named pipe of Windows; everything else is the same.
 
-//! # Example
-//!
-//! Listen at a port, and resume each runtime that connects:
-//!
-//! ```no_run
-//! use dotnet_diagnostics_ipc::io::WaitLimit;
-//! use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortOptions};
-//!
-//! // And then, elsewhere: DOTNET_DiagnosticPorts=/run/me/port dotnet app.dll
-//! let port = PortListener::bind("/run/me/port", PortOptions::DEFAULT)?;
-//! loop {
-//!     match port.next_event(&WaitLimit::FOREVER)? {
-//!         PortEvent::New(runtime) => drop(runtime.resume(&WaitLimit::FOREVER)?),
-//!         PortEvent::Again(_) => {}
-//!         PortEvent::Gone(runtime) => println!("process {} has ended", runtime.process_id()),
-//!     }
-//! }
-//! # #[allow(unreachable_code)]
-//! # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
-//! ```
-
 mod options;
 mod thread;
 #[cfg(unix)]
@@ -54,7 +33,7 @@ use unix::{Poller, Waker as PollerWaker, bind_private, transport};
 use windows::{Poller, Waker as PollerWaker, bind_private, transport};
 
 use super::wait::Sleeper;
-use super::{Connect, Deadlines, Error, ErrorKind, Phase, WaitError, WaitLimit};
+use super::{Connect, Deadlines, Error, ErrorKind, Phase, WaitLimit};
 use crate::advertise::Advertise;
 use crate::hresult::HResult;
 #[cfg(windows)]
@@ -169,7 +148,8 @@ impl PortListener {
     /// # Errors
     /// [`ErrorKind::TimedOut`] and [`ErrorKind::Cancelled`] by `until`.
     pub fn next_event(&self, until: &WaitLimit<'_>) -> Result<PortEvent, Error> {
-        block_on(self.next_event_async(), until).map_err(|ended| ended.during(Phase::Connect))?
+        block_on(self.next_event_async(), until)
+            .map_err(|ended| Error::new(Phase::Connect, ended))?
     }
 
     /// As [`next_event`](Self::next_event), with `async`: the port's thread wakes the future, in any
@@ -290,7 +270,8 @@ impl Connect for PortRuntime {
     type Transport = PeerTransport;
 
     fn connect(&self, until: &WaitLimit<'_>) -> Result<PeerTransport, Error> {
-        block_on(self.next_connection(), until).map_err(|ended| ended.during(Phase::Connect))?
+        block_on(self.next_connection(), until)
+            .map_err(|ended| Error::new(Phase::Connect, ended))?
     }
 }
 
@@ -360,7 +341,7 @@ impl Sleeper for Parked {
 }
 
 /// Waits for a future. A result that arrives at the last moment is not lost.
-fn block_on<T>(future: impl Future<Output = T>, until: &WaitLimit<'_>) -> Result<T, WaitError> {
+fn block_on<T>(future: impl Future<Output = T>, until: &WaitLimit<'_>) -> Result<T, ErrorKind> {
     let parked = Arc::new(Parked(current()));
     let waker = Waker::from(Arc::clone(&parked));
     if let Some(canceller) = until.canceller {

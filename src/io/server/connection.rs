@@ -3,16 +3,16 @@
 use core::ops::{Deref, Range};
 use std::string::String;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::vec::Vec;
 
-use super::handler::{Answer, Handler, HeldConnection, Passed, StreamWriter, ask, send, until};
+use super::handler::{Answer, Handler, HeldConnection, Passed, StreamWriter, ask, send};
 use super::{Entries, Listen, Permit, Refusal, Semaphore, ServeOptions, Served};
 use crate::continuation::EnvironmentEncoder;
 use crate::exchange::{self, End, MisuseError, RespondError, ServerAction, ServerOutcome};
 use crate::header::MAX_MESSAGE_LEN;
 use crate::hresult::HResult;
-use crate::io::{Canceller, Error, ErrorKind, Phase, Transport, WaitError, WaitLimit};
+use crate::io::{Canceller, Error, ErrorKind, Phase, Transport, WaitLimit};
 use crate::message::eventpipe::SessionReply;
 use crate::message::server::ErrorReply;
 use crate::message::{AnyReply, Message};
@@ -154,8 +154,7 @@ where
 
 /// Waits a moment, to avoid a busy loop when the system has no descriptor left.
 fn pause(canceller: &Canceller) {
-    let deadline = Instant::now().checked_add(Duration::from_millis(20));
-    let _ = WaitLimit { deadline, canceller: Some(canceller) }.sleep();
+    let _ = WaitLimit::within(Some(Duration::from_millis(20)), Some(canceller)).sleep();
 }
 
 /// Whether descriptors and memory may be available again later.
@@ -204,7 +203,7 @@ fn serve_within<'c, T: Transport, H: Handler + ?Sized>(
         server: exchange::Server::with_commands(options.commands),
         buffer: std::vec![0; INITIAL_CAPACITY],
         request: None,
-        requesting: until(options.request, shutdown),
+        requesting: WaitLimit::within(options.request, shutdown),
         // Unknown until then.
         served: Served {
             command: None,
@@ -380,9 +379,9 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
 
     /// Sends all of it, or until the timeout.
     fn send(&mut self) -> Result<(), Error> {
-        let until = until(self.options.send, self.shutdown);
+        let until = WaitLimit::within(self.options.send, self.shutdown);
         match send(&mut self.server, &mut self.transport, &self.buffer, &until) {
-            Ok(Some(WaitError::Cancelled)) => Err(listening(ErrorKind::Cancelled)),
+            Ok(Some(ErrorKind::Cancelled)) => Err(listening(ErrorKind::Cancelled)),
             sent => sent.map(drop).map_err(listening),
         }
     }
@@ -477,22 +476,17 @@ fn receive_fd<T: Transport>(
     #[cfg(not(unix))]
     let received = {
         let _ = (transport, until);
-        Ok::<Option<Passed>, WaitError>(Some(None))
+        Ok::<Option<Passed>, ErrorKind>(Some(None))
     };
     match received {
         Ok(Some(Some(fd))) => {
             server.fd_received().map_err(listening)?;
             return Ok(Some(fd));
         }
-        Ok(Some(None)) => server.fd_missing(),
+        Ok(Some(None)) | Err(ErrorKind::Unsupported(_)) => server.fd_missing(),
         Ok(None) => server.ended(End::Closed),
         // None can be received, or none can be stored: the client gets an error.
-        Err(WaitError::Io(error))
-            if matches!(
-                error.kind(),
-                std::io::ErrorKind::Unsupported | std::io::ErrorKind::Other
-            ) =>
-        {
+        Err(ErrorKind::Io(error)) if error.kind() == std::io::ErrorKind::Other => {
             server.fd_missing()
         }
         Err(stopped) => server.ended(end(&stopped)?),
@@ -502,11 +496,11 @@ fn receive_fd<T: Transport>(
 }
 
 /// The end of a wait, as reported to the exchange.
-fn end(stopped: &WaitError) -> Result<End, Error> {
+fn end(stopped: &ErrorKind) -> Result<End, Error> {
     match stopped {
-        WaitError::TimedOut => Ok(End::TimedOut),
-        WaitError::Io(_) => Ok(End::Reset),
-        WaitError::Cancelled => Err(listening(ErrorKind::Cancelled)),
+        ErrorKind::TimedOut => Ok(End::TimedOut),
+        ErrorKind::Cancelled => Err(listening(ErrorKind::Cancelled)),
+        _ => Ok(End::Reset),
     }
 }
 

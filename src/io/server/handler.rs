@@ -6,14 +6,14 @@ use std::io;
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
 use std::string::String;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::vec::Vec;
 
 use super::Served;
 use crate::continuation::Entry;
 use crate::exchange::{self, End, MisuseError, RefusalReason, ServerAction};
 use crate::hresult::HResult;
-use crate::io::{Canceller, Transport, WaitError, WaitLimit};
+use crate::io::{Canceller, Error, ErrorKind, Phase, Transport, WaitLimit};
 use crate::message::dump::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 #[cfg(unix)]
 use crate::message::eventpipe::UserEventsSession;
@@ -339,8 +339,6 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
-
 impl From<HResult> for Refusal {
     fn from(hresult: HResult) -> Self {
         Self { hresult, message: None }
@@ -353,11 +351,11 @@ pub(super) fn send(
     transport: &mut dyn Transport,
     buffer: &[u8],
     until: &WaitLimit<'_>,
-) -> Result<Option<WaitError>, MisuseError> {
+) -> Result<Option<ErrorKind>, MisuseError> {
     while let ServerAction::Send(range) = server.action() {
         let stopped = match transport.send(buffer.get(range).unwrap_or_default(), until) {
             // A transport that can send and takes nothing never will.
-            Ok(0) => WaitError::Io(io::ErrorKind::WriteZero.into()),
+            Ok(0) => ErrorKind::Io(io::ErrorKind::WriteZero.into()),
             Ok(n) => {
                 server.sent(n)?;
                 continue;
@@ -365,8 +363,8 @@ pub(super) fn send(
             Err(stopped) => stopped,
         };
         match stopped {
-            WaitError::TimedOut => server.ended(End::TimedOut)?,
-            WaitError::Cancelled | WaitError::Io(_) => server.send_failed()?,
+            ErrorKind::TimedOut => server.ended(End::TimedOut)?,
+            _ => server.send_failed()?,
         }
         return Ok(Some(stopped));
     }
@@ -434,13 +432,13 @@ impl io::Write for StreamWriter<'_> {
         self.server
             .piece(self.buffer, piece.len())
             .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
-        let until = until(self.within, self.canceller);
+        let until = WaitLimit::within(self.within, self.canceller);
         let sent = send(self.server, self.transport, self.buffer, &until);
         match sent.map_err(io::Error::other)? {
             None => {}
-            Some(WaitError::TimedOut) => return Err(io::ErrorKind::TimedOut.into()),
-            Some(WaitError::Cancelled) => return Err(shut_down()),
-            Some(WaitError::Io(error)) => return Err(error),
+            Some(ErrorKind::Cancelled) => return Err(shut_down()),
+            Some(ErrorKind::Io(error)) => return Err(error),
+            Some(stopped) => return Err(Error::new(Phase::Continuation, stopped).into()),
         }
         self.streamed = self.streamed.saturating_add(piece.len() as u64);
         Ok(piece.len())
@@ -489,17 +487,12 @@ fn wait(
     time: Option<Duration>,
     canceller: Option<&Canceller>,
 ) -> io::Result<bool> {
-    match transport.hung_up(&until(time, canceller)) {
-        Err(WaitError::TimedOut) => Ok(false),
-        Err(WaitError::Cancelled) => Err(shut_down()),
+    match transport.hung_up(&WaitLimit::within(time, canceller)) {
+        Err(ErrorKind::TimedOut) => Ok(false),
+        Err(ErrorKind::Cancelled) => Err(shut_down()),
         // However it ended.
-        Ok(()) | Err(WaitError::Io(_)) => Ok(true),
+        _ => Ok(true),
     }
-}
-
-/// A deadline beyond the clock's range is none.
-pub(super) fn until(within: Option<Duration>, canceller: Option<&Canceller>) -> WaitLimit<'_> {
-    WaitLimit { deadline: within.and_then(|within| Instant::now().checked_add(within)), canceller }
 }
 
 fn shut_down() -> io::Error {

@@ -9,7 +9,8 @@ use std::path::{Component, Path, PathBuf};
 use std::string::ToString as _;
 use std::sync::{Arc, OnceLock};
 
-use super::{Distrust, TrustPolicy};
+use super::TrustPolicy;
+use crate::io::error::Distrust;
 use crate::io::{Error, ErrorKind, Phase};
 
 /// The maximum number of symbolic links that Linux follows.

@@ -1,21 +1,14 @@
-//! The Windows calls for pipes: with `event` and `user`, the only module for Windows with `unsafe`.
+//! The Windows calls for pipes and events: with `user`, the only module for Windows with `unsafe`.
 //!
 //! Pipes need these calls on Windows, and `std` wraps none of them. Why this module is safe, for
 //! each function and all arguments:
 //!
-//! - Handles are passed as [`BorrowedHandle`] and returned as a [`Pipe`], which owns one: open while
+//! - Handles are passed as [`BorrowedHandle`] and owned by an [`Event`] or a [`Pipe`]: open while
 //!   used, closed once.
 //! - A path is a [`PipePath`], which ends with a NUL.
-//! - The system reads and writes the memory of an [`Operation`] until the operation has ended,
-//!   however long that takes. So [`run`] does not return before: it cancels an unwanted operation,
-//!   and waits for the cancellation too. Nothing between start and end panics, and if it did,
-//!   dropping [`Running`] would wait.
-//! - An operation that outlives its call uses the memory of an [`InFlight`], which is released only
-//!   after the operation has ended.
-#![allow(
-    unsafe_code,
-    reason = "calls into Windows; of the modules for Windows only event and user also have it"
-)]
+//! - The system reads and writes the memory of an operation until that has ended, however long it
+//!   takes. An [`InFlight`] owns that memory, and is dropped only after the operation has ended.
+#![allow(unsafe_code, reason = "calls into Windows; of the other modules only user has it")]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
 
 use std::boxed::Box;
@@ -27,11 +20,13 @@ use std::ptr::{NonNull, null, null_mut};
 use std::string::String;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use std::vec::Vec;
 
 use windows_sys::Win32::Foundation::{
     ERROR_BROKEN_PIPE, ERROR_HANDLE_EOF, ERROR_IO_PENDING, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED,
-    GENERIC_READ, GENERIC_WRITE, HANDLE, INVALID_HANDLE_VALUE, STATUS_PENDING,
+    GENERIC_READ, GENERIC_WRITE, HANDLE, INVALID_HANDLE_VALUE, STATUS_PENDING, WAIT_FAILED,
+    WAIT_OBJECT_0, WAIT_TIMEOUT,
 };
 use windows_sys::Win32::Storage::FileSystem::{
     CreateFileW, FILE_FLAG_FIRST_PIPE_INSTANCE, FILE_FLAG_OVERLAPPED, OPEN_EXISTING,
@@ -43,18 +38,84 @@ use windows_sys::Win32::System::Pipes::{
     PIPE_READMODE_BYTE, PIPE_REJECT_REMOTE_CLIENTS, PIPE_TYPE_BYTE, PIPE_UNLIMITED_INSTANCES,
     PIPE_WAIT, WaitNamedPipeW,
 };
+use windows_sys::Win32::System::Threading::{
+    CreateEventW, INFINITE, SetEvent, WaitForMultipleObjects,
+};
 
-use super::event::Event;
 use super::user::Rights;
 use crate::endpoint::PIPE_PREFIX;
-use crate::io::{WaitError, WaitLimit};
 
 /// The buffers of a pipe, as in a runtime (F-62).
 const BUFFER: u32 = 16 * 1024;
 
-/// The most bytes that one call takes from a caller: a write may keep its bytes in the kernel until
-/// they are read.
-const MOST: usize = 64 * 1024;
+/// An event, for one wait or for all.
+#[derive(Debug)]
+pub(in crate::io) struct Event(OwnedHandle);
+
+impl Event {
+    /// A new event. Once set, it stays set for all waits.
+    ///
+    /// # Errors
+    /// If the system provides no handle.
+    pub(in crate::io) fn new() -> io::Result<Self> {
+        Self::create(true)
+    }
+
+    /// A new event. Setting it ends one wait, and resets it.
+    ///
+    /// # Errors
+    /// If the system provides no handle.
+    pub(in crate::io) fn for_each_wait() -> io::Result<Self> {
+        Self::create(false)
+    }
+
+    fn create(stays: bool) -> io::Result<Self> {
+        let (manual_reset, set) = (i32::from(stays), 0);
+        // SAFETY: No attributes and no name are allowed; nothing else is read.
+        let event = unsafe { CreateEventW(null(), manual_reset, set, null()) };
+        if event.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: It is new and valid, and has no other owner.
+        Ok(Self(unsafe { OwnedHandle::from_raw_handle(event) }))
+    }
+
+    /// Ends every wait for it, now and later; or only the next one.
+    pub(in crate::io) fn set(&self) {
+        // SAFETY: The handle is open, being borrowed. The call cannot fail for an event created
+        // with all rights.
+        unsafe { SetEvent(self.0.as_raw_handle()) };
+    }
+
+    /// Waits for one of these, which differ, and returns its index; `None` if the time is over.
+    ///
+    /// # Errors
+    /// If the system cannot wait for them.
+    pub(in crate::io) fn wait<const N: usize>(
+        events: [&Self; N],
+        timeout: Option<Duration>,
+    ) -> io::Result<Option<usize>> {
+        let handles = events.map(|event| event.0.as_raw_handle());
+        let count = u32::try_from(N).map_err(io::Error::other)?;
+        let (all_of_them, most) = (0, milliseconds(timeout));
+        // SAFETY: There are `count` handles, which are open: their events are borrowed.
+        match unsafe { WaitForMultipleObjects(count, handles.as_ptr(), all_of_them, most) } {
+            WAIT_TIMEOUT => Ok(None),
+            WAIT_FAILED => Err(io::Error::last_os_error()),
+            // An event is never abandoned.
+            set => Ok(usize::try_from(set.wrapping_sub(WAIT_OBJECT_0)).ok()),
+        }
+    }
+}
+
+/// The time to wait, rounded up: a wait that ends early would be repeated.
+fn milliseconds(left: Option<Duration>) -> u32 {
+    left.map_or(INFINITE, |left| {
+        u32::try_from(left.as_nanos().div_ceil(1_000_000))
+            .unwrap_or(INFINITE)
+            .min(INFINITE.saturating_sub(1))
+    })
+}
 
 /// One end of a pipe.
 ///
@@ -160,137 +221,10 @@ pub(in crate::io) fn server_process_id(pipe: BorrowedHandle<'_>) -> io::Result<u
 pub(super) enum Operation<'b> {
     /// Waits for a client.
     Connect,
-    /// Reads into it, at most 64 KiB.
-    Read(&'b mut [u8]),
-    /// Writes from it, at most 64 KiB.
+    /// Reads up to this many bytes.
+    Read(usize),
+    /// Writes from these bytes.
     Write(&'b [u8]),
-}
-
-/// Runs an operation until it has ended, or until `until`; bytes that arrived before the
-/// cancellation count. It is always started: to avoid starting after the deadline, check first.
-/// Returns how many bytes were transferred; part of a write that failed may have been sent.
-///
-/// `pipe` was opened by [`open`] or [`create`]; `done` is used for one operation at a time, as
-/// `&mut` ensures.
-pub(super) fn run(
-    pipe: BorrowedHandle<'_>,
-    operation: Operation<'_>,
-    done: &mut Event,
-    until: &WaitLimit<'_>,
-) -> Result<usize, WaitError> {
-    let mut overlapped =
-        OVERLAPPED { hEvent: done.as_handle().as_raw_handle(), ..OVERLAPPED::default() };
-    // From here to the end of `running` the system may write to it at any time: only this pointer
-    // is used.
-    let overlapped = &raw mut overlapped;
-    // SAFETY: `overlapped` and the bytes of the operation outlive it, since `running` waits for its
-    // end; nothing else uses them.
-    unsafe { start(pipe, operation, overlapped) }?;
-    let running = Running(Started { pipe, overlapped });
-    let stopped = until.event(done);
-    if stopped.is_err() {
-        running.0.cancel();
-    }
-    match (running.0.end(), stopped) {
-        (Ok(count), _) => Ok(count),
-        // Not only `ERROR_OPERATION_ABORTED`: other codes of the system say nothing about the peer
-        // either.
-        (Err(_), Err(stopped)) => Err(stopped),
-        (Err(error), Ok(())) => Err(error.into()),
-    }
-}
-
-/// Begins an operation. If that fails, the system no longer uses `overlapped`.
-///
-/// # Safety
-/// `overlapped` contains an open event, and nothing else uses it or the bytes of `operation` until
-/// the operation has ended.
-unsafe fn start(
-    pipe: BorrowedHandle<'_>,
-    operation: Operation<'_>,
-    overlapped: *mut OVERLAPPED,
-) -> io::Result<()> {
-    let handle = pipe.as_raw_handle();
-    let started = match operation {
-        // SAFETY: The handle is open, being borrowed; the rest is promised by the caller.
-        Operation::Connect => unsafe { ConnectNamedPipe(handle, overlapped) },
-        Operation::Read(into) => {
-            // SAFETY: As above. `into` has at least `len` bytes.
-            unsafe { ReadFile(handle, into.as_mut_ptr(), len(into), null_mut(), overlapped) }
-        }
-        Operation::Write(bytes) => {
-            // SAFETY: As above. The system only reads `bytes`.
-            unsafe { WriteFile(handle, bytes.as_ptr(), len(bytes), null_mut(), overlapped) }
-        }
-    };
-    if started == 0 {
-        let error = io::Error::last_os_error();
-        if !is(&error, ERROR_IO_PENDING) {
-            return Err(error);
-        }
-    }
-    Ok(())
-}
-
-/// An operation that was begun: its memory exists as long as this does.
-struct Started<'p> {
-    pipe: BorrowedHandle<'p>,
-    overlapped: *mut OVERLAPPED,
-}
-
-impl Started<'_> {
-    /// Requests its cancellation. If it has already ended, that is fine.
-    fn cancel(&self) {
-        // SAFETY: The handle is open, being borrowed. `overlapped` lives as long as `self`, and
-        // identifies one operation.
-        unsafe { CancelIoEx(self.pipe.as_raw_handle(), self.overlapped) };
-    }
-
-    /// Waits for its end; returns how many bytes were transferred.
-    fn end(&self) -> io::Result<usize> {
-        loop {
-            let (mut count, wait) = (0, 1);
-            // SAFETY: The handle is open, being borrowed. `overlapped` lives as long as `self`,
-            // with an open event.
-            let result = unsafe {
-                GetOverlappedResult(
-                    self.pipe.as_raw_handle(),
-                    self.overlapped,
-                    &raw mut count,
-                    wait,
-                )
-            };
-            let error = io::Error::last_os_error();
-            if self.is_over() {
-                return if result == 0 {
-                    Err(error)
-                } else {
-                    Ok(usize::try_from(count).unwrap_or(MOST))
-                };
-            }
-        }
-    }
-
-    /// Whether the system has released it: it writes the status last.
-    fn is_over(&self) -> bool {
-        // SAFETY: `overlapped` lives as long as `self`, and this makes no reference to it.
-        let status = unsafe { &raw const (*self.overlapped).Internal };
-        // SAFETY: As above; the system writes it whole.
-        let status = unsafe { status.read_volatile() };
-        usize::try_from(STATUS_PENDING).is_ok_and(|pending| status != pending)
-    }
-}
-
-/// An operation that may still be running. It has ended once this is dropped.
-struct Running<'p>(Started<'p>);
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        if !self.0.is_over() {
-            self.0.cancel();
-            let _ = self.0.end();
-        }
-    }
 }
 
 /// The memory that the system uses while an operation runs.
@@ -299,8 +233,8 @@ struct Memory<const N: usize> {
     bytes: [u8; N],
 }
 
-/// A pipe with an operation that runs in the background: the wait for a client, or a read of up to
-/// `N` bytes.
+/// A pipe with at most one operation that runs in the background: the wait for a client, or a read or
+/// write of up to `N` bytes.
 ///
 /// The system cancels a thread's operations when that thread ends.
 #[derive(Debug)]
@@ -323,78 +257,113 @@ impl<const N: usize> InFlight<N> {
     /// Nothing runs yet.
     pub(super) fn new(pipe: Arc<Pipe>, done: &Arc<Event>) -> Self {
         let memory = Box::new(Memory { overlapped: OVERLAPPED::default(), bytes: [0; N] });
-        Self {
-            pipe,
-            done: Arc::clone(done),
-            memory: NonNull::from(Box::leak(memory)),
-            is_running: false,
-        }
+        let (done, memory) = (Arc::clone(done), NonNull::from(Box::leak(memory)));
+        Self { pipe, done, memory, is_running: false }
     }
 
     pub(super) fn pipe(&self) -> &Arc<Pipe> {
         &self.pipe
     }
 
+    pub(super) fn done(&self) -> &Event {
+        &self.done
+    }
+
     pub(super) fn is_running(&self) -> bool {
         self.is_running
     }
 
-    /// Waits for a client in the background, or reads up to this many bytes, unless something runs
-    /// already.
-    pub(super) fn begin(&mut self, read: Option<usize>) -> io::Result<()> {
+    /// Begins an operation in the background, unless one runs already. If that fails, the system does
+    /// not use the memory.
+    pub(super) fn begin(&mut self, operation: Operation<'_>) -> io::Result<()> {
         if self.is_running {
             return Ok(());
         }
-        let (memory, overlapped) = (self.memory.as_ptr(), self.overlapped());
-        let fresh =
-            OVERLAPPED { hEvent: self.done.as_handle().as_raw_handle(), ..OVERLAPPED::default() };
+        let (pipe, overlapped) = (self.pipe.as_handle().as_raw_handle(), self.overlapped());
+        let event = self.done.0.as_raw_handle();
         // SAFETY: The memory lives as long as `self`, and nothing runs that uses it.
-        unsafe { overlapped.write(fresh) };
+        unsafe { overlapped.write(OVERLAPPED { hEvent: event, ..OVERLAPPED::default() }) };
         // SAFETY: As above. The reference is gone before the bytes are read: `end` does that after
         // the operation.
-        let bytes: &mut [u8] = unsafe { &mut (*memory).bytes };
-        let operation = match read {
-            Some(most) => Operation::Read(bytes.get_mut(..most.min(N)).unwrap_or_default()),
-            None => Operation::Connect,
+        let bytes = unsafe { &mut (*self.memory.as_ptr()).bytes };
+        let len = |count: usize| u32::try_from(count.min(N)).unwrap_or_default();
+        let begun = match operation {
+            // SAFETY: The pipe and the event are open: we own them. The memory stays in place until
+            // `self` is dropped, which waits for the end; nothing uses it before.
+            Operation::Connect => unsafe { ConnectNamedPipe(pipe, overlapped) },
+            Operation::Read(most) => {
+                // SAFETY: As above. There are at least `len(most)` bytes.
+                unsafe { ReadFile(pipe, bytes.as_mut_ptr(), len(most), null_mut(), overlapped) }
+            }
+            Operation::Write(from) => {
+                bytes.iter_mut().zip(from).for_each(|(place, byte)| *place = *byte);
+                let len = len(from.len());
+                // SAFETY: As above. The system only reads `bytes`.
+                unsafe { WriteFile(pipe, bytes.as_ptr(), len, null_mut(), overlapped) }
+            }
         };
-        // SAFETY: The memory stays in place until `self` is dropped, which waits for the end;
-        // nothing uses it before. The event is open: we own it too.
-        unsafe { start(self.pipe.as_handle(), operation, overlapped) }?;
+        if begun == 0 {
+            let error = io::Error::last_os_error();
+            if !is(&error, ERROR_IO_PENDING) {
+                return Err(error);
+            }
+        }
         self.is_running = true;
         Ok(())
     }
 
     /// Whether the operation has ended, so that [`end`](Self::end) does not wait.
     pub(super) fn is_over(&self) -> bool {
-        self.is_running && self.started().is_over()
+        self.is_running && self.is_released()
     }
 
-    /// Requests cancellation of the running operation.
+    /// Whether the system has released the memory: it writes the status last.
+    fn is_released(&self) -> bool {
+        // SAFETY: The memory lives as long as `self`, and this makes no reference to it.
+        let status = unsafe { &raw const (*self.overlapped()).Internal };
+        // SAFETY: As above; the system writes it whole.
+        let status = unsafe { status.read_volatile() };
+        usize::try_from(STATUS_PENDING).is_ok_and(|pending| status != pending)
+    }
+
+    /// Requests cancellation of the running operation. If it has already ended, that is fine.
     pub(super) fn cancel(&self) {
         if self.is_running {
-            self.started().cancel();
+            // SAFETY: The pipe is open: we own it. `overlapped` identifies one operation, and lives as
+            // long as `self`.
+            unsafe { CancelIoEx(self.pipe.as_handle().as_raw_handle(), self.overlapped()) };
         }
     }
 
-    /// Waits for the end of the running operation; returns the bytes read.
+    /// Waits for the end of the running operation; returns the bytes read or written. Bytes that
+    /// arrived before a cancellation count.
     pub(super) fn end(&mut self) -> io::Result<&[u8]> {
-        if !self.is_running {
-            return Ok(&[]);
+        while self.is_running {
+            let (mut count, wait) = (0, 1);
+            let (pipe, overlapped) = (self.pipe.as_handle().as_raw_handle(), self.overlapped());
+            // SAFETY: The pipe is open: we own it. `overlapped` lives as long as `self`, with an open
+            // event.
+            let result = unsafe { GetOverlappedResult(pipe, overlapped, &raw mut count, wait) };
+            let error = io::Error::last_os_error();
+            if self.is_released() {
+                self.is_running = false;
+                if result == 0 {
+                    return Err(error);
+                }
+                // SAFETY: The memory lives as long as `self`, and no operation writes to it.
+                let bytes: &[u8] = unsafe { &(*self.memory.as_ptr()).bytes };
+                return Ok(usize::try_from(count)
+                    .ok()
+                    .and_then(|n| bytes.get(..n))
+                    .unwrap_or(bytes));
+            }
         }
-        let ended = self.started().end();
-        self.is_running = false;
-        // SAFETY: The memory lives as long as `self`, and no running operation writes to it.
-        let bytes: &[u8] = unsafe { &(*self.memory.as_ptr()).bytes };
-        ended.map(|count| bytes.get(..count).unwrap_or(bytes))
+        Ok(&[])
     }
 
     fn overlapped(&self) -> *mut OVERLAPPED {
         // SAFETY: The memory lives as long as `self`, and this makes no reference to it.
         unsafe { &raw mut (*self.memory.as_ptr()).overlapped }
-    }
-
-    fn started(&self) -> Started<'_> {
-        Started { pipe: self.pipe.as_handle(), overlapped: self.overlapped() }
     }
 }
 
@@ -418,11 +387,6 @@ pub(super) fn is_end(error: &io::Error) -> bool {
     [ERROR_BROKEN_PIPE, ERROR_PIPE_NOT_CONNECTED, ERROR_NO_DATA, ERROR_HANDLE_EOF]
         .iter()
         .any(|code| is(error, *code))
-}
-
-/// How many of the bytes one operation transfers.
-fn len(bytes: &[u8]) -> u32 {
-    u32::try_from(bytes.len().min(MOST)).unwrap_or_default()
 }
 
 /// The longest path in units, by the documentation of `CreateNamedPipeW`.

@@ -23,44 +23,31 @@
 //! - How much of a cancelled write was sent: this is undocumented, so nothing more can be sent
 //!   then.
 //! - Who may open a pipe: this user, administrators and the system. Under wine there is one user.
-//! # Example
-//!
-//! Connect two ends of a pipe:
-//!
-//! ```no_run
-//! use dotnet_diagnostics_ipc::io::WaitLimit;
-//! use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
-//!
-//! let mut listener = PipeListener::bind("dotnet-diagnostic-4242")?;
-//! let mut client = PipeTransport::connect("dotnet-diagnostic-4242", &WaitLimit::FOREVER)?;
-//! let mut server = listener.accept(&WaitLimit::FOREVER)?;
-//! # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
-//! ```
 
-mod connect_pacing;
-mod event;
 mod handle;
-mod pipe;
 mod user;
 
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
-use std::sync::Arc;
+use std::os::windows::io::{AsHandle, BorrowedHandle};
+use std::string::String;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-pub(super) use event::Event;
-use handle::Pipe;
-pub(super) use handle::{PipePath, server_process_id};
-pub use pipe::PipeTransport;
-pub(super) use pipe::Watched;
-use user::Rights;
-pub(super) use user::Sid;
-#[cfg(feature = "tokio")]
-pub(super) use {
-    connect_pacing::rate_limited,
-    pipe::{opened, wait_until_free},
+use windows_sys::Win32::Foundation::{
+    ERROR_FILE_NOT_FOUND, ERROR_NO_DATA, ERROR_OPERATION_ABORTED, ERROR_PIPE_BUSY,
+    ERROR_PIPE_CONNECTED, ERROR_SEM_TIMEOUT,
 };
 
+pub(super) use handle::{Event, PipePath, server_process_id};
+use handle::{InFlight, Operation, Pipe, is, is_end};
+use user::Rights;
+pub(super) use user::Sid;
+
 use super::server::Listen;
-use super::{Error, Phase, WaitError, WaitLimit};
+use super::{Error, ErrorKind, Phase, Transport, WaitLimit};
 
 /// A pipe that clients connect to: the address of a diagnostic port, or the pipe of a runtime.
 ///
@@ -100,7 +87,7 @@ impl PipeListener {
         let bind = || {
             let maker = PipeMaker { path: PipePath::new(name)?, rights: Rights::private()? };
             let next = handle::create(&maker.path, &maker.rights, true)?;
-            Ok(Self { maker, next: Some(PipeTransport::new(next.into())?) })
+            Ok(Self { maker, next: Some(PipeTransport::new(next.into(), Arc::default())?) })
         };
         bind().map_err(listening)
     }
@@ -114,8 +101,8 @@ impl PipeListener {
     /// then the end.
     ///
     /// # Errors
-    /// [`TimedOut`](crate::io::ErrorKind::TimedOut),
-    /// [`Cancelled`](crate::io::ErrorKind::Cancelled), and system errors. It can be
+    /// [`TimedOut`](super::ErrorKind::TimedOut),
+    /// [`Cancelled`](super::ErrorKind::Cancelled), and system errors. It can be
     /// called again.
     pub fn accept(&mut self, until: &WaitLimit<'_>) -> Result<PipeTransport, Error> {
         let mut pipe = match self.next.take() {
@@ -124,8 +111,8 @@ impl PipeListener {
         };
         if let Err(stopped) = pipe.wait_for_client(until) {
             // After a failure it cannot be used again.
-            self.next = Some(pipe).filter(|_| !matches!(stopped, WaitError::Io(_)));
-            return Err(stopped.during(Phase::Listen));
+            self.next = Some(pipe).filter(|_| !matches!(stopped, ErrorKind::Io(_)));
+            return Err(Error::new(Phase::Listen, stopped));
         }
         // Before the client is served, and so before it disconnects. If that fails, the next call
         // tries again and returns the error.
@@ -134,12 +121,12 @@ impl PipeListener {
     }
 
     fn create(&self) -> io::Result<PipeTransport> {
-        self.maker.make().and_then(PipeTransport::new)
+        PipeTransport::new(self.maker.make()?, Arc::default())
     }
 
     /// The factory for more pipes of this name, and the free one.
     pub(in crate::io) fn into_parts(self) -> (PipeMaker, Option<Arc<Pipe>>) {
-        (self.maker, self.next.map(PipeTransport::into_pipe))
+        (self.maker, self.next.map(|next| Arc::clone(next.flight.pipe())))
     }
 }
 
@@ -166,5 +153,389 @@ impl PipeMaker {
 }
 
 fn listening(error: io::Error) -> Error {
-    WaitError::Io(error).during(Phase::Listen)
+    Error::new(Phase::Listen, error)
+}
+
+/// The most bytes of one read or write, so that a message is one write.
+const MOST: usize = 64 * 1024;
+
+/// How long to wait for a busy pipe before the canceller is checked again.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// The shortest wait for a busy pipe in milliseconds: 0 and 1 have special meanings.
+const SHORTEST: u32 = 2;
+
+/// One end of a connected pipe, whose waits end at a deadline or by a
+/// [`Canceller`](super::Canceller).
+///
+/// No operation runs between two calls. A read that is stopped is cancelled first, and bytes that
+/// arrived meanwhile are returned. A write that is stopped is cancelled too, but how much of it was
+/// sent is unknown: then nothing more can be sent, but reading still works.
+///
+/// Dropping it closes the other end; bytes sent before can still be read there. If nothing was sent
+/// through an accepted pipe, its client is disconnected: a runtime that finds the pipe of a port
+/// closed would not connect again (P-57).
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use dotnet_diagnostics_ipc::endpoint::PipeName;
+/// use dotnet_diagnostics_ipc::io::windows::PipeTransport;
+/// use dotnet_diagnostics_ipc::io::{ErrorKind, Phase, WaitLimit};
+///
+/// // No process has this id: those of Windows are multiples of four.
+/// let name = PipeName::new(4_000_000_001).to_string();
+/// let until = WaitLimit { deadline: Some(Instant::now() + Duration::from_secs(5)), ..WaitLimit::FOREVER };
+/// let error = PipeTransport::connect(&name, &until).unwrap_err();
+/// assert_eq!(error.phase(), Phase::Find);
+/// assert!(matches!(error.kind(), ErrorKind::NotFound(path) if path == r"\\.\pipe\dotnet-diagnostic-4000000001"));
+/// ```
+#[derive(Debug)]
+pub struct PipeTransport {
+    flight: InFlight<MOST>,
+    /// A write was cancelled or failed, by this or a clone.
+    is_cut: Arc<AtomicBool>,
+}
+
+impl PipeTransport {
+    /// Opens the pipe of this name, with or without `\\.\pipe\`. Waits while it is busy with other
+    /// clients.
+    ///
+    /// # Errors
+    /// [`NotFound`](ErrorKind::NotFound), `InvalidInput` for an invalid name, and other system
+    /// errors; [`TimedOut`](ErrorKind::TimedOut) and [`Cancelled`](ErrorKind::Cancelled) while
+    /// the pipe is busy.
+    pub fn connect(name: &str, until: &WaitLimit<'_>) -> Result<Self, Error> {
+        let path = PipePath::new(name).map_err(|error| Error::new(Phase::Find, error))?;
+        loop {
+            until.check().map_err(|stopped| Error::new(Phase::Connect, stopped))?;
+            match rate_limited(&path, || handle::open(&path)) {
+                Err(wait) => sleep(wait, until),
+                Ok(tried) => match opened(&path, tried)? {
+                    Some(pipe) => {
+                        return Self::new(pipe.into(), Arc::default())
+                            .map_err(|error| Error::new(Phase::Connect, error));
+                    }
+                    None => wait_until_free(&path, until)?,
+                },
+            }
+        }
+    }
+
+    /// Whether a pipe of this name exists, free or busy. It is not opened: its server does not
+    /// notice.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an invalid name, and other system errors.
+    pub fn is_there(name: &str) -> Result<bool, Error> {
+        let path = PipePath::new(name).map_err(|error| Error::new(Phase::Find, error))?;
+        match handle::wait_until_free(&path, SHORTEST) {
+            Err(error) if is(&error, ERROR_FILE_NOT_FOUND) => Ok(false),
+            Err(error) if !is(&error, ERROR_SEM_TIMEOUT) => Err(Error::new(Phase::Find, error)),
+            _ => Ok(true),
+        }
+    }
+
+    /// Takes over a pipe opened or created by [`handle`].
+    fn new(pipe: Arc<Pipe>, is_cut: Arc<AtomicBool>) -> io::Result<Self> {
+        Ok(Self { flight: InFlight::new(pipe, &Arc::new(Event::new()?)), is_cut })
+    }
+
+    /// Takes over a pipe that was watched together with others.
+    pub(in crate::io) fn of<const N: usize>(watched: Watched<N>) -> io::Result<Self> {
+        Self::new(Arc::clone(watched.flight.pipe()), Arc::default())
+    }
+
+    /// Duplicates this end, so that one thread can read while another writes. The other end
+    /// is closed once both are dropped.
+    ///
+    /// # Errors
+    /// If the system provides no event.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Self::new(Arc::clone(self.flight.pipe()), Arc::clone(&self.is_cut))
+    }
+
+    /// The process that created the pipe, as reported by the system: any process can create a pipe
+    /// of any name first. For a pipe accepted by a [`PipeListener`] this
+    /// is the process itself.
+    ///
+    /// # Errors
+    /// If the system does not report it.
+    pub fn server_process_id(&self) -> io::Result<u32> {
+        server_process_id(self.as_handle())
+    }
+
+    /// Waits for a client, on a pipe that is new.
+    fn wait_for_client(&mut self, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
+        until.check()?;
+        match self.run(Operation::Connect, until) {
+            Err(ErrorKind::Io(error)) if has_come(&error) => Ok(()),
+            ended => ended.map(drop),
+        }
+    }
+
+    /// Runs an operation until it has ended, or until `until`. It is always begun: to avoid that after
+    /// the deadline, check first. Part of a write that failed may have been sent.
+    fn run(&mut self, operation: Operation<'_>, until: &WaitLimit<'_>) -> Result<&[u8], ErrorKind> {
+        self.flight.begin(operation)?;
+        let stopped = until.event(self.flight.done());
+        if stopped.is_err() {
+            self.flight.cancel();
+        }
+        match (self.flight.end(), stopped) {
+            (Ok(bytes), _) => Ok(bytes),
+            // Not only `ERROR_OPERATION_ABORTED`: other codes of the system say nothing about the
+            // peer either.
+            (Err(_), Err(stopped)) => Err(stopped),
+            (Err(error), Ok(())) => Err(error.into()),
+        }
+    }
+}
+
+/// The opened pipe; `None` if it is busy with other clients.
+pub(in crate::io) fn opened<P>(path: &PipePath, opened: io::Result<P>) -> Result<Option<P>, Error> {
+    match opened {
+        Ok(pipe) => Ok(Some(pipe)),
+        Err(error) if is(&error, ERROR_PIPE_BUSY) => Ok(None),
+        Err(error) => Err(cannot_be_opened(path, error)),
+    }
+}
+
+/// Waits for a slice of the remaining time.
+pub(in crate::io) fn wait_until_free(path: &PipePath, until: &WaitLimit<'_>) -> Result<(), Error> {
+    let slice = until.left().map_or(SLICE, |left| left.min(SLICE));
+    let milliseconds = u32::try_from(slice.as_millis()).unwrap_or_default().max(SHORTEST);
+    match handle::wait_until_free(path, milliseconds) {
+        Err(error) if is(&error, ERROR_SEM_TIMEOUT) => Ok(()),
+        Err(error) => Err(cannot_be_opened(path, error)),
+        Ok(()) => {
+            // It is created, but perhaps does not wait for a client yet. A client that connects too
+            // early can make a runtime stop serving (F-120).
+            sleep(after_busy(), until);
+            Ok(())
+        }
+    }
+}
+
+/// Some milliseconds: too short to check a canceller.
+fn sleep(time: Duration, until: &WaitLimit<'_>) {
+    std::thread::sleep(until.left().map_or(time, |left| left.min(time)));
+}
+
+fn cannot_be_opened(path: &PipePath, error: io::Error) -> Error {
+    if is(&error, ERROR_FILE_NOT_FOUND) {
+        return Error::new(Phase::Find, ErrorKind::NotFound(String::from(path.text())));
+    }
+    Error::new(Phase::Connect, error)
+}
+
+impl AsHandle for PipeTransport {
+    fn as_handle(&self) -> BorrowedHandle<'_> {
+        self.flight.pipe().as_handle()
+    }
+}
+
+impl Transport for PipeTransport {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
+        if self.is_cut.load(Ordering::SeqCst) {
+            return Err(io::Error::new(
+                io::ErrorKind::BrokenPipe,
+                "an earlier write was abandoned; how many bytes it sent is unknown",
+            )
+            .into());
+        }
+        // Nothing was sent yet: all can still be sent.
+        until.check()?;
+        if bytes.is_empty() {
+            // On a pipe even this would be a read for the other side.
+            return Ok(0);
+        }
+        self.flight.pipe().will_send();
+        let sent = self.run(Operation::Write(bytes), until).map(<[u8]>::len);
+        if sent.is_err() {
+            self.is_cut.store(true, Ordering::SeqCst);
+        }
+        sent
+    }
+
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
+        loop {
+            until.check()?;
+            if into.is_empty() {
+                return Ok(0);
+            }
+            match self.run(Operation::Read(into.len()), until) {
+                // The other side wrote 0 bytes, which is not the end.
+                Ok([]) => {}
+                Ok(bytes) => return Ok(copy(bytes, into)),
+                Err(ErrorKind::Io(error)) if is_end(&error) => return Ok(0),
+                Err(stopped) => return Err(stopped),
+            }
+        }
+    }
+}
+
+/// A server's end of a pipe that waits for its client, for up to `N` bytes, or for its end, without
+/// blocking.
+///
+/// Pipes with the same event are waited for together: it is set when an operation of any of them
+/// ends. Starting an operation resets the event, so ended ones are looked for after the last start,
+/// and before the wait.
+#[derive(Debug)]
+pub(in crate::io) struct Watched<const N: usize> {
+    flight: InFlight<N>,
+    /// A client had connected before the wait began.
+    has_client: bool,
+}
+
+impl<const N: usize> Watched<N> {
+    pub(in crate::io) fn new(pipe: Arc<Pipe>, ended: &Arc<Event>) -> Self {
+        Self { flight: InFlight::new(pipe, ended), has_client: false }
+    }
+
+    /// Waits for a client, unless it already does.
+    pub(in crate::io) fn begin_connect(&mut self) -> io::Result<()> {
+        if self.has_client {
+            return Ok(());
+        }
+        match self.flight.begin(Operation::Connect) {
+            Err(error) if has_come(&error) => self.has_client = true,
+            begun => begun?,
+        }
+        Ok(())
+    }
+
+    /// Once that has ended: a client has connected. A client that has already disconnected counts:
+    /// its bytes can be read, then the end.
+    pub(in crate::io) fn connected(&mut self) -> io::Result<()> {
+        match self.flight.end() {
+            Err(error) if !has_come(&error) => return Err(error),
+            _ => self.has_client = false,
+        }
+        Ok(())
+    }
+
+    /// Waits for up to this many bytes, or the end.
+    pub(in crate::io) fn begin_read(&mut self, most: usize) -> io::Result<()> {
+        self.flight.begin(Operation::Read(most))
+    }
+
+    /// Whether the operation has ended.
+    pub(in crate::io) fn is_over(&self) -> bool {
+        self.has_client || self.flight.is_over()
+    }
+
+    /// Reads the available bytes; `WouldBlock` if there are none, and starts to wait for some. 0 at
+    /// the end.
+    pub(in crate::io) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if into.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            let ended = match self.flight.begin(Operation::Read(into.len())) {
+                Ok(()) if !self.flight.is_over() => return Err(io::ErrorKind::WouldBlock.into()),
+                Ok(()) => self.flight.end(),
+                Err(error) => Err(error),
+            };
+            match ended {
+                // The other side wrote 0 bytes, which is not the end.
+                Ok([]) => {}
+                Ok(bytes) => return Ok(copy(bytes, into)),
+                Err(error) if is_end(&error) => return Ok(0),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Stops waiting. Fails if something has arrived or ended meanwhile.
+    pub(in crate::io) fn give_up(&mut self) -> io::Result<()> {
+        if !self.flight.is_running() {
+            return Ok(());
+        }
+        self.flight.cancel();
+        match self.flight.end() {
+            Err(error) if is(&error, ERROR_OPERATION_ABORTED) => Ok(()),
+            Err(error) => Err(error),
+            Ok(_) => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+/// Copies what was read; returns how many bytes that is.
+fn copy(bytes: &[u8], into: &mut [u8]) -> usize {
+    into.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
+    bytes.len().min(into.len())
+}
+
+/// Whether the wait for a client failed because one is or was connected.
+fn has_come(error: &io::Error) -> bool {
+    is(error, ERROR_PIPE_CONNECTED) || is(error, ERROR_NO_DATA)
+}
+
+/// The time between two attempts of this process to open a pipe. Two clients within some 0.1 ms can
+/// make a runtime stop serving; 1 ms apart none did (F-120).
+const APART: Duration = Duration::from_millis(5);
+
+/// How long a server may take from creating a pipe to waiting for its client.
+const LISTEN_DELAY: Duration = Duration::from_millis(10);
+
+/// When each pipe may be opened next, by its path.
+static NEXT: Mutex<BTreeMap<String, Instant>> = Mutex::new(BTreeMap::new());
+
+/// Opens a pipe if it is the caller's turn: a process opens them one after another, not at once.
+/// Otherwise returns how long to wait before calling again.
+pub(in crate::io) fn rate_limited<P>(
+    path: &PipePath,
+    open: impl FnOnce() -> P,
+) -> Result<P, Duration> {
+    let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = Instant::now();
+    next.retain(|_, turn| *turn > now);
+    // Names of pipes ignore case.
+    let name = path.text().to_lowercase();
+    if let Some(turn) = next.get(&name) {
+        return Err(turn.saturating_duration_since(now));
+    }
+    let opened = open();
+    next.extend(Instant::now().checked_add(APART).map(|turn| (name, turn)));
+    Ok(opened)
+}
+
+/// How long to wait once a busy pipe is free: its server creates a pipe first and then waits for a
+/// client, and other processes have waited for it too (F-120). So 10 to 20 ms, a different time for
+/// each.
+fn after_busy() -> Duration {
+    let extra = RandomState::new().hash_one(()).checked_rem(10_000).unwrap_or_default();
+    LISTEN_DELAY.saturating_add(Duration::from_micros(extra))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    #[test]
+    fn opens_of_one_pipe_are_5_ms_apart() {
+        let opened = |name| rate_limited(&PipePath::new(name).unwrap(), Instant::now);
+        let first = opened("turn-a").unwrap();
+        for same in ["turn-a", "turn-A", r"\\.\pipe\turn-a"] {
+            let wait = opened(same).unwrap_err();
+            assert!(wait <= APART, "{wait:?}");
+        }
+        // Another pipe is another server.
+        opened("turn-b").unwrap();
+        let second = loop {
+            match opened("turn-a") {
+                Ok(second) => break second,
+                Err(wait) => std::thread::sleep(wait),
+            }
+        };
+        assert!(second.duration_since(first) >= APART, "{:?}", second.duration_since(first));
+    }
+
+    #[test]
+    fn pauses_after_busy_are_10_to_20_ms_and_differ() {
+        let pauses: Vec<_> = (0..20).map(|_| after_busy()).collect();
+        assert!(pauses.iter().all(|pause| (10..20).contains(&pause.as_millis())), "{pauses:?}");
+        assert!(pauses.iter().any(|pause| *pause != pauses[0]), "{pauses:?}");
+    }
 }

@@ -88,12 +88,12 @@ fn attach_reply_deadline_is_its_timeout() {
     /// Records how long it may wait for the reply.
     struct Noting(Option<Duration>);
     impl Transport for &mut Noting {
-        fn send(&mut self, bytes: &[u8], _: &WaitLimit<'_>) -> Result<usize, WaitError> {
+        fn send(&mut self, bytes: &[u8], _: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
             Ok(bytes.len())
         }
-        fn receive(&mut self, _: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+        fn receive(&mut self, _: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
             self.0 = until.left();
-            Err(WaitError::TimedOut)
+            Err(ErrorKind::TimedOut)
         }
     }
     let (profiler_guid, profiler_path) = (Guid::NIL, "/p".into());
@@ -116,13 +116,13 @@ struct Closing<'p>(&'p Peer);
 struct NoFd(UnixTransport);
 
 impl Transport for NoFd {
-    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         self.0.send(bytes, until)
     }
-    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         self.0.receive(into, until)
     }
-    fn send_fd(&mut self, _: BorrowedFd<'_>, _: &WaitLimit<'_>) -> Result<(), WaitError> {
+    fn send_fd(&mut self, _: BorrowedFd<'_>, _: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         Err(io::Error::from(io::ErrorKind::BrokenPipe).into())
     }
 }

@@ -25,6 +25,12 @@ macro_rules! wait {
         $result
     };
 }
+/// Waits for a method of a connection or an environment.
+macro_rules! ask {
+    ($it:expr, $method:ident($($argument:expr),*)) => {
+        $it.$method($($argument),*)
+    };
+}
 macro_rules! case {
     ($(#[doc = $doc:literal])* #[test] fn $name:ident() $body:block) => {
         $(#[doc = $doc])*

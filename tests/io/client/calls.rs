@@ -153,7 +153,7 @@ case! {
         row!(|client| client.dump(&DUMP3_9), NONE, NONE, why);
         let peer = Peer::saying(&[FAILED]);
         let call = connection(&peer).unchecked();
-        assert_eq!(told(wait!(call.call(&DUMP3_9))), failed);
+        assert_eq!(told(ask!(call, call(&DUMP3_9))), failed);
         peer.was_asked(&[DUMP3_9_SENT]);
 
         let mut providers = [STREAMED[0]];
@@ -183,8 +183,8 @@ case! {
         row!(|client| client.call(&USER_EVENTS), [b""], [b""], descriptor);
         row!(|client| client.unchecked().call(&USER_EVENTS), [b""], [b""], descriptor);
         let peer = Peer::saying(&[b"", b""]);
-        assert_eq!(told(wait!(connection(&peer).call(&USER_EVENTS))), descriptor);
-        assert_eq!(told(wait!(connection(&peer).trace(&USER_EVENTS))), not_streaming);
+        assert_eq!(told(ask!(connection(&peer), call(&USER_EVENTS))), descriptor);
+        assert_eq!(told(ask!(connection(&peer), trace(&USER_EVENTS))), not_streaming);
         peer.was_asked(&[b"", b""]);
     }
 }
@@ -274,7 +274,7 @@ case! {
             let peer = Peer::saying(&[&reply[..len]]);
             let call = connection(&peer);
             peer.end(0).shutdown(std::net::Shutdown::Write).unwrap();
-            let error = wait!(call.call(&ProcessInfo {})).unwrap_err();
+            let error = ask!(call, call(&ProcessInfo {})).unwrap_err();
             let ErrorKind::Ended { end: End::Closed, received } = error.kind() else {
                 panic!("{error:?}")
             };
@@ -290,10 +290,10 @@ case! {
         let peer = Peer::saying(&[b"", FAILED]);
         let (gone, answered) = (connection(&peer), connection(&peer));
         peer.connections.lock().unwrap().clear();
-        let error = wait!(gone.call(&ProcessInfo {})).unwrap_err();
+        let error = ask!(gone, call(&ProcessInfo {})).unwrap_err();
         assert_error!(error, Reply, ErrorKind::Ended { received: 0, .. });
         // What the peer sent before it closed is received.
-        let error = wait!(answered.call(&ProcessInfo {})).unwrap_err();
+        let error = ask!(answered, call(&ProcessInfo {})).unwrap_err();
         assert_eq!(error.hresult(), Some(HResult::FAIL));
     }
 }
@@ -321,13 +321,12 @@ case! {
             let peer = Peer::saying(&[says]);
             let call = connection(&peer);
             peer.end(0).shutdown(std::net::Shutdown::Write).unwrap();
-            let block = wait!(call.environment()).unwrap();
+            let block = ask!(call, environment()).unwrap();
             assert_eq!(block.n_incoming_bytes(), 24, "known before any of it is read");
             let mut entries = Vec::new();
-            let read = block
-                .with_limits(limits)
-                .for_each(|entry| entries.push(entry.text().to_string()));
-            let read = wait!(read).map_err(|error| error.to_string());
+            let block = block.with_limits(limits);
+            let read = ask!(block, for_each(|entry| entries.push(entry.text().to_string())));
+            let read = read.map_err(|error| error.to_string());
             assert_eq!(format!("{read:?}"), told);
             assert_eq!(entries, found);
         }

@@ -19,7 +19,7 @@ fn endpoint_display_is_its_path() {
     );
     let pipe = r"\\.\pipe\dotnet-diagnostic-12";
     assert_eq!(Endpoint::pipe("dotnet-diagnostic-12").to_string(), pipe);
-    assert_eq!(Endpoint::pipe(pipe), Endpoint::pipe("dotnet-diagnostic-12"));
+    assert_eq!(Endpoint::pipe(pipe).to_string(), pipe);
 }
 
 #[test]
@@ -50,7 +50,6 @@ fn endpoint_policy_decides_trust() {
     let _listener = UnixListener::bind(&path).unwrap();
     let endpoint = Endpoint::socket(&path);
     assert_eq!(TrustPolicy::default(), TrustPolicy::CHECKED);
-    assert_eq!(endpoint, endpoint.clone().trusting(TrustPolicy::default()));
     let error = endpoint.connect(&WaitLimit::FOREVER).unwrap_err();
     let place = directory.path().display();
     let why = format!("other users can replace files in {place} (mode 777, not sticky)");

@@ -189,7 +189,7 @@ case! {
     #[test]
     fn connection_in_hand_can_trace() {
         let peer = Peer::saying(&[&streaming(b"Nettrace"), SESSION]);
-        let mut trace = wait!(connection(&peer).trace(&COLLECT)).unwrap();
+        let mut trace = ask!(connection(&peer), trace(&COLLECT)).unwrap();
         wait!(trace.read_exact(&mut [0])).unwrap();
         let stop_handle = trace.stop_handle(&Client::new(&peer));
         assert_eq!(wait!(stop_handle.stop()).unwrap(), StopOutcome::Answered);

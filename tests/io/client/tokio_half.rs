@@ -5,15 +5,15 @@ use tokio::io::AsyncReadExt as _;
 use super::*;
 
 type Client<C> = adapters::AsyncClient<C>;
-type Trace = adapters::AsyncTrace<tokio::net::UnixStream>;
+type Trace = adapters::Trace<tokio::net::UnixStream>;
 
 fn of_tokio(stream: UnixStream) -> std::io::Result<tokio::net::UnixStream> {
     stream.set_nonblocking(true)?;
     tokio::net::UnixStream::from_std(stream)
 }
 
-fn connection(peer: &Peer) -> adapters::AsyncConnection<tokio::net::UnixStream> {
-    adapters::AsyncConnection::new(of_tokio(peer.pair().unwrap()).unwrap())
+fn connection(peer: &Peer) -> adapters::Connection<tokio::net::UnixStream> {
+    adapters::Connection::new(of_tokio(peer.pair().unwrap()).unwrap())
 }
 
 impl adapters::AsyncConnect for Peer {
@@ -36,6 +36,21 @@ impl adapters::AsyncConnect for Late<'_, Trace> {
 macro_rules! wait {
     ($future:expr) => {
         $future.await
+    };
+}
+/// Waits for a method of a connection or an environment.
+macro_rules! ask {
+    ($it:expr, call($request:expr)) => {
+        $it.call_async($request).await
+    };
+    ($it:expr, trace($request:expr)) => {
+        $it.trace_async($request).await
+    };
+    ($it:expr, environment()) => {
+        $it.environment_async().await
+    };
+    ($it:expr, for_each($take:expr)) => {
+        $it.for_each_async($take).await
     };
 }
 macro_rules! case {

@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc::exchange::{AfterReply, End, Outcome, ServerOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::*;
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Error, ErrorKind, Phase, Stream, Transport, UnixTransport, WaitError, WaitLimit,
+    Canceller, Error, ErrorKind, Phase, Stream, Transport, UnixTransport, WaitLimit,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::UserEventsSession;
 use dotnet_diagnostics_ipc::message::process::ProcessInfo;
@@ -75,16 +75,16 @@ fn server_without_descriptors_refuses_user_events() {
 struct Blind(UnixTransport);
 
 impl Transport for Blind {
-    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+    fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         self.0.send(bytes, until)
     }
-    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, WaitError> {
+    fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         self.0.receive(into, until)
     }
     fn receive_fd(
         &mut self,
         until: &WaitLimit<'_>,
-    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, WaitError> {
+    ) -> Result<Option<(FdByte, Option<OwnedFd>)>, ErrorKind> {
         self.0.receive_fd(until)
     }
 }
@@ -155,11 +155,11 @@ fn server_connection_without_hang_up_ends_with_server() {
     canceller.cancel();
     let until = WaitLimit { deadline: None, canceller: Some(&canceller) };
     let mut blind = Blind(UnixTransport::new(theirs));
-    assert!(matches!(blind.hung_up(&until), Err(WaitError::Cancelled)));
+    assert!(matches!(blind.hung_up(&until), Err(ErrorKind::Cancelled)));
     let deadline = std::time::Instant::now() + Duration::from_secs(3600);
     assert!(matches!(
         blind.hung_up(&WaitLimit { deadline: Some(deadline), ..until }),
-        Err(WaitError::Cancelled)
+        Err(ErrorKind::Cancelled)
     ));
     drop(ours);
 }

@@ -5,9 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
-use dotnet_diagnostics_ipc::io::{
-    Canceller, ErrorKind, Phase, Transport as _, WaitError, WaitLimit,
-};
+use dotnet_diagnostics_ipc::io::{Canceller, ErrorKind, Phase, Transport as _, WaitLimit};
 
 use super::{PATIENCE, SHORT, name, pair, patience, pattern, receive_all, send_all, within};
 
@@ -43,7 +41,7 @@ fn pipe_end_follows_last_byte() {
         assert_eq!(receive_all(&mut stays, 3), b"the last");
         // It stays the end, and a send finds no reader.
         assert_eq!(stays.receive(&mut [0; 8], &patience()).unwrap(), 0);
-        let WaitError::Io(error) = stays.send(b"?", &patience()).unwrap_err() else { panic!() };
+        let ErrorKind::Io(error) = stays.send(b"?", &patience()).unwrap_err() else { panic!() };
         assert_eq!(error.kind(), IoErrorKind::BrokenPipe, "{error}");
     }
 }
@@ -62,7 +60,7 @@ fn pipe_empty_write_and_read_do_nothing() {
     let (mut server, mut client) = pair("nothing");
     assert_eq!(client.send(&[], &patience()).unwrap(), 0);
     assert_eq!(server.receive(&mut [], &patience()).unwrap(), 0);
-    assert!(matches!(server.receive(&mut [0; 8], &within(SHORT)), Err(WaitError::TimedOut)));
+    assert!(matches!(server.receive(&mut [0; 8], &within(SHORT)), Err(ErrorKind::TimedOut)));
     send_all(&mut client, b"something");
     assert_eq!(server.receive(&mut [0; 16], &patience()).unwrap(), 9);
 }
@@ -72,7 +70,7 @@ fn pipe_read_ends_at_deadline() {
     let (mut server, mut client) = pair("read-deadline");
     for time in [Duration::ZERO, SHORT] {
         let (before, mut buffer) = (Instant::now(), [0xAA; 64]);
-        assert!(matches!(client.receive(&mut buffer, &within(time)), Err(WaitError::TimedOut)));
+        assert!(matches!(client.receive(&mut buffer, &within(time)), Err(ErrorKind::TimedOut)));
         assert!(before.elapsed() >= time);
         // Nothing is written there afterwards.
         send_all(&mut server, b"late");
@@ -85,7 +83,7 @@ fn pipe_read_ends_at_deadline() {
     send_all(&mut server, b"x");
     assert!(matches!(
         client.receive(&mut [0; 8], &within(Duration::ZERO)),
-        Err(WaitError::TimedOut)
+        Err(ErrorKind::TimedOut)
     ));
     assert_eq!(client.receive(&mut [0; 8], &patience()).unwrap(), 1);
 }
@@ -112,7 +110,7 @@ fn pipe_read_given_up_loses_nothing() {
         match client.receive(&mut buffer, &within(Duration::from_micros(900))) {
             Ok(0) => break,
             Ok(count) => got.extend_from_slice(&buffer[..count]),
-            Err(WaitError::TimedOut) => given_up += 1,
+            Err(ErrorKind::TimedOut) => given_up += 1,
             Err(stopped) => panic!("{stopped:?}"),
         }
     }
@@ -136,12 +134,12 @@ fn pipe_write_past_deadline_is_the_last() {
             Err(stopped) => break stopped,
         }
     };
-    assert!(matches!(stopped, WaitError::TimedOut));
+    assert!(matches!(stopped, ErrorKind::TimedOut));
     assert!(before.elapsed() >= SHORT && sent < bytes.len());
-    let WaitError::Io(error) = client.send(b"more", &patience()).unwrap_err() else { panic!() };
+    let ErrorKind::Io(error) = client.send(b"more", &patience()).unwrap_err() else { panic!() };
     assert_eq!(error.kind(), IoErrorKind::BrokenPipe);
     // A deadline that passes before anything is tried has no such effect.
-    assert!(matches!(server.send(b"reply", &within(Duration::ZERO)), Err(WaitError::TimedOut)));
+    assert!(matches!(server.send(b"reply", &within(Duration::ZERO)), Err(ErrorKind::TimedOut)));
     send_all(&mut server, b"reply");
     assert_eq!(client.receive(&mut [0; 16], &patience()).unwrap(), 5);
     drop(client);
@@ -166,10 +164,10 @@ fn pipe_clone_sends_nothing_after_cut_write() {
             break stopped;
         }
     };
-    assert!(matches!(stopped, WaitError::TimedOut));
-    let WaitError::Io(error) = clone.send(b"behind", &patience()).unwrap_err() else { panic!() };
+    assert!(matches!(stopped, ErrorKind::TimedOut));
+    let ErrorKind::Io(error) = clone.send(b"behind", &patience()).unwrap_err() else { panic!() };
     assert_eq!(error.kind(), IoErrorKind::BrokenPipe);
-    let WaitError::Io(error) = clone.try_clone().unwrap().send(b"behind", &patience()).unwrap_err()
+    let ErrorKind::Io(error) = clone.try_clone().unwrap().send(b"behind", &patience()).unwrap_err()
     else {
         panic!()
     };
@@ -199,7 +197,7 @@ fn pipe_read_is_cancelled_by_thread() {
     let (mut server, mut client) = pair("cancel");
     assert!(matches!(
         cancelled_later(|until| client.receive(&mut [0; 8], until)),
-        Err(WaitError::Cancelled)
+        Err(ErrorKind::Cancelled)
     ));
     send_all(&mut server, b"late");
     assert_eq!(client.receive(&mut [0; 8], &patience()).unwrap(), 4);
@@ -212,7 +210,7 @@ fn pipe_read_is_cancelled_by_thread() {
             }
         }
     });
-    assert!(matches!(stopped, WaitError::Cancelled));
+    assert!(matches!(stopped, ErrorKind::Cancelled));
 
     let mut listener = PipeListener::bind(&name("cancel-accept")).unwrap();
     let error = cancelled_later(|until| listener.accept(until)).unwrap_err();
@@ -240,8 +238,8 @@ fn pipe_read_cancelled_before_ends_at_once() {
     assert_eq!(client.receive(&mut [0; 8], &until).unwrap(), 3);
     canceller.cancel();
     send_all(&mut server, b"two");
-    assert!(matches!(client.receive(&mut [0; 8], &until), Err(WaitError::Cancelled)));
-    assert!(matches!(client.send(b"?", &until), Err(WaitError::Cancelled)));
+    assert!(matches!(client.receive(&mut [0; 8], &until), Err(ErrorKind::Cancelled)));
+    assert!(matches!(client.send(b"?", &until), Err(ErrorKind::Cancelled)));
     assert_eq!(client.receive(&mut [0; 8], &patience()).unwrap(), 3);
     assert_eq!(client.send(b"?", &patience()).unwrap(), 1);
 }

@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::exchange::StopOutcome;
 use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Connect, Deadlines, Error, ErrorKind, StopHandle, Trace,
+    Canceller, Client, Connect, Deadlines, Error, ErrorKind, StopHandle, Trace,
 };
 use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing6, Format, StreamingSession6};
@@ -57,7 +57,7 @@ pub(crate) enum Cut {
 /// What the other threads report.
 enum News {
     /// And how many bytes of its stream are written.
-    Started(StopHandle<Runtime>, Arc<AtomicU64>),
+    Started(StopHandle<Client<Runtime>>, Arc<AtomicU64>),
     Stopped(Result<StopOutcome, Error>),
     Ended(Box<anyhow::Result<Streamed>>),
 }

@@ -1,29 +1,34 @@
-//! The async client: one method per command, one connection per call.
+//! Call runtimes from tokio: the same exchanges, deadlines and errors as the blocking client, with
+//! `async` and without threads.
+//!
+//! Deadlines need a tokio runtime with time enabled, [`Endpoint`]s one with I/O enabled: `enable_all`
+//! does both. There is no canceller: dropping a call cancels it, and closes its connection.
 
 use std::io;
 #[cfg(unix)]
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[cfg(unix)]
 use tokio::io::Interest;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::time::timeout_at;
 
-use super::{AsyncEnvironmentBlock, AsyncTrace, Clock, until};
+use super::connection::{ClientDriver, Finished, NO_FD, Step};
+#[cfg(unix)]
+use super::fd;
+#[cfg(unix)]
+use super::port_listener::PortRuntime;
+#[cfg(unix)]
+use super::trust::VerifiedSocket;
+use super::wait::{CallOptions, Clock};
+use super::{Answer, Connection, Deadlines, Endpoint, Error, ErrorKind, Phase, Trace, WaitLimit};
 use crate::exchange::Outcome;
-use crate::io::connection::{ClientDriver, Finished, Step};
-use crate::io::deadlines::CallOptions;
-#[cfg(unix)]
-use crate::io::trust::VerifiedSocket;
-use crate::io::{Answer, Deadlines, Endpoint, Error, ErrorKind, Phase, WaitError, WaitLimit};
-#[cfg(unix)]
-use crate::io::{UserEvents, fd};
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
-use crate::message::process::ProcessEnvironment;
 
-/// Provides an [`AsyncClient`](super::AsyncClient) with a new connection for each request.
+/// Provides an [`AsyncClient`] with a new connection for each request.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{AsyncClient, AsyncConnect, Error};
@@ -62,7 +67,7 @@ impl<C: AsyncConnect + Sync + ?Sized> AsyncConnect for &C {
 }
 
 /// Runs blocking work on a thread for blocking.
-pub(super) async fn blocking<T: Send + 'static>(
+async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
@@ -78,8 +83,8 @@ async fn pause(length: Duration) -> Result<(), Error> {
     .await
 }
 
-/// Found and checked as by the blocking half: see [`discovery`](crate::io::discovery) and
-/// [`trust`](crate::io::trust).
+/// Found and checked as by the blocking half: see [`discovery`](super::discovery) and
+/// [`trust`](super::trust).
 #[cfg(unix)]
 impl AsyncConnect for Endpoint {
     type Stream = tokio::net::UnixStream;
@@ -88,14 +93,14 @@ impl AsyncConnect for Endpoint {
         if let Some(found) = self.found_before() {
             match connect_to(self, &found).await {
                 // No process listens there any longer, or another does: search again below.
-                Err(_) => self.forget(),
+                Err(_) => *self.cached() = None,
                 done => return done,
             }
         }
         let endpoint = self.clone();
         let found = blocking(move || endpoint.find(&WaitLimit::FOREVER)).await?;
         let stream = connect_to(self, &found).await?;
-        self.keep(found);
+        *self.cached() = Some(found);
         Ok(stream)
     }
 }
@@ -109,7 +114,7 @@ async fn connect_to(
         if let Some(stream) = endpoint.try_open(found)? {
             return tokio::net::UnixStream::from_std(stream).map_err(Error::connecting);
         }
-        pause(crate::io::unix::BACKLOG_PAUSE).await?;
+        pause(super::unix::BACKLOG_PAUSE).await?;
     }
 }
 
@@ -118,7 +123,7 @@ impl AsyncConnect for Endpoint {
     type Stream = tokio::net::windows::named_pipe::NamedPipeClient;
 
     async fn connect(&self) -> Result<Self::Stream, Error> {
-        use crate::io::windows::{PipePath, opened, rate_limited, wait_until_free};
+        use super::windows::{PipePath, opened, rate_limited, wait_until_free};
         use tokio::net::windows::named_pipe::ClientOptions;
 
         let path =
@@ -142,7 +147,21 @@ impl AsyncConnect for Endpoint {
     }
 }
 
-/// An async client of a runtime, like [`Client`](crate::io::Client). Each call opens a new
+/// As [`Connect`](super::Connect) for a [`PortRuntime`]: takes its next connection. The port's
+/// thread wakes the wait. If it is dropped in the moment in which a connection arrives, that is
+/// closed, and the runtime connects again (F-57).
+#[cfg(unix)]
+impl AsyncConnect for PortRuntime {
+    type Stream = tokio::net::UnixStream;
+
+    async fn connect(&self) -> Result<Self::Stream, Error> {
+        let stream = std::os::unix::net::UnixStream::from(self.next_connection().await?);
+        stream.set_nonblocking(true).map_err(Error::connecting)?;
+        tokio::net::UnixStream::from_std(stream).map_err(Error::connecting)
+    }
+}
+
+/// An async client of a runtime, like [`Client`](super::Client). Each call opens a new
 /// connection: a connection carries one request.
 ///
 /// A runtime answers one client at a time (F-75); several runtimes can be asked at once.
@@ -166,7 +185,7 @@ impl AsyncConnect for Endpoint {
 #[derive(Debug)]
 pub struct AsyncClient<C = Endpoint> {
     connect: Arc<C>,
-    pub(in crate::io) options: CallOptions,
+    pub(super) options: CallOptions,
 }
 
 impl<C> Clone for AsyncClient<C> {
@@ -199,163 +218,76 @@ impl<C: AsyncConnect> AsyncClient<C> {
     ///
     /// # Errors
     /// [`Phase::Find`], [`Phase::Trust`], [`Phase::Connect`].
-    pub async fn connect(&self) -> Result<AsyncConnection<C::Stream>, Error> {
+    pub async fn connect(&self) -> Result<Connection<C::Stream>, Error> {
         self.connect_by(self.start()).await
     }
 
-    pub(in crate::io) fn start(&self) -> Clock {
-        Clock::start(&self.options.deadlines)
+    pub(super) fn start(&self) -> Clock {
+        Clock::start(now, &self.options.deadlines)
     }
 
     /// Like `connect`, if the whole call began earlier.
-    pub(in crate::io) async fn connect_by(
-        &self,
-        clock: Clock,
-    ) -> Result<AsyncConnection<C::Stream>, Error> {
+    pub(super) async fn connect_by(&self, clock: Clock) -> Result<Connection<C::Stream>, Error> {
         let connecting = async { Ok(self.connect.connect().await) };
         let deadline = clock.within(self.options.deadlines.connect);
         let connected = until(deadline, connecting).await;
-        let stream = connected.map_err(|stopped: WaitError| stopped.during(Phase::Connect))??;
-        Ok(AsyncConnection::of_call(stream, self.options.clone(), clock))
+        let stream =
+            connected.map_err(|stopped: ErrorKind| Error::new(Phase::Connect, stopped))??;
+        Ok(Connection::of_call(stream, self.options.clone(), clock))
     }
 }
 
-#[cfg(unix)]
-impl<C: AsyncConnect<Stream = tokio::net::UnixStream>> AsyncClient<C> {
-    /// Starts a session that writes `user_events` through `user_events_data`, as
-    /// [`Client::user_events`](crate::io::Client::user_events).
-    ///
-    /// # Errors
-    /// As [`Client::user_events`](crate::io::Client::user_events).
-    pub async fn user_events<'r, R: Request<'r, Reply = SessionReply>>(
-        &self,
-        request: &R,
-        user_events_data: impl AsFd,
-    ) -> Result<UserEvents<C::Stream>, Error> {
-        let driver = ClientDriver::user_events(request, self.options.checks_limits)?;
-        self.connect().await?.begin_user_events(driver, user_events_data.as_fd()).await
-    }
-}
-
-/// One request over an existing connection: a Unix socket, a named pipe, a TCP stream, TLS.
+/// Over an existing stream of tokio: a Unix socket, a named pipe, TCP, TLS.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::io::AsyncConnection;
+/// use dotnet_diagnostics_ipc::io::Connection;
 /// use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
 /// use tokio::io::AsyncWriteExt as _;
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 /// let (ours, mut theirs) = tokio::io::duplex(64);
 /// theirs.write_all(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0").await?;
-/// let answer = AsyncConnection::new(ours).call(&ResumeRuntime {}).await?;
+/// let answer = Connection::new(ours).call_async(&ResumeRuntime {}).await?;
 /// assert!(answer.result().is_success());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
-#[must_use = "nothing is sent before a call"]
-pub struct AsyncConnection<S> {
-    stream: S,
-    options: CallOptions,
-    /// If the call has begun.
-    clock: Option<Clock>,
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
-    /// A connection before any byte is sent.
-    pub const fn new(stream: S) -> Self {
-        Self { stream, options: CallOptions::DEFAULT, clock: None }
-    }
-
-    /// Continues a call that began when the client connected.
-    pub(in crate::io) const fn of_call(stream: S, options: CallOptions, clock: Clock) -> Self {
-        Self { stream, options, clock: Some(clock) }
-    }
-
-    /// Sets the deadlines. With [`Deadlines::NONE`] the tokio runtime needs no time driver.
-    pub const fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
-        self.options.deadlines = deadlines;
-        self
-    }
-
-    /// Sends the request unchecked. Some invalid requests kill a runtime (F-72, P-19).
-    pub const fn unchecked(mut self) -> Self {
-        self.options.checks_limits = false;
-        self
-    }
-
-    /// Sends the request and waits for the reply.
-    ///
-    /// # Errors
-    /// As [`Connection::call`](crate::io::Connection::call).
-    pub async fn call<'r, R: Request<'r>>(mut self, request: &R) -> Result<Answer<R>, Error> {
-        let driver = ClientDriver::new(request, self.options.checks_limits)?;
-        self.run(driver).await?.ok().map(|(message, _)| Answer::new(message))
-    }
-
-    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
-    /// session type says so.
-    ///
-    /// # Errors
-    /// As [`call`](Self::call); [`ErrorKind::Unsupported`](crate::io::ErrorKind::Unsupported) for a
-    /// session that does not stream.
-    pub async fn trace<'r, R: Request<'r, Reply = SessionReply>>(
-        self,
-        request: &R,
-    ) -> Result<AsyncTrace<S>, Error> {
-        let driver = ClientDriver::trace(request, self.options.checks_limits)?;
-        self.begin_trace(driver).await
-    }
-
-    pub(in crate::io) async fn begin_trace(
-        mut self,
-        driver: ClientDriver,
-    ) -> Result<AsyncTrace<S>, Error> {
-        let finished = self.run(driver).await?;
-        self.traced(finished)
-    }
-
-    /// The stream after the reply to a request that starts a session.
-    pub(in crate::io) fn traced(self, finished: Finished) -> Result<AsyncTrace<S>, Error> {
-        let session_id = finished.stream()?;
-        Ok(AsyncTrace::new(self.stream, session_id, self.options.deadlines.stream))
-    }
-
-    /// Asks for the environment, which is then read entry by entry.
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// Does what [`call`](Self::call) does, with `async`.
     ///
     /// # Errors
     /// As [`call`](Self::call).
-    pub async fn environment(mut self) -> Result<AsyncEnvironmentBlock<S>, Error> {
-        let clock = self.clock();
-        let driver = ClientDriver::new(&ProcessEnvironment {}, self.options.checks_limits)?;
-        let n_incoming_bytes = self.run(driver).await?.environment()?;
-        let deadline = clock.within(self.options.deadlines.continuation);
-        Ok(AsyncEnvironmentBlock::new(self.stream, n_incoming_bytes, deadline))
+    pub async fn call_async<'r, R: Request<'r>>(mut self, request: &R) -> Result<Answer<R>, Error> {
+        let driver = ClientDriver::new(request, self.options.checks_limits)?;
+        self.run_async(driver).await?.answer()
     }
 
-    /// The connection in its current state: what follows the reply arrives on it.
-    pub(in crate::io) fn into_inner(self) -> S {
-        self.stream
+    /// Does what [`trace`](Self::trace) does, with `async`.
+    ///
+    /// # Errors
+    /// As [`trace`](Self::trace).
+    pub async fn trace_async<'r, R: Request<'r, Reply = SessionReply>>(
+        mut self,
+        request: &R,
+    ) -> Result<Trace<S>, Error> {
+        let driver = ClientDriver::trace(request, self.options.checks_limits)?;
+        let finished = self.run_async(driver).await?;
+        self.traced(finished)
     }
 
-    /// The deadlines of the call, which begins now unless it has begun.
-    fn clock(&mut self) -> Clock {
-        *self.clock.get_or_insert_with(|| Clock::start(&self.options.deadlines))
-    }
-
-    pub(in crate::io) async fn run(&mut self, mut driver: ClientDriver) -> Result<Finished, Error> {
-        let outcome = self.perform(&mut driver).await?;
+    pub(super) async fn run_async(&mut self, mut driver: ClientDriver) -> Result<Finished, Error> {
+        let outcome = self.perform_async(&mut driver).await?;
         Ok(driver.finish(outcome))
     }
 
     /// Performs the exchange's actions until it is finished.
-    pub(in crate::io) async fn perform(
+    pub(super) async fn perform_async(
         &mut self,
         driver: &mut ClientDriver,
     ) -> Result<Outcome, Error> {
-        let no_fd = || Error::new(Phase::SendFd, ErrorKind::Unsupported("no descriptor to pass"));
-        self.perform_until_fd(driver).await?.ok_or_else(no_fd)
+        let outcome = self.perform_until_fd(driver).await?;
+        outcome.ok_or_else(|| Error::new(Phase::SendFd, NO_FD))
     }
 
     /// Performs the exchange's actions until it is finished; `None` where a descriptor is to be sent.
@@ -363,24 +295,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
         &mut self,
         driver: &mut ClientDriver,
     ) -> Result<Option<Outcome>, Error> {
-        let clock = self.clock();
+        let clock = self.clock(now);
         let sending = clock.within(self.options.deadlines.send);
         let reply_within = driver.reply_within(&self.options.deadlines);
         let mut replying = None;
         loop {
             match driver.next()? {
                 Step::Send(bytes) => {
-                    let sent = until(sending, self.stream.write(bytes)).await;
+                    let sent = until(sending, self.transport.write(bytes)).await;
                     driver.sent(sent)?;
                 }
                 Step::SendFd => return Ok(None),
                 Step::Receive(into) => {
                     if replying.is_none() {
                         // The stream may have buffered what was written.
-                        let _ = until(sending, self.stream.flush()).await;
+                        let _ = until(sending, self.transport.flush()).await;
                     }
                     let deadline = *replying.get_or_insert_with(|| clock.within(reply_within));
-                    let received = until(deadline, self.stream.read(into)).await;
+                    let received = until(deadline, self.transport.read(into)).await;
                     driver.received(received)?;
                 }
                 Step::Finish(outcome) => return Ok(Some(outcome)),
@@ -390,35 +322,39 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncConnection<S> {
 }
 
 #[cfg(unix)]
-impl AsyncConnection<tokio::net::UnixStream> {
-    /// Starts a session that writes `user_events`, as
-    /// [`Connection::user_events`](crate::io::Connection::user_events).
-    ///
-    /// # Errors
-    /// As [`Connection::user_events`](crate::io::Connection::user_events).
-    pub async fn user_events<'r, R: Request<'r, Reply = SessionReply>>(
-        self,
-        request: &R,
-        user_events_data: impl AsFd,
-    ) -> Result<UserEvents<tokio::net::UnixStream>, Error> {
-        let driver = ClientDriver::user_events(request, self.options.checks_limits)?;
-        self.begin_user_events(driver, user_events_data.as_fd()).await
-    }
-
-    async fn begin_user_events(
-        mut self,
-        mut driver: ClientDriver,
-        user_events_data: BorrowedFd<'_>,
-    ) -> Result<UserEvents<tokio::net::UnixStream>, Error> {
-        let sending = self.clock().within(self.options.deadlines.send);
+impl Connection<tokio::net::UnixStream> {
+    /// Performs the exchange's actions, of which one passes this descriptor.
+    pub(super) async fn perform_with_fd_async(
+        &mut self,
+        driver: &mut ClientDriver,
+        fd: BorrowedFd<'_>,
+    ) -> Result<Outcome, Error> {
+        let sending = self.clock(now).within(self.options.deadlines.send);
         loop {
-            if let Some(outcome) = self.perform_until_fd(&mut driver).await? {
-                let session_id = driver.finish(outcome).user_events()?;
-                return Ok(UserEvents::new(self.stream, session_id));
+            if let Some(outcome) = self.perform_until_fd(driver).await? {
+                return Ok(outcome);
             }
-            let send_fd = || fd::send_fd(self.stream.as_fd(), user_events_data);
-            let sent = until(sending, self.stream.async_io(Interest::WRITABLE, send_fd)).await;
+            let send_fd = || fd::send_fd(self.transport.as_fd(), fd);
+            let sent = until(sending, self.transport.async_io(Interest::WRITABLE, send_fd)).await;
             driver.fd_sent(sent)?;
+        }
+    }
+}
+
+/// The clock of tokio, which tests can stop.
+pub(super) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+/// The result of `io`, if it arrives in time.
+pub(super) async fn until<T>(
+    deadline: Option<Instant>,
+    io: impl Future<Output = io::Result<T>>,
+) -> Result<T, ErrorKind> {
+    match deadline {
+        None => Ok(io.await?),
+        Some(deadline) => {
+            Ok(timeout_at(deadline.into(), io).await.map_err(|_| ErrorKind::TimedOut)??)
         }
     }
 }
