@@ -155,26 +155,14 @@ impl Client {
     #[inline]
     pub fn new<'a, R: Request<'a>>(request: &R, buffer: &mut [u8]) -> Result<Self, RequestError> {
         request.check_limits()?;
-        Ok(Self::new_unchecked(request, buffer)?)
-    }
-
-    /// Encodes `request` as [`new`](Self::new) does, without the check. Some refused requests kill the
-    /// runtime (F-72, P-19).
-    ///
-    /// # Errors
-    /// As [`message::encode`].
-    #[inline]
-    pub fn new_unchecked<'a, R: Request<'a>>(
-        request: &R,
-        buffer: &mut [u8],
-    ) -> Result<Self, EncodeError> {
         let len = message::encode(R::COMMAND, request, buffer)?;
         // Chosen by the compiler: the decoders of other replies are not linked.
         let ok_payload = const { OkPayload::of(R::COMMAND) };
         Ok(Self::of(R::COMMAND, Some(request.continuation()), ok_payload, clamp(len)))
     }
 
-    /// Encodes `payload` as a request of `command` at the front of `buffer`. The values of the payload are not checked.
+    /// Encodes `payload` as a request of `command` at the front of `buffer`. The values of the payload are not checked:
+    /// some that a runtime refuses kill it (F-72, P-19).
     /// `continuation` is what follows an OK; `None` if unknown.
     ///
     /// # Errors

@@ -517,7 +517,7 @@ fn client_checks_limits_before_it_encodes() {
         let mut buffer = [0; 128];
         let error = Client::new(request, &mut buffer).unwrap_err();
         assert_eq!(buffer, [0; 128], "nothing is written");
-        assert!(Client::new_unchecked(request, &mut buffer).is_ok());
+        assert!(Client::with_payload(R::COMMAND, None, request, &mut buffer).is_ok());
         error.to_string()
     }
     let providers = [ProviderConfig::new("P", 0, EventLevel::ERROR)];
@@ -553,7 +553,9 @@ fn client_descriptor_precedes_reply() {
         providers: Array::EMPTY,
     });
     let mut buffer = [0; 64];
-    let mut client = Client::new_unchecked(&request, &mut buffer).unwrap();
+    let continuation = Some(request.continuation());
+    let command = Command::COLLECT_TRACING5;
+    let mut client = Client::with_payload(command, continuation, &request, &mut buffer).unwrap();
     assert_eq!(client.action(), ClientAction::Send(0..36));
     client.sent(36).unwrap();
     assert_eq!(client.action(), ClientAction::SendFd(FdByte::CANONICAL));
