@@ -107,14 +107,8 @@ impl<'s> SliceSink<'s> {
 
     /// How many bytes were put so far, whether they fit or not.
     #[inline]
-    pub const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.len
-    }
-
-    /// Whether nothing was put so far.
-    #[inline]
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// How many bytes were written.

@@ -13,9 +13,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 };
 use dotnet_diagnostics_ipc::message::process::{PerfMapType, ProcessInfo, ResumeRuntime};
 use dotnet_diagnostics_ipc::port::{PortAddress, Ports};
-use dotnet_diagnostics_ipc::wire::{
-    Array, Decode, EncodeError, Guid, IpcString, Layer, Reader, Sink as _, SliceSink, WireErrorKind,
-};
+use dotnet_diagnostics_ipc::wire::{Array, Decode, Guid, IpcString, Layer, Reader, WireErrorKind};
 use dotnet_diagnostics_ipc_vectors as vectors;
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type};
 
@@ -356,17 +354,6 @@ fn array_equality_by_items() {
     assert_eq!(Array::<u32>::default(), Array::EMPTY);
     let wire = read::<Array<'_, u32>>(b"\x02\0\0\0\x04\0\0\0\x05\0\0\0");
     assert_eq!((wire, wire.iter().len(), format!("{wire:?}")), (ids, 2, "[4, 5]".to_owned()));
-}
-
-#[test]
-fn sink_reports_its_length() {
-    let mut buffer = [0; 4];
-    let mut sink = SliceSink::new(&mut buffer);
-    assert_eq!((sink.is_empty(), sink.len()), (true, 0));
-    sink.put(b"ab");
-    assert!(!sink.is_empty() && sink.len() == 2);
-    sink.put(b"cde");
-    assert_eq!((sink.len(), sink.finish()), (5, Err(EncodeError::BufferTooSmall { needed: 5 })));
 }
 
 #[test]
