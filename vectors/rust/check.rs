@@ -2,7 +2,7 @@
 
 use alloc::{
     format,
-    string::{String, ToString as _},
+    string::{String, ToString},
     vec::Vec,
 };
 
@@ -40,7 +40,7 @@ fn check_bytes(subject: TypedCodec, test: &Test, wire: &[u8], found: &mut Vec<St
         (expected, limit) if expected == limit => {}
         (Some(expected), None) => found.push(format!("accepted; expected {expected}")),
         (expected, Some(limit)) => {
-            let expected = expected.as_ref().map_or("no refusal".into(), |fault| fault.to_string());
+            let expected = expected.as_ref().map_or("no refusal".into(), ToString::to_string);
             found.push(format!("refused by the limits for {limit}; expected {expected}"));
         }
         (None, None) => {}

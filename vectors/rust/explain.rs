@@ -22,6 +22,7 @@ use core::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
+use crate::value::insert;
 use crate::{Annotation, DecodeRefusal, Direction, Type, TypedCodec, Value};
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
@@ -365,7 +366,7 @@ impl<'b> Splitter<'b> {
             ..Item::new(ItemKind::Continuation, self.request, subject)
         };
         match subject.map(|subject| subject.decode(bytes)) {
-            Some(Ok(decoded)) => item.value["entries"] = decoded.value,
+            Some(Ok(decoded)) => insert(&mut item.value, "entries", decoded.value),
             Some(Err(refusal)) => item.error = Some(refusal),
             None => {}
         }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::fault::{encoded, is_canonical};
 use super::from_wire::FromWire;
-use super::value::{expected, field, items, object_of};
+use super::value::{expected, field, insert, items, object_of};
 use super::{
     Arena, DecodeRefusal, EncodeFailure, FieldKind, Type, Value, ValueError, ValueForm, VectorFault,
 };
@@ -60,7 +60,7 @@ pub(super) fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRef
                 let ignored = Ignored::new(text).map(|part| {
                     json!({ "offset": part.offset, "text": part.text, "reason": part.reason.name() })
                 });
-                value["ignored"] = ignored.collect();
+                insert(&mut value, "ignored", ignored.collect::<Value>());
             }
             (value, WritePorts::new(&ports).is_some_and(|text| is_canonical(&text, wire)))
         }

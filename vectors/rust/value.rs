@@ -106,6 +106,13 @@ pub(super) fn object_of<'v>(
     }
 }
 
+/// Adds a field to an object.
+pub(super) fn insert(object: &mut Value, key: &str, value: impl Into<Value>) {
+    if let Value::Object(fields) = object {
+        fields.insert(key.into(), value.into());
+    }
+}
+
 /// A field of an object, in the form of the wire types.
 pub(super) fn field<'a, T: ValueForm<'a>>(
     value: &'a Value,

@@ -6,7 +6,7 @@ use alloc::{format, string::ToString as _, vec::Vec};
 use serde_json::{Map, json};
 
 use super::from_wire::{FromWire, value_of};
-use super::value::{FromJson, expected, field, hexadecimal, items, object_of};
+use super::value::{FromJson, expected, field, hexadecimal, insert, items, object_of};
 use super::{Arena, DecodeRefusal, EncodeFailure, FieldKind, Value, ValueError, ValueForm};
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
@@ -198,7 +198,7 @@ impl<'a> ValueForm<'a> for Entry<'a> {
             "value": self.value().unwrap_or(IpcString::ABSENT).to_value(),
         });
         if !self.is_terminated() {
-            object["terminated"] = false.into();
+            insert(&mut object, "terminated", false);
         }
         object
     }
@@ -259,11 +259,11 @@ pub(super) fn stream_to_value(wire: &[u8]) -> Value {
     let start = StreamStart::recognise(wire);
     let mut object = json!({ "start": name(start) });
     if let StreamStart::NettraceBlocks { major, minor } = start {
-        object["major"] = major.into();
-        object["minor"] = minor.into();
+        insert(&mut object, "major", major);
+        insert(&mut object, "minor", minor);
     }
     let rest = wire.get(start.known_len().unwrap_or(0)..).unwrap_or_default();
-    object["rest"] = hex::encode(rest).into();
+    insert(&mut object, "rest", hex::encode(rest));
     object
 }
 
@@ -405,11 +405,11 @@ impl<'a> ValueForm<'a> for WrittenRecord<'a> {
             json!({ "write_index": self.write_index, "version": self.record.version() });
         match self.record {
             Record::V1(RecordV1 { event_id, extension, payload }) => {
-                object["event_id"] = event_id.into();
-                object["extension"] = hex::encode(extension).into();
-                object["payload"] = hex::encode(payload).into();
+                insert(&mut object, "event_id", event_id);
+                insert(&mut object, "extension", hex::encode(extension));
+                insert(&mut object, "payload", hex::encode(payload));
             }
-            Record::Other { rest, .. } => object["rest"] = hex::encode(rest).into(),
+            Record::Other { rest, .. } => insert(&mut object, "rest", hex::encode(rest)),
         }
         object
     }

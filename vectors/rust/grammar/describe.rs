@@ -51,6 +51,7 @@ pub(super) fn fields_of<'a, T: Visit<'a>>(shapes: &Shapes) -> Vec<Field> {
 
 impl Recorder<'_> {
     /// Records a part, and returns a value of it.
+    #[allow(clippy::unnecessary_wraps, reason = "every method of the visitor returns this")]
     fn kind<T>(&mut self, type_name: &str, value: T) -> Result<T, Infallible> {
         self.part = Field::new("", type_name);
         Ok(value)
@@ -107,8 +108,8 @@ impl<'a> Visitor<'a> for Recorder<'_> {
         self.uint()?;
         self.part.bits = names.is_none();
         if let Some(name) = names {
-            let named = |value| Some((value, name(value)?.to_owned()));
-            self.part.names = (0..=MOST_NAMED).filter_map(named).collect();
+            let entry = |value| Some((value, name(value)?.to_owned()));
+            self.part.names = (0..=MOST_NAMED).filter_map(entry).collect();
         }
         Ok(0)
     }

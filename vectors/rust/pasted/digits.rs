@@ -36,7 +36,7 @@ pub(super) fn read_hexadecimal(text: &str) -> Result<Vec<u8>, PasteError> {
 
 /// A line of a dump.
 struct Line<'t> {
-    line: &'t str,
+    whole: &'t str,
     offset: u64,
     has_colon: bool,
     /// What follows the offset.
@@ -65,7 +65,7 @@ fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
             && plain.chars().all(|one| one.is_ascii_hexdigit())
             && (rest.is_empty() || rest.starts_with(char::is_whitespace));
         let offset = u64::from_str_radix(plain, 16).ok().filter(|_| is_offset)?;
-        let found = Line { line, offset, has_colon, rest };
+        let found = Line { whole: line, offset, has_colon, rest };
         let is_line = rest.is_empty() || found.is_shortened() || !found.cells().bytes.is_empty();
         is_line.then_some(found)
     })
@@ -138,7 +138,7 @@ pub(super) fn read_dump(text: &str) -> Result<Vec<u8>, PasteError> {
             let order = format!(
                 "the offset is {offset:#x}, expected {expected:#x} after the bytes before it"
             );
-            return error(line.line, &order);
+            return error(line.whole, &order);
         }
         let len = u64::try_from(cells.bytes.len()).unwrap_or(u64::MAX);
         expected = Some(offset.saturating_add(len));

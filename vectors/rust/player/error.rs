@@ -2,7 +2,7 @@
 
 use alloc::{
     format,
-    string::{String, ToString as _},
+    string::{String, ToString},
     vec::Vec,
 };
 use core::fmt;
@@ -99,7 +99,7 @@ impl fmt::Display for Difference {
         match self {
             Self::NotConnected => f.write_str("no connection"),
             Self::Bytes { fields, .. } if !fields.is_empty() => {
-                let texts: Vec<_> = fields.iter().map(|field| field.to_string()).collect();
+                let texts: Vec<_> = fields.iter().map(ToString::to_string).collect();
                 f.write_str(&texts.join("; "))
             }
             Self::Bytes { mismatches, came, .. } => {

@@ -96,17 +96,20 @@ pub trait Network {
 
     /// Accepts a connection from the side under test; `None` on a timeout.
     fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, PlayerError> {
-        unsupported((port, until))
+        let _ = (port, until);
+        unsupported()
     }
 
     /// Whether a connection arrives. The connection is not accepted.
     fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, PlayerError> {
-        unsupported((port, until))
+        let _ = (port, until);
+        unsupported()
     }
 
     /// Starts or stops listening.
     fn listen(&mut self, port: &str, listening: bool) -> Result<(), PlayerError> {
-        unsupported((port, listening))
+        let _ = (port, listening);
+        unsupported()
     }
 
     /// Sends all of `bytes`, the first with a descriptor if given. A timeout is an error.
@@ -128,12 +131,14 @@ pub trait Network {
 
     /// Reads in the background from now on.
     fn drain(&mut self, link: Link) -> Result<(), PlayerError> {
-        unsupported(link)
+        let _ = link;
+        unsupported()
     }
 
     /// The result of the background read, once it has ended or the time is over.
     fn drained(&mut self, link: Link, until: Duration) -> Result<Flow, PlayerError> {
-        unsupported((link, until))
+        let _ = (link, until);
+        unsupported()
     }
 
     /// Ends a connection, or only its sending direction.
@@ -141,18 +146,21 @@ pub trait Network {
 
     /// Lets time pass.
     fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
-        unsupported(until)
+        let _ = until;
+        unsupported()
     }
 
     /// Whether the target's process exists. Returns at once if it should be alive, and waits for
     /// its end if it should be dead.
     fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {
-        unsupported((expected, until))
+        let _ = (expected, until);
+        unsupported()
     }
 
     /// Sends a signal to the target's process, if the player started it.
     fn signal(&mut self, signal: SignalKind) -> Result<(), PlayerError> {
-        not_ours(signal)
+        let _ = signal;
+        not_ours()
     }
 
     /// Whether the file of the default port's socket exists. Waits until it is as expected, or
@@ -165,17 +173,16 @@ pub trait Network {
     /// The first bytes, at most `most`, of a file in the target's current directory; `None` if it
     /// does not exist.
     fn file(&mut self, name: &str, most: usize) -> Result<Option<Vec<u8>>, PlayerError> {
-        not_ours((name, most))
+        let _ = (name, most);
+        not_ours()
     }
 }
 
-fn unsupported<T>(unused: impl Sized) -> Result<T, PlayerError> {
-    let _ = unused;
+fn unsupported<T>() -> Result<T, PlayerError> {
     unavailable("this network does not support it")
 }
 
-fn not_ours<T>(unused: impl Sized) -> Result<T, PlayerError> {
-    let _ = unused;
+fn not_ours<T>() -> Result<T, PlayerError> {
     unavailable("the target was not started for this case")
 }
 

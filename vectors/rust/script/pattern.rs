@@ -427,7 +427,7 @@ mod tests {
                     so_far.extend(now);
                     bytes = later;
                 }
-                Comparison::Matched(captured) => return Ok((bytes.len(), captured)),
+                Comparison::Matched(new) => return Ok((bytes.len(), new)),
                 Comparison::Differs(mismatch) => return Err(mismatch.offset),
             }
         }
