@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::pin::Pin;
 use std::sync::Mutex;
-use std::task::Poll;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
@@ -113,6 +111,7 @@ const COLLECT: CollectTracing2<'_> = CollectTracing2 {
     request_rundown: false,
     providers: Array::new(&[ProviderConfig::new("P", 1, EventLevel::ERROR)]),
 };
+#[cfg(unix)]
 const DONE: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 const SESSION: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
 const STREAM: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0Nettrace";
@@ -381,6 +380,8 @@ async fn tokio_user_events_passes_descriptor_and_lasts_until_hang_up() {
 #[cfg(unix)]
 mod port {
     use std::path::Path;
+    use std::pin::Pin;
+    use std::task::Poll;
 
     use dotnet_diagnostics_ipc::advertise::Advertise;
     use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortOptions};

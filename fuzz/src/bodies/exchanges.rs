@@ -165,24 +165,3 @@ pub fn script_exchange(input: &[u8]) {
         panic!("{difference}");
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn script_with_random_decisions_passes() {
-        let mut state = 0x2545_f491_4f6c_dd1d_u64;
-        let mut next = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state.to_le_bytes()
-        };
-        for which in (0..=255).cycle().take(1000) {
-            let len = next()[0];
-            let decisions = (0..len).flat_map(|_| next());
-            script_exchange(&std::iter::once(which).chain(decisions).collect::<Vec<_>>());
-        }
-    }
-}

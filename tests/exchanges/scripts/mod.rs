@@ -3,7 +3,6 @@
 
 mod files;
 mod in_memory;
-mod progress;
 
 use dotnet_diagnostics_ipc_vectors as vectors;
 use dotnet_diagnostics_ipc_vectors::script::Plays;

@@ -178,7 +178,7 @@ fn server_1000_requests_leak_no_descriptor() {
             for request in commands().values() {
                 let request = &decoded(request);
                 let file = tempfile::tempfile().unwrap();
-                ask_at(path, &request);
+                ask_at(path, request);
                 ask(&mut UnixStream::connect(path).unwrap(), &USER_EVENTS, Some(&file));
                 // And half a request.
                 UnixStream::connect(path).unwrap().write_all(b"DOTNET").unwrap();

@@ -20,12 +20,8 @@ use dotnet_diagnostics_ipc::exchange::{
     self, AfterReply, ClientAction, End, Outcome, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::io::server::{
-    Entries, Handler, ServeOptions, Served, serve, serve_connection,
-};
-use dotnet_diagnostics_ipc::io::{
-    Canceller, Connection, Stream, Transport as _, UnixTransport, WaitLimit,
-};
+use dotnet_diagnostics_ipc::io::server::{Entries, Handler, ServeOptions, serve};
+use dotnet_diagnostics_ipc::io::{Canceller, Connection, Transport as _, UnixTransport, WaitLimit};
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfoReply};
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
@@ -192,25 +188,26 @@ fn server_empty_handler_knows_no_command() {
     });
 }
 
+/// The entries that a client reads, and the text of the error after them.
+fn environment(path: &Path) -> (Vec<String>, Option<String>) {
+    let transport = UnixTransport::new(UnixStream::connect(path).unwrap());
+    let mut entries = Vec::new();
+    let block = Connection::new(transport).environment().unwrap();
+    let read = block.for_each(|entry| entries.push(entry.text().to_string()));
+    (entries, read.err().map(|error| format!("{error:#}")))
+}
+
 #[test]
 fn server_environment_is_whole_or_broken_off() {
     let read = |runtime: &Runtime| {
-        with_server(runtime, ServeOptions::DEFAULT, |path, _| {
-            let transport = UnixTransport::new(UnixStream::connect(path).unwrap());
-            let mut entries = Vec::new();
-            let read = Connection::new(transport)
-                .environment()
-                .unwrap()
-                .for_each(|entry| entries.push(entry.text().to_string()));
-            (read.map_err(|error| format!("{error:#}")), entries)
-        })
+        with_server(runtime, ServeOptions::DEFAULT, |path, _| environment(path))
     };
-    assert_eq!(read(&Runtime::default()), (Ok(()), ENVIRONMENT.map(String::from).to_vec()));
+    assert_eq!(read(&Runtime::default()), (ENVIRONMENT.map(String::from).to_vec(), None));
     // After the count and the first entry: 4 + 4 + 8 bytes (F-43).
     let runtime = Runtime { broken_off: Some((16, HResult::FAIL)), ..Runtime::default() };
-    let (read, entries) = read(&runtime);
+    let (entries, error) = read(&runtime);
     assert_eq!(entries, ["A=1"]);
-    assert!(read.unwrap_err().contains("0x80004005"));
+    assert!(error.unwrap().contains("0x80004005"));
     assert_eq!(runtime.served(1)[0].outcome, ServerOutcome::BrokenOff(HResult::FAIL));
 }
 
@@ -223,17 +220,8 @@ fn server_environment_in_pieces_is_equal() {
         }
     }
     let large = Large((0..5000).map(|n| format!("V{n}={}", "x".repeat(n % 300))).collect());
-    let entries = with_server(&large, ServeOptions::DEFAULT, |path, _| {
-        let transport = UnixTransport::new(UnixStream::connect(path).unwrap());
-        let mut entries = Vec::new();
-        Connection::new(transport)
-            .environment()
-            .unwrap()
-            .for_each(|entry| entries.push(entry.text().to_string()))
-            .unwrap();
-        entries
-    });
-    assert!(entries == large.0);
+    let read = with_server(&large, ServeOptions::DEFAULT, |path, _| environment(path));
+    assert!(read == (large.0, None));
 }
 
 #[test]
@@ -317,36 +305,4 @@ fn server_reply_too_long_is_error() {
     // 20 + 8 + 16 + (4 + 2 × 32,001) + (4 + 12) + (4 + 8)
     assert_eq!(asked(32_000), Outcome::Ok { size: 64_078, then: AfterReply::Close });
     assert_eq!(asked(40_000), error(HResult::FAIL)); // F-40
-}
-
-#[test]
-fn server_serves_any_stream() {
-    struct Memory(std::io::Cursor<Vec<u8>>, Vec<u8>);
-    impl std::io::Read for &mut Memory {
-        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-            self.0.read(into)
-        }
-    }
-    impl std::io::Write for &mut Memory {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.1.write(bytes)
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut memory =
-        Memory(std::io::Cursor::new(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0".to_vec()), Vec::new());
-    let served =
-        serve_connection(Stream(&mut memory), &Runtime::default(), &ServeOptions::DEFAULT, None)
-            .unwrap();
-    assert_eq!(
-        served,
-        Served {
-            command: Some(Command::RESUME_RUNTIME),
-            outcome: ServerOutcome::Answered,
-            streamed: 0
-        }
-    );
-    assert_eq!(memory.1, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0");
 }

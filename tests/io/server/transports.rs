@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::FdByte;
 use dotnet_diagnostics_ipc::exchange::{AfterReply, End, Outcome, ServerOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
@@ -69,6 +70,17 @@ fn server_without_descriptors_refuses_user_events() {
     assert_eq!(served.outcome, ServerOutcome::Refused(HResult::BAD_ENCODING));
     assert_eq!(memory.answer, BAD_ENCODING);
     assert!(runtime.asked.lock().unwrap().is_empty());
+}
+
+#[test]
+fn server_serves_any_stream() {
+    let mut memory = Memory::new(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0".to_vec());
+    let options = ServeOptions::DEFAULT;
+    let served =
+        serve_connection(Stream(&mut memory), &Runtime::default(), &options, None).unwrap();
+    let (command, outcome) = (Some(Command::RESUME_RUNTIME), ServerOutcome::Answered);
+    assert_eq!(served, Served { command, outcome, streamed: 0 });
+    assert_eq!(memory.answer, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0");
 }
 
 /// Passes descriptors, and does not know when the other end hangs up.

@@ -2,7 +2,6 @@
 
 A conversation is a list of steps, each made by one function here. Bytes are written field by field, as in the vectors;
 what a reader cannot know in advance is a separate part: `anything(8, "id")`, `same("id")`. Nothing here knows a message.
-tests/exchanges/scripts/files.rs checks what the schema cannot express: names are captured before use, chunks add up, and so on.
 """
 import functools
 import json
@@ -336,7 +335,9 @@ class ScriptFile:
         if deviations:
             script["deviations"] = deviations
         for one in deviations:
+            assert one["from"] < len(script["steps"]), f"scId {sc}: deviates behind its end"
             assert one["on"], f"scId {sc}: {one['fact']} has no evidence"
+            check(sc, script["steps"][:one["from"]] + one["steps"], script)
         self._add(script)
 
     def runtime(self, sc, name, comment, *, spec, ask, steps, outcome, since=None, client=None):
@@ -356,6 +357,7 @@ class ScriptFile:
         assert cites(facts), f"scId {sc}: no such row: {set(facts) - citable()}"
         self.ids.add(sc)
         self.names.add(script["name"])
+        check(sc, script["steps"], script)
         self.scripts.append(script)
 
     def document(self):
@@ -367,3 +369,83 @@ class ScriptFile:
 
     def path(self):
         return os.path.join(HERE, "..", "exchanges", self.name + ".json")
+
+
+def check(sc, steps, script):
+    """What the schema cannot express: names are captured before use, the sum of chunks, distinguishable alternatives."""
+    where = f"scId {sc}"
+    connections, drained = set(), set()
+    captured = {}  # name: length, None if unknown
+    ports = {one["id"] for one in script.get("target", {}).get("ports",
+                                                               ())} | ({script["ask"]["port"]} if "port" in script.get("ask",
+                                                                   {}) else set())
+    for number, one in enumerate(steps):
+        at = f"{where} step {number}"
+        assert one.get("port") is None or one["port"] in ports, f"{at}: no such port"
+        for verb in ("open", "accept"):
+            if verb in one:
+                assert one[verb] not in connections, f"{at}: opened twice"
+                connections.add(one[verb])
+        if "on" not in one:
+            continue
+        assert one["on"] in connections, f"{at}: not opened"
+        assert one["on"] not in drained or {"send", "expect_end", "end"} & set(one), f"{at}: drained"
+        if "drain" in one:
+            drained.add(one["on"])
+        if "send" in one:
+            lengths = [measure(part, captured, at) for part in one["send"]]
+            assert "chunks" not in one or sum(one["chunks"]) == sum(lengths), f"{at}: chunks {sum(one['chunks'])}, bytes {lengths}"
+        if "expect" in one:
+            take(one["expect"], captured, at)
+        if "expect_any_of" in one:
+            alternatives = [alternative["expect"] for alternative in one["expect_any_of"]]
+            for alternative in alternatives:
+                take(alternative, captured, at)
+            fronts = [front(alternative) for alternative in alternatives]
+            for i, a in enumerate(fronts):
+                assert all(any(x != y and None not in (x, y) for x,
+                               y in zip(a, b)) for b in fronts[i + 1:]), f"{at}: cannot be told apart"
+        assert not {"last", "last_any_of"} & set(one) or one["on"] in drained, f"{at}: last of what was not drained"
+
+
+def front(pattern):
+    """The first bytes of a pattern, as far as their positions are known; None for any byte."""
+    out = []
+    for part in pattern:
+        if isinstance(part, str):
+            out += bytes.fromhex(part)
+        elif isinstance(part.get("any"), int):
+            out += [None] * part["any"]
+        else:
+            break
+    return out
+
+
+def measure(part, captured, at):
+    if isinstance(part, str):
+        return len(part) // 2
+    if "repeat" in part:
+        return len(part["repeat"]) // 2 * part["times"]
+    if "same" in part:
+        assert part["same"] in captured, f"{at}: {part['same']} is not captured"
+        return captured[part["same"]]
+    return None
+
+
+def take(pattern, captured, at):
+    for part in pattern:
+        if isinstance(part, str) or "repeat" in part:
+            continue
+        if "same" in part:
+            assert part["same"] in captured, f"{at}: {part['same']} is not captured"
+        elif "until" in part:
+            assert part["until"] in captured, f"{at}: {part['until']} is not captured"
+        else:
+            length = part["any"]
+            if isinstance(length, dict):
+                assert length["of"] in captured, f"{at}: {length['of']} is not captured"
+                length = None
+            for other in part.get("not", ()):
+                assert isinstance(other, str) or other["same"] in captured, f"{at}: {other} is not captured"
+            if "as" in part:
+                captured[part["as"]] = length
