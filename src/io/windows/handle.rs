@@ -218,6 +218,7 @@ pub(in crate::io) fn server_process_id(pipe: BorrowedHandle<'_>) -> io::Result<u
 }
 
 /// An operation on a pipe.
+#[derive(Clone, Copy)]
 pub(super) enum Operation<'b> {
     /// Waits for a client.
     Connect,

@@ -242,7 +242,9 @@ impl PipeTransport {
 
     /// Takes over a pipe that was watched together with others.
     pub(in crate::io) fn of<const N: usize>(watched: Watched<N>) -> io::Result<Self> {
-        Self::new(Arc::clone(watched.flight.pipe()), Arc::default())
+        // A running operation ends with the flight.
+        let Watched { flight, .. } = watched;
+        Self::new(Arc::clone(flight.pipe()), Arc::default())
     }
 
     /// Duplicates this end, so that one thread can read while another writes. The other end
