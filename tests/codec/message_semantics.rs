@@ -12,7 +12,6 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     StopTracing, TracepointConfig, TracepointSet, request_rundown, rundown_keyword,
 };
 use dotnet_diagnostics_ipc::message::process::{PerfMapType, ProcessInfo, ResumeRuntime};
-use dotnet_diagnostics_ipc::port::{PortAddress, Ports};
 use dotnet_diagnostics_ipc::wire::{Array, Decode, Guid, IpcString, Layer, Reader, WireErrorKind};
 use dotnet_diagnostics_ipc_vectors as vectors;
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type};
@@ -383,25 +382,4 @@ fn string_compares_with_text_and_counts_units() {
     units.next();
     assert_eq!(units.size_hint(), (1, Some(1)));
     assert_eq!((units.next(), units.size_hint()), (Some(0x69), (0, Some(0))));
-}
-
-/// The document wants a pipe named without its prefix; builds without sockets have other addresses.
-#[test]
-fn port_address_is_what_its_form_says() {
-    for (address, expected) in [
-        (r"\\.\pipe\mine", PortAddress::PrefixedPipe("mine")),
-        (r"\\.\pipe\", PortAddress::PrefixedPipe("")),
-        ("mine", PortAddress::Local("mine")),
-        (r"\\.\PIPE\mine", PortAddress::Local(r"\\.\PIPE\mine")),
-        (
-            "ws://127.0.0.1:8088/diagnostics",
-            PortAddress::WebSocket("ws://127.0.0.1:8088/diagnostics"),
-        ),
-        ("js://ready", PortAddress::JavaScript("ready")),
-        ("127.0.0.1:9000", PortAddress::Tcp { host: "127.0.0.1", port: 9000 }),
-        ("/tmp/127.0.0.1:9000", PortAddress::Local("/tmp/127.0.0.1:9000")),
-    ] {
-        let port = Ports::new(address).next().unwrap();
-        assert_eq!(PortAddress::of(port.address), expected, "{address}");
-    }
 }
