@@ -86,25 +86,22 @@ impl<'a> TracepointConfig<'a> {
     }
 }
 
-/// How many ids are compared with all that follow at a time.
-const CHUNK: usize = 192;
-
 /// The position of the first id that equals an earlier one.
 #[inline(never)]
 fn first_repeat(mut rest: impl Iterator<Item = u32> + Clone) -> Option<usize> {
     let earlier = |one: Option<usize>, other| one.into_iter().chain(other).min();
     let (mut start, mut first) = (0usize, None);
     loop {
-        let mut sorted = heapless::Vec::<u32, CHUNK>::new();
-        while !sorted.is_full() {
+        let mut chunk = Chunk { ids: heapless::Vec::new(), filter: [0; 64] };
+        while !chunk.ids.is_full() {
             let Some(id) = rest.next() else { return first };
-            match sorted.binary_search(&id) {
-                Ok(_) => return earlier(first, Some(start.saturating_add(sorted.len()))),
-                Err(at) => insert(&mut sorted, at, id),
+            if chunk.contains(id) {
+                return earlier(first, Some(start.saturating_add(chunk.ids.len())));
             }
+            chunk.add(id);
         }
-        start = start.saturating_add(CHUNK);
-        let nth = rest.clone().position(|id| sorted.binary_search(&id).is_ok());
+        start = start.saturating_add(chunk.ids.len());
+        let nth = rest.clone().position(|id| chunk.contains(id));
         first = earlier(first, nth.map(|nth| start.saturating_add(nth)));
         if first.is_some_and(|first| first <= start) {
             return first;
@@ -112,12 +109,31 @@ fn first_repeat(mut rest: impl Iterator<Item = u32> + Clone) -> Option<usize> {
     }
 }
 
-/// Inserts `id` at index `at`.
-fn insert(ids: &mut heapless::Vec<u32, CHUNK>, at: usize, mut id: u32) {
-    for place in ids.iter_mut().skip(at) {
-        core::mem::swap(place, &mut id);
+/// Ids that are compared with all that follow, and a filter: one bit rules out most other ids.
+struct Chunk {
+    ids: heapless::Vec<u32, 192>,
+    filter: [u32; 64],
+}
+
+impl Chunk {
+    /// The filter's word for an id, and the bit in it. Fibonacci hashing spreads consecutive ids.
+    fn place(id: u32) -> (usize, u32) {
+        let [.., low, high] = id.wrapping_mul(0x9e37_79b1).to_le_bytes();
+        (usize::from(high) % 64, 1u32.wrapping_shl(low.into()))
     }
-    let _ = ids.push(id);
+
+    fn contains(&self, id: u32) -> bool {
+        let (word, bit) = Self::place(id);
+        self.filter.get(word).is_some_and(|word| word & bit != 0) && self.ids.contains(&id)
+    }
+
+    fn add(&mut self, id: u32) {
+        let (word, bit) = Self::place(id);
+        if let Some(word) = self.filter.get_mut(word) {
+            *word |= bit;
+        }
+        let _ = self.ids.push(id);
+    }
 }
 
 #[cfg(test)]
