@@ -209,9 +209,9 @@ impl<'a> TracepointConfig<'a> {
     /// The first id that occurs twice in the sets, as the index of the second occurrence's set and
     /// its index in that set.
     ///
-    /// Takes 1 KiB of stack; the time grows with the square of the number of ids. 192 ids at a time
+    /// Takes 1 KiB of stack; the time grows with the square of the number of ids. 136 ids at a time
     /// are compared with all that follow: each of the 16,000 that fit in a message is looked up
-    /// at most 84 times.
+    /// at most 118 times.
     pub fn duplicate_event_id(&self) -> Option<(usize, usize)> {
         let ids = self.tracepoints.iter().flat_map(|set| set.event_ids.iter());
         self.place_of(first_repeat(ids)?)
@@ -257,7 +257,7 @@ fn first_repeat(mut rest: impl Iterator<Item = u32> + Clone) -> Option<usize> {
 
 /// Ids that are compared with all that follow, and a filter: one bit rules out most other ids.
 struct Chunk {
-    ids: heapless::Vec<u32, 192>,
+    ids: heapless::Vec<u32, 136>,
     filter: [u32; 64],
 }
 
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(repeat(&mut [1, 2, 2, 1, 2].into_iter()), Some(2));
         assert_eq!(repeat(&mut core::iter::empty()), None);
         // Around the end of the first chunk.
-        for len in [191, 192, 193, 384] {
+        for len in [135, 136, 137, 272] {
             assert_eq!(repeat(&mut distinct().take(len).chain([0])), Some(len));
             assert_eq!(repeat(&mut distinct().take(len)), None);
         }
