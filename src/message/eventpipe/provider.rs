@@ -238,17 +238,19 @@ fn first_repeat(mut rest: impl Iterator<Item = u32> + Clone) -> Option<usize> {
     let earlier = |one: Option<usize>, other| one.into_iter().chain(other).min();
     let (mut start, mut first) = (0usize, None);
     loop {
-        let mut chunk = Chunk { ids: heapless::Vec::new(), filter: [0; 64] };
-        while !chunk.ids.is_full() {
+        let mut chunk = Chunk { sorted: heapless::Vec::new(), filter: [0; 64] };
+        while !chunk.sorted.is_full() {
             let Some(id) = rest.next() else { return first };
-            if chunk.contains(id) {
-                return earlier(first, Some(start.saturating_add(chunk.ids.len())));
+            if !chunk.add(id) {
+                return earlier(first, Some(start.saturating_add(chunk.sorted.len())));
             }
-            chunk.add(id);
         }
-        start = start.saturating_add(chunk.ids.len());
-        let nth = rest.clone().position(|id| chunk.contains(id));
-        first = earlier(first, nth.map(|nth| start.saturating_add(nth)));
+        start = start.saturating_add(chunk.sorted.len());
+        // Nearly always there is none, and folding an array is faster than stopping at each item.
+        if rest.clone().fold(false, |any, id| any | chunk.contains(id)) {
+            let nth = rest.clone().position(|id| chunk.contains(id));
+            first = earlier(first, nth.map(|nth| start.saturating_add(nth)));
+        }
         if first.is_some_and(|first| first <= start) {
             return first;
         }
@@ -257,7 +259,7 @@ fn first_repeat(mut rest: impl Iterator<Item = u32> + Clone) -> Option<usize> {
 
 /// Ids that are compared with all that follow, and a filter: one bit rules out most other ids.
 struct Chunk {
-    ids: heapless::Vec<u32, 136>,
+    sorted: heapless::Vec<u32, 136>,
     filter: [u32; 64],
 }
 
@@ -270,15 +272,21 @@ impl Chunk {
 
     fn contains(&self, id: u32) -> bool {
         let (word, bit) = Self::place(id);
-        self.filter.get(word).is_some_and(|word| word & bit != 0) && self.ids.contains(&id)
+        self.filter.get(word).is_some_and(|word| word & bit != 0)
+            && self.sorted.binary_search(&id).is_ok()
     }
 
-    fn add(&mut self, id: u32) {
+    /// Adds an id. Returns whether it is new.
+    fn add(&mut self, mut id: u32) -> bool {
+        let Err(at) = self.sorted.binary_search(&id) else { return false };
         let (word, bit) = Self::place(id);
         if let Some(word) = self.filter.get_mut(word) {
             *word |= bit;
         }
-        let _ = self.ids.push(id);
+        for place in self.sorted.iter_mut().skip(at) {
+            core::mem::swap(place, &mut id);
+        }
+        self.sorted.push(id).is_ok()
     }
 }
 
