@@ -139,7 +139,29 @@ session_request! {
     }
 }
 
-wire_struct! {
+/// Declares the payload of a session that streams: the fields that all have, and its own after them.
+macro_rules! streaming_session {
+    ($(#[$meta:meta])* $Session:ident, { $($last:tt)* }) => {
+        wire_struct! {
+            $(#[$meta])*
+            pub struct $Session<'a> {
+                /// The size of the buffer, in MB; not 0.
+                pub circular_buffer_mb: u32 = StreamingCircularBufferMb,
+                /// The format of the stream.
+                pub format: Format = StreamingFormat,
+                /// The rundown provider's keyword; 0 for no rundown.
+                pub rundown_keyword: u64 = RundownKeyword,
+                /// Whether events carry the stack of their thread.
+                pub request_stackwalk: bool = RequestStackwalk,
+                /// The providers to enable; 1 to 1,000.
+                pub providers: Array<'a, StreamingProviderConfig<'a>> = Providers,
+                $($last)*
+            }
+        }
+    };
+}
+
+streaming_session! {
     /// The payload of [`CollectTracing5`] after `session_type = 0`.
     ///
     /// ```
@@ -155,21 +177,10 @@ wire_struct! {
     /// };
     /// assert_eq!(session.encoded_len(), Ok(21));
     /// ```
-    pub struct StreamingSession<'a> {
-        /// The size of the buffer, in MB; not 0.
-        pub circular_buffer_mb: u32 = StreamingCircularBufferMb,
-        /// The format of the stream.
-        pub format: Format = StreamingFormat,
-        /// The rundown provider's keyword; 0 for no rundown.
-        pub rundown_keyword: u64 = RundownKeyword,
-        /// Whether events carry the stack of their thread.
-        pub request_stackwalk: bool = RequestStackwalk,
-        /// The providers to enable; 1 to 1,000.
-        pub providers: Array<'a, StreamingProviderConfig<'a>> = Providers,
-    }
+    StreamingSession, {}
 }
 
-wire_struct! {
+streaming_session! {
     /// The payload of [`CollectTracing6`] after `session_type = 0`: as [`StreamingSession`], plus what to do when the buffer is
     /// full (F-30).
     ///
@@ -187,17 +198,7 @@ wire_struct! {
     /// };
     /// assert_eq!(session.encoded_len(), Ok(25));
     /// ```
-    pub struct StreamingSession6<'a> {
-        /// The size of the buffer, in MB; not 0.
-        pub circular_buffer_mb: u32 = StreamingCircularBufferMb,
-        /// The format of the stream.
-        pub format: Format = StreamingFormat,
-        /// The rundown provider's keyword; 0 for no rundown.
-        pub rundown_keyword: u64 = RundownKeyword,
-        /// Whether events carry the stack of their thread.
-        pub request_stackwalk: bool = RequestStackwalk,
-        /// The providers to enable; 1 to 1,000.
-        pub providers: Array<'a, StreamingProviderConfig<'a>> = Providers,
+    StreamingSession6, {
         /// What the session does when its buffer is full.
         pub session_buffer_mode: SessionBufferMode = SessionBufferMode,
     }
