@@ -298,22 +298,6 @@ impl Client {
         Ok(())
     }
 
-    /// Waits for another reply after the first: some runtimes without a dump tool answer a dump
-    /// command twice (F-81). Usually the outcome is then [`Outcome::NoReply`].
-    ///
-    /// # Errors
-    /// [`MisuseError`] unless the reply to a dump command has arrived.
-    pub fn another_reply(&mut self) -> Result<(), MisuseError> {
-        let State::Done(Outcome::Ok { .. } | Outcome::Error { .. }) = self.state else {
-            return Err(MisuseError::NotAsked);
-        };
-        if self.command.set != Command::GENERATE_CORE_DUMP.set {
-            return Err(MisuseError::NotAsked);
-        }
-        self.state = State::Receive(Incoming::START);
-        Ok(())
-    }
-
     /// Returns the payload of the reply in `buffer`, after [`Outcome::Ok`]; `None` for the generic OK
     /// (F-2). The text of an error: [`Message::reply_as`].
     ///

@@ -38,7 +38,6 @@ struct Tool {
 /// The result of one request, and its connection.
 struct Answered {
     command: Command,
-    client: Client,
     outcome: Outcome,
     socket: Socket,
     buffer: Vec<u8>,
@@ -172,7 +171,7 @@ impl Tool {
     ) -> Result<Answered, ScriptOutcome> {
         let (socket, advertise) = self.connection().await?;
         let outcome = self.drive(&mut client, &mut buffer, &socket).await;
-        Ok(Answered { command: client.command(), client, outcome, socket, buffer, advertise })
+        Ok(Answered { command: client.command(), outcome, socket, buffer, advertise })
     }
 
     async fn drive(&self, client: &mut Client, buffer: &mut [u8], socket: &Socket) -> Outcome {
@@ -209,7 +208,7 @@ impl Tool {
         answered: Answered,
         asked: Option<Vec<String>>,
     ) -> ScriptOutcome {
-        let Answered { command, mut client, outcome, socket, mut buffer, advertise } = answered;
+        let Answered { command, outcome, socket, mut buffer, advertise } = answered;
         let Outcome::Ok { size, then } = outcome else {
             socket.close();
             return said(outcome, command, &buffer, asked, advertise);
@@ -228,7 +227,9 @@ impl Tool {
             AfterReply::Close => {}
             AfterReply::AnotherReply => {
                 ok.then = ScriptAfterReply::AnotherReply;
-                client.another_reply().unwrap();
+                // A client that has sent its request and waits.
+                let mut client = Client::with_payload(command, None, &(), &mut buffer).unwrap();
+                client.sent(20).unwrap();
                 socket.begin(Frame::message());
                 let second = self.drive(&mut client, &mut buffer, &socket).await;
                 ok.second = Some(match second {
