@@ -8,7 +8,6 @@ use super::framing::{Incoming, Outgoing, Progress};
 use super::{AfterReply, End, MisuseError, Outcome};
 use crate::command::{Command, Continuation};
 use crate::continuation::FdByte;
-use crate::header::Header;
 use crate::message::{self, Announced, Message, OkPayload, Reply, Request};
 use crate::wire::{Encode, EncodeError, WireError, clamp};
 
@@ -188,19 +187,6 @@ impl Client {
         let ok_payload = OkPayload::of(command);
         let len = message::encode(command, payload, buffer)?;
         Ok(Self::of(command, continuation, ok_payload, clamp(len)))
-    }
-
-    /// Sends the message that is already at the front of `buffer`. The values of its payload are not checked.
-    ///
-    /// # Errors
-    /// [`WireError`] if the message is not a valid request: what follows its reply is unknown.
-    pub fn from_message(buffer: &[u8]) -> Result<Self, WireError> {
-        let header = Header::decode(buffer)?;
-        let (message, _) = Message::decode_prefix(buffer)?;
-        let continuation = message.request()?.continuation();
-        let ok_payload = OkPayload::of(header.command);
-        let len = header.size.into();
-        Ok(Self::of(header.command, continuation, ok_payload, len))
     }
 
     /// Sends `len` bytes from the front of the buffer.

@@ -347,7 +347,6 @@ fn array_equality_by_items() {
         sum += id;
     }
     assert_eq!((sum, ids.into_iter().max()), (9, Some(5)));
-    assert_eq!(Array::<u32>::default(), Array::EMPTY);
     let wire = read::<Array<'_, u32>>(b"\x02\0\0\0\x04\0\0\0\x05\0\0\0");
     assert_eq!((wire, wire.iter().len(), format!("{wire:?}")), (ids, 2, "[4, 5]".to_owned()));
 }
@@ -370,8 +369,7 @@ fn guid_prints_first_three_groups_as_numbers() {
 fn string_compares_with_text_and_counts_units() {
     let wire = read::<IpcString<'_>>(b"\x03\0\0\0h\0i\0\0\0");
     for text in [wire, IpcString::new("hi"), IpcString::from_units(&[0x68, 0x69])] {
-        assert!(text == *"hi" && text == "hi");
-        assert!(text != *"ho" && text != "ho");
+        assert!(text == "hi" && text != "ho");
     }
     assert_ne!(IpcString::ABSENT, IpcString::new(""));
     let mut units = wire.units();

@@ -24,6 +24,8 @@ use dotnet_diagnostics_ipc_vectors::script::{
 };
 use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec, Value, ValueForm as _};
 
+use super::super::drive::client_that_sends;
+
 use super::network::{DEFAULT, Frame, Net, Socket, Spawner, within};
 
 /// Room for a message, if the script does not say how much: no message is larger.
@@ -76,8 +78,7 @@ impl Tool {
         let message = subject.encode(&self.ask.value).expect("a value in the form of the vectors");
         if !self.ask.fallback {
             let mut buffer = self.buffer();
-            buffer[..message.len()].copy_from_slice(&message);
-            let client = Client::from_message(&buffer).unwrap();
+            let client = client_that_sends(&message, &mut buffer).unwrap();
             return match self.exchange(client, buffer).await {
                 Ok(answered) => self.conclude(answered, None).await,
                 Err(outcome) => outcome,
