@@ -106,38 +106,60 @@ pub enum Continuation {
     BySessionType,
 }
 
-/// What the exchanges need of a command.
-#[derive(Debug)]
-struct Row {
-    command: Command,
-    reply: ReplyType,
-    continuation: Continuation,
-}
-
-/// Separate tables: a program that prints no names does not link them.
-struct Names {
-    set: &'static str,
-    name: &'static str,
-}
-
 macro_rules! commands {
     ($($(#[$meta:meta])* $CONST:ident = $code:literal, $set:literal $module:ident::$Request:ident $(<$lt:lifetime>)?,
        since ($major:literal, $minor:literal), $reply:ident, $continuation:ident;)*) => {
         impl Command {
             $($(#[$meta])* pub const $CONST: Self = Self::from_code($code);)*
+
+            /// Returns all known commands, in the order of their codes.
+            pub fn known() -> impl ExactSizeIterator<Item = Self> + Clone {
+                [$(Self::$CONST),*].into_iter()
+            }
+
+            /// The document's name of the command, such as `"CollectTracing2"`.
+            pub const fn name(self) -> Option<&'static str> {
+                match self.code() {
+                    $($code => Some(stringify!($Request)),)*
+                    0xff00 => Some("OK"),
+                    0xffff => Some("Error"),
+                    _ => None,
+                }
+            }
+
+            /// The document's name of the set, such as `"EventPipe"`.
+            pub fn set_name(self) -> Option<&'static str> {
+                match self.set {
+                    0xff => Some("Server"),
+                    $(set if set == Self::$CONST.set => Some($set),)*
+                    _ => None,
+                }
+            }
+
+            /// The first .NET that has the command (F-48, F-68).
+            pub const fn since(self) -> Option<DotnetVersion> {
+                match self.code() {
+                    $($code => Some(DotnetVersion { major: $major, minor: $minor }),)*
+                    _ => None,
+                }
+            }
+
+            /// The payload of the OK reply.
+            pub const fn reply_type(self) -> Option<ReplyType> {
+                match self.code() {
+                    $($code => Some(ReplyType::$reply),)*
+                    _ => None,
+                }
+            }
+
+            /// What follows the OK reply.
+            pub const fn continuation(self) -> Option<Continuation> {
+                match self.code() {
+                    $($code => Some(Continuation::$continuation),)*
+                    _ => None,
+                }
+            }
         }
-
-        const TABLE: &[Row] = &[$(Row {
-            command: Command::$CONST,
-            reply: ReplyType::$reply,
-            continuation: Continuation::$continuation,
-        },)*];
-
-        /// The names of each row of [`TABLE`].
-        const NAMES: &[Names] = &[$(Names { set: $set, name: stringify!($Request) },)*];
-
-        /// The first .NET with each row of [`TABLE`].
-        const SINCE: &[DotnetVersion] = &[$(DotnetVersion { major: $major, minor: $minor },)*];
     };
 }
 
@@ -158,61 +180,6 @@ impl Command {
     /// `0xSSII`, as the document writes codes.
     pub const fn code(self) -> u16 {
         u16::from_be_bytes([self.set, self.id])
-    }
-
-    /// Returns all known commands, in the order of their codes.
-    pub fn known() -> impl ExactSizeIterator<Item = Self> + Clone {
-        TABLE.iter().map(|row| row.command)
-    }
-
-    fn named() -> impl Iterator<Item = (Self, &'static Names)> {
-        TABLE.iter().map(|row| row.command).zip(NAMES)
-    }
-
-    const fn row(self) -> Option<&'static Row> {
-        let mut rows = TABLE;
-        while let [row, rest @ ..] = rows {
-            if row.command.code() == self.code() {
-                return Some(row);
-            }
-            rows = rest;
-        }
-        None
-    }
-
-    /// The document's name of the command, such as `"CollectTracing2"`.
-    pub fn name(self) -> Option<&'static str> {
-        match self {
-            Self::OK => Some("OK"),
-            Self::ERROR => Some("Error"),
-            _ => Self::named().find(|(command, _)| *command == self).map(|(_, names)| names.name),
-        }
-    }
-
-    /// The document's name of the set, such as `"EventPipe"`.
-    pub fn set_name(self) -> Option<&'static str> {
-        if self.set == Self::OK.set {
-            return Some("Server");
-        }
-        Self::named().find(|(command, _)| command.set == self.set).map(|(_, names)| names.set)
-    }
-
-    /// The first .NET that has the command (F-48, F-68).
-    pub fn since(self) -> Option<DotnetVersion> {
-        TABLE.iter().zip(SINCE).find(|(row, _)| row.command == self).map(|(_, since)| *since)
-    }
-
-    /// The payload of the OK reply.
-    pub const fn reply_type(self) -> Option<ReplyType> {
-        match self.row() {
-            Some(row) => Some(row.reply),
-            None => None,
-        }
-    }
-
-    /// What follows the OK reply.
-    pub fn continuation(self) -> Option<Continuation> {
-        self.row().map(|row| row.continuation)
     }
 }
 
@@ -249,12 +216,9 @@ impl FromStr for Command {
         }
         let (set, name) =
             text.split_once('/').map_or((None, text), |(set, name)| (Some(set), name));
-        Self::named()
-            .find(|(_, names)| {
-                names.name.eq_ignore_ascii_case(name)
-                    && set.is_none_or(|set| names.set.eq_ignore_ascii_case(set))
-            })
-            .map(|(command, _)| command)
+        let is = |own: Option<&str>, text| own.is_some_and(|own| own.eq_ignore_ascii_case(text));
+        Self::known()
+            .find(|it| is(it.name(), name) && set.is_none_or(|set| is(it.set_name(), set)))
             .ok_or(error)
     }
 }

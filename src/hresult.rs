@@ -101,18 +101,6 @@ impl HResult {
     }
 }
 
-impl From<HResult> for i32 {
-    fn from(hresult: HResult) -> Self {
-        hresult.to_i32()
-    }
-}
-
-impl From<i32> for HResult {
-    fn from(code: i32) -> Self {
-        Self(u32::from_ne_bytes(code.to_ne_bytes()))
-    }
-}
-
 impl fmt::Display for HResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "0x{:08X}", self.0)?;
@@ -128,26 +116,5 @@ number_formats! { HResult, |it| it.0, LowerHex UpperHex }
 impl fmt::Debug for HResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "HResult({self})")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_named_code_is_named_once() {
-        for (nth, code) in HResult::NAMED.iter().enumerate() {
-            assert!(
-                !HResult::NAMED.iter().skip(nth.saturating_add(1)).any(|other| other == code),
-                "{code}"
-            );
-        }
-    }
-
-    #[test]
-    fn documented_codes_are_negative_as_i32() {
-        assert_eq!(HResult::BAD_ENCODING.to_i32(), -2_146_233_468);
-        assert_eq!(HResult::from(-2_146_233_468), HResult::BAD_ENCODING);
     }
 }

@@ -148,7 +148,7 @@ impl Encode for Entry<'_> {
 /// assert_eq!(read.iter().map(|entry| entry.name().to_string()).collect::<Vec<_>>(), ["A", "B"]);
 /// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Environment<'a>(Array<'a, Entry<'a>>);
 
 impl<'a> Environment<'a> {

@@ -8,7 +8,6 @@ use super::framing::{Incoming, Outgoing, Progress};
 use super::{AfterReply, End, MisuseError, Outcome};
 use crate::command::{Command, Continuation};
 use crate::continuation::FdByte;
-use crate::header::Header;
 use crate::message::{self, Announced, Message, OkPayload, Reply, Request};
 use crate::wire::{Encode, EncodeError, WireError, clamp};
 
@@ -190,19 +189,6 @@ impl Client {
         Ok(Self::of(command, continuation, ok_payload, clamp(len)))
     }
 
-    /// Sends the message that is already at the front of `buffer`. The values of its payload are not checked.
-    ///
-    /// # Errors
-    /// [`WireError`] if the message is not a valid request: what follows its reply is unknown.
-    pub fn from_message(buffer: &[u8]) -> Result<Self, WireError> {
-        let header = Header::decode(buffer)?;
-        let (message, _) = Message::decode_prefix(buffer)?;
-        let continuation = message.request()?.continuation();
-        let ok_payload = OkPayload::of(header.command);
-        let len = header.size.into();
-        Ok(Self::of(header.command, continuation, ok_payload, len))
-    }
-
     /// Sends `len` bytes from the front of the buffer.
     #[inline]
     const fn of(
@@ -295,22 +281,6 @@ impl Client {
     pub fn enlarged(&mut self, buffer: &[u8]) -> Result<(), MisuseError> {
         let State::TooSmall(incoming, size) = self.state else { return Err(MisuseError::NotAsked) };
         self.state = State::Receive(incoming.enlarged(buffer, size)?);
-        Ok(())
-    }
-
-    /// Waits for another reply after the first: some runtimes without a dump tool answer a dump
-    /// command twice (F-81). Usually the outcome is then [`Outcome::NoReply`].
-    ///
-    /// # Errors
-    /// [`MisuseError`] unless the reply to a dump command has arrived.
-    pub fn another_reply(&mut self) -> Result<(), MisuseError> {
-        let State::Done(Outcome::Ok { .. } | Outcome::Error { .. }) = self.state else {
-            return Err(MisuseError::NotAsked);
-        };
-        if self.command.set != Command::GENERATE_CORE_DUMP.set {
-            return Err(MisuseError::NotAsked);
-        }
-        self.state = State::Receive(Incoming::START);
         Ok(())
     }
 

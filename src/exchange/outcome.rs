@@ -109,8 +109,7 @@ impl Outcome {
 pub enum AfterReply {
     /// Finished: the runtime closes, and so may the caller.
     Close,
-    /// Finished, but another reply may follow before the runtime closes (F-81):
-    /// [`Client::another_reply`](super::Client::another_reply).
+    /// Finished, but a runtime without a dump tool may send another reply before it closes (F-81).
     AnotherReply,
     /// A nettrace or netperf stream, until the session ends: see [`Session`](super::Session).
     Stream {

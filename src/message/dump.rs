@@ -63,24 +63,17 @@ impl DumpFlags {
     /// Write a crash report next to the dump.
     pub const CRASH_REPORT: Self = Self(4);
 
-    /// The union of these flags and `other`.
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
     /// Whether all flags of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
-/// As [`with`](DumpFlags::with).
 impl core::ops::BitOr for DumpFlags {
     type Output = Self;
 
     fn bitor(self, other: Self) -> Self {
-        self.with(other)
+        Self(self.0 | other.0)
     }
 }
 
@@ -88,7 +81,36 @@ number_formats! { DumpFlags, |it| it.0, Binary Octal LowerHex UpperHex }
 
 newtype! { DumpFlags, None }
 
-wire_struct! {
+/// Declares a request for a dump: the fields that all have, and its own after them.
+macro_rules! dump_request {
+    ($(#[$meta:meta])* $Request:ident, $COMMAND:ident, { $($last:tt)* }) => {
+        wire_struct! {
+            $(#[$meta])*
+            pub struct $Request<'a> {
+                /// Where the target writes the dump. An absent name kills the target (F-72).
+                pub dump_name: IpcString<'a> = DumpName,
+                /// The contents of the dump.
+                pub dump_type: DumpType = DumpType,
+                $($last)*
+            }
+        }
+
+        impl<'a> Request<'a> for $Request<'a> {
+            const COMMAND: Command = Command::$COMMAND;
+            type Reply = ResultReply;
+
+            fn check_values(&self) -> Result<(), WireError> {
+                self.require(Field::DumpName, self.dump_name)?;
+                match self.dump_type.name() {
+                    Some(_) => Ok(()),
+                    None => self.refuse(Field::DumpType, WireErrorKind::UnknownDumpType { dump_type: self.dump_type.0 }),
+                }
+            }
+        }
+    };
+}
+
+dump_request! {
     /// `GenerateCoreDump`, `0x0101`, called `CreateCoreDump` in the document (F-49). Since .NET Core 3.x.
     ///
     /// Answered by a [`ResultReply`] once the dump is written; other clients wait until then (F-75).
@@ -99,17 +121,13 @@ wire_struct! {
     /// let request = GenerateCoreDump { dump_name: "/tmp/d".into(), dump_type: DumpType::NORMAL, diagnostics: 0 };
     /// assert_eq!(request.encode_message(&mut [0; 64]), Ok(46));
     /// ```
-    pub struct GenerateCoreDump<'a> {
-        /// Where the target writes the dump. An absent name kills the target (F-72).
-        pub dump_name: IpcString<'a> = DumpName,
-        /// The contents of the dump.
-        pub dump_type: DumpType = DumpType,
+    GenerateCoreDump, GENERATE_CORE_DUMP, {
         /// 1 to log to the target's console, 0 not to log. A `uint`, not a `bool`.
         pub diagnostics: u32 = Diagnostics,
     }
 }
 
-wire_struct! {
+dump_request! {
     /// `GenerateCoreDump2`, `0x0102`: as [`GenerateCoreDump`], with flags. Since .NET 6 (F-48, F-50).
     ///
     /// The document gives only its number. Answered by a [`ResultReply`].
@@ -120,17 +138,13 @@ wire_struct! {
     /// let request = GenerateCoreDump2 { dump_name: "d".into(), dump_type: DumpType::FULL, flags: DumpFlags::LOGGING };
     /// assert_eq!(request.encode_message(&mut [0; 64]), Ok(36));
     /// ```
-    pub struct GenerateCoreDump2<'a> {
-        /// Where the target writes the dump.
-        pub dump_name: IpcString<'a> = DumpName,
-        /// The contents of the dump.
-        pub dump_type: DumpType = DumpType,
+    GenerateCoreDump2, GENERATE_CORE_DUMP2, {
         /// Flags.
         pub flags: DumpFlags = Flags,
     }
 }
 
-wire_struct! {
+dump_request! {
     /// `GenerateCoreDump3`, `0x0103`: as [`GenerateCoreDump2`]; a failure includes a text. Since .NET 7 (F-48, F-50, F-81).
     ///
     /// The document gives only its number. Answered by a [`ResultReply`], or by an [`ErrorReply`](super::server::ErrorReply) whose
@@ -143,37 +157,8 @@ wire_struct! {
     /// let error = request.check_limits().unwrap_err();
     /// assert_eq!(error.to_string(), "GenerateCoreDump3.dumpType at byte 28: dump type 9 is not one of 1 to 4");
     /// ```
-    pub struct GenerateCoreDump3<'a> {
-        /// Where the target writes the dump.
-        pub dump_name: IpcString<'a> = DumpName,
-        /// The contents of the dump.
-        pub dump_type: DumpType = DumpType,
+    GenerateCoreDump3, GENERATE_CORE_DUMP3, {
         /// Flags.
         pub flags: DumpFlags = Flags,
     }
-}
-
-macro_rules! requests {
-    ($($Request:ident, $COMMAND:ident;)*) => {$(
-        impl<'a> Request<'a> for $Request<'a> {
-            const COMMAND: Command = Command::$COMMAND;
-            type Reply = ResultReply;
-
-            fn check_values(&self) -> Result<(), WireError> {
-                if self.dump_name.is_absent() {
-                    return self.refuse(Field::DumpName, WireErrorKind::AbsentName);
-                }
-                match self.dump_type.name() {
-                    Some(_) => Ok(()),
-                    None => self.refuse(Field::DumpType, WireErrorKind::UnknownDumpType { dump_type: self.dump_type.0 }),
-                }
-            }
-        }
-    )*};
-}
-
-requests! {
-    GenerateCoreDump, GENERATE_CORE_DUMP;
-    GenerateCoreDump2, GENERATE_CORE_DUMP2;
-    GenerateCoreDump3, GENERATE_CORE_DUMP3;
 }

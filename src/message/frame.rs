@@ -1,6 +1,6 @@
-//! A message as bytes: its header and its payload.
+//! A message as bytes, its header and its payload; what all requests have in common.
 
-use crate::command::Command;
+use crate::command::{Command, Continuation};
 use crate::header::{HEADER_LEN, Header};
 use crate::wire::{
     Comparer, Cursor, Decode, Encode, EncodeError, Failed, Fault, Field, Reader, Root, SliceSink,
@@ -226,4 +226,60 @@ pub fn encode_to_vec<T: Encode + ?Sized>(
 #[inline]
 fn size(len: usize) -> Result<u16, EncodeError> {
     u16::try_from(len).map_err(|_| EncodeError::MessageTooLarge { len })
+}
+
+/// A request: its command, its reply, and the values that a server refuses.
+///
+/// The protocol's requests are in the sibling modules. The trait is not sealed: a command newer
+/// than this crate can implement it and use the same exchanges.
+pub trait Request<'a>: Decode<'a> + Encode {
+    /// The command in the header.
+    const COMMAND: Command;
+
+    /// The payload of the OK reply.
+    type Reply: Decode<'a> + Encode;
+
+    /// What follows the OK reply.
+    fn continuation(&self) -> Continuation {
+        Self::COMMAND.continuation().unwrap_or(Continuation::Close)
+    }
+
+    /// Whether a server accepts the values (F-16 and others). Decoding does not check them.
+    ///
+    /// # Errors
+    /// The first refused value, with its offset in the encoded message.
+    fn check_limits(&self) -> Result<(), WireError> {
+        in_request(Self::COMMAND, self.check_values())
+    }
+
+    /// The checks of [`check_limits`](Self::check_limits) for this request.
+    ///
+    /// # Errors
+    /// The first refused value, with its offset in the payload.
+    #[doc(hidden)]
+    fn check_values(&self) -> Result<(), WireError> {
+        Ok(())
+    }
+
+    /// Writes header and payload to the front of `buffer`, and returns their size in bytes.
+    ///
+    /// # Errors
+    /// As [`encode`].
+    #[inline]
+    fn encode_message(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+        encode(Self::COMMAND, self, buffer)
+    }
+}
+
+/// What is refused in the payload of a request of `command`, with its place in the message.
+#[inline]
+pub(super) fn in_request(
+    command: Command,
+    mut checked: Result<(), WireError>,
+) -> Result<(), WireError> {
+    if let Err(error) = &mut checked {
+        error.move_behind(HEADER_LEN);
+        error.path_mut().begin(Root::of(command));
+    }
+    checked
 }

@@ -33,18 +33,11 @@ pub mod process;
 pub mod profiler;
 pub mod server;
 
-mod any_reply;
-mod any_request;
 mod frame;
-mod ok_payload;
-mod request;
 mod typed;
 
-pub use any_reply::AnyReply;
-pub use any_request::AnyRequest;
 #[cfg(feature = "alloc")]
 pub use frame::encode_to_vec;
-pub use frame::{Message, encode};
-pub(crate) use ok_payload::{Announced, OkPayload};
-pub use request::Request;
-pub use typed::Reply;
+pub use frame::{Message, Request, encode};
+pub(crate) use typed::{Announced, OkPayload};
+pub use typed::{AnyReply, AnyRequest, Reply};

@@ -267,11 +267,7 @@ impl<'a> Request<'a> for SetEnvironmentVariable<'a> {
     type Reply = ResultReply;
 
     fn check_values(&self) -> Result<(), WireError> {
-        if self.name.is_absent() {
-            self.refuse(Field::Name, WireErrorKind::AbsentName)
-        } else {
-            Ok(())
-        }
+        self.require(Field::Name, self.name)
     }
 }
 
@@ -312,11 +308,7 @@ impl<'a> Request<'a> for ApplyStartupHook<'a> {
     type Reply = ResultReply;
 
     fn check_values(&self) -> Result<(), WireError> {
-        if self.startup_hook_path.is_absent() {
-            self.refuse(Field::StartupHookPath, WireErrorKind::AbsentName)
-        } else {
-            Ok(())
-        }
+        self.require(Field::StartupHookPath, self.startup_hook_path)
     }
 }
 

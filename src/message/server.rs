@@ -17,7 +17,7 @@ use super::Message;
 use crate::command::Command;
 use crate::hresult::HResult;
 use crate::wire::{
-    Cursor, Decode, Encode, EncodeError, Failed, Field, IpcString, Reader, Root, Sink, WireError,
+    Cursor, Encode, EncodeError, Failed, Field, IpcString, Root, Sink, WireError,
     macros::wire_struct,
 };
 
@@ -111,14 +111,6 @@ impl Encode for ErrorReply<'_> {
 }
 
 /// No payload: the generic OK (F-2).
-impl<'a> Decode<'a> for () {
-    const MIN_LEN: usize = 0;
-
-    fn decode(_: &mut Reader<'a>) -> Result<Self, WireError> {
-        Ok(())
-    }
-}
-
 impl Encode for () {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, _: &mut S) -> Result<(), EncodeError> {

@@ -1,10 +1,17 @@
-//! Reads a message as a typed request or reply.
+//! Reads a message as a typed request or reply: of one command, or of any.
 
-use super::frame::{not_a_reply, not_that};
+use core::fmt;
+
+use super::frame::{in_request, not_a_reply, not_that};
+use super::process::Tail;
 use super::server::ErrorReply;
-use super::{AnyReply, AnyRequest, Message, Request};
-use crate::command::Command;
-use crate::wire::{Decode as _, WireError};
+use super::{Message, Request};
+use crate::command::table::{each_command, each_reply};
+use crate::command::{Command, Continuation, ReplyType};
+use crate::hresult::HResult;
+use crate::wire::{
+    Cursor, Decode as _, Encode, EncodeError, Failed, Sink, Visit as _, Visitor, WireError,
+};
 
 /// A reply to a request: the command's own payload, the generic OK, or an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +48,11 @@ impl<'a> Message<'a> {
     /// # Errors
     /// Those of the payload of a known command.
     pub fn request(&self) -> Result<AnyRequest<'a>, WireError> {
-        AnyRequest::from_message(self)
+        let Self { command, payload, .. } = *self;
+        self.read(command, |cursor| {
+            let request = AnyRequest::build(command, cursor)?;
+            Ok(request.unwrap_or(AnyRequest::Unknown { command, payload }))
+        })
     }
 
     /// Reads the message as the reply to the request `R`. Bytes after the last field are ignored.
@@ -50,19 +61,7 @@ impl<'a> Message<'a> {
     /// [`NotAReply`](crate::wire::WireErrorKind::NotAReply), and those of the payload.
     #[inline]
     pub fn reply_as<R: Request<'a>>(&self) -> Result<Reply<'a, R::Reply>, WireError> {
-        // The code as one number.
-        let code = self.command.code();
-        self.read(R::COMMAND, |cursor| {
-            if code == Command::OK.code() && self.payload.is_empty() {
-                Ok(Reply::OkWithoutPayload)
-            } else if code == Command::OK.code() {
-                R::Reply::read(cursor).map(Reply::Ok)
-            } else if code == Command::ERROR.code() {
-                ErrorReply::read(cursor, Some(R::COMMAND)).map(Reply::Error)
-            } else {
-                Err(cursor.fail_with(not_a_reply(self.command)))
-            }
-        })
+        self.reply(Some(R::COMMAND), R::Reply::read)
     }
 
     /// Reads the message as the reply to `command`; without it, only errors and the generic OK can
@@ -71,6 +70,250 @@ impl<'a> Message<'a> {
     /// # Errors
     /// [`NotAReply`](crate::wire::WireErrorKind::NotAReply), and those of the payload.
     pub fn reply_to(&self, command: Option<Command>) -> Result<AnyReply<'a>, WireError> {
-        AnyReply::from_message(self, command)
+        let reply = self.reply(command, |cursor| match command.and_then(Command::reply_type) {
+            Some(reply_type) => AnyReply::build(reply_type, cursor),
+            None => Ok(AnyReply::Unknown { payload: self.payload }),
+        })?;
+        Ok(match reply {
+            Reply::Ok(reply) => reply,
+            Reply::OkWithoutPayload => AnyReply::OkWithoutPayload,
+            Reply::Error(error) => AnyReply::Error(error),
+        })
+    }
+
+    /// What this reply to `command` announces.
+    #[inline]
+    pub(crate) fn announced(
+        &self,
+        command: Command,
+        ok: OkPayload,
+    ) -> Result<Announced, WireError> {
+        Ok(match self.reply(Some(command), ok.0)? {
+            Reply::Ok(announced) => announced,
+            Reply::OkWithoutPayload => Announced::Nothing,
+            Reply::Error(ErrorReply { hresult, .. }) => Announced::Error { hresult },
+        })
+    }
+
+    /// Reads the reply to `command`; `read_ok` reads the payload of an OK that has one.
+    #[inline]
+    fn reply<T>(
+        &self,
+        command: Option<Command>,
+        read_ok: impl FnOnce(&mut Cursor<'a, '_>) -> Result<T, Failed>,
+    ) -> Result<Reply<'a, T>, WireError> {
+        self.read(command.unwrap_or(self.command), |cursor| {
+            // The code as one number.
+            let code = self.command.code();
+            if code == Command::OK.code() && self.payload.is_empty() {
+                Ok(Reply::OkWithoutPayload)
+            } else if code == Command::OK.code() {
+                read_ok(cursor).map(Reply::Ok)
+            } else if code == Command::ERROR.code() {
+                ErrorReply::read(cursor, command).map(Reply::Error)
+            } else {
+                Err(cursor.fail_with(not_a_reply(self.command)))
+            }
+        })
+    }
+}
+
+macro_rules! requests {
+    ($($(#[$meta:meta])* $CONST:ident = $code:literal, $set:literal $module:ident::$Request:ident $(<$lt:lifetime>)?,
+       since ($major:literal, $minor:literal), $reply:ident, $continuation:ident;)*) => {
+        /// A request of any command, known or not.
+        ///
+        /// ```
+        /// use dotnet_diagnostics_ipc::message::{AnyRequest, Message, eventpipe::StopTracing};
+        ///
+        /// let message = Message::decode(b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x01\0\0\0\0\0\0\0")?;
+        /// assert_eq!(message.request()?, AnyRequest::StopTracing(StopTracing { session_id: 1 }));
+        /// # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum AnyRequest<'a> {
+            $(
+                #[doc = concat!("[`", stringify!($Request), "`](super::", stringify!($module), "::", stringify!($Request), ").")]
+                $Request(super::$module::$Request $(<$lt>)?),
+            )*
+            /// An unknown command. A server answers [`UNKNOWN_COMMAND`](crate::hresult::HResult::UNKNOWN_COMMAND).
+            Unknown {
+                /// The header's code.
+                command: Command,
+                /// The payload as received.
+                payload: &'a [u8],
+            },
+        }
+
+        impl<'a> AnyRequest<'a> {
+            /// The payload of a known command from any source.
+            #[doc(hidden)]
+            pub fn build<S: Visitor<'a>>(command: Command, source: &mut S) -> Result<Option<Self>, S::Error> {
+                match command {
+                    $(Command::$CONST => super::$module::$Request::build(source).map(|request| Some(Self::$Request(request))),)*
+                    _ => Ok(None),
+                }
+            }
+
+            /// The command in the header.
+            pub fn command(&self) -> Command {
+                match self {
+                    $(Self::$Request(_) => Command::$CONST,)*
+                    Self::Unknown { command, .. } => *command,
+                }
+            }
+
+            /// What follows an OK reply. `None` for an unknown command.
+            pub fn continuation(&self) -> Option<Continuation> {
+                match self {
+                    $(Self::$Request(request) => Some(request.continuation()),)*
+                    Self::Unknown { .. } => None,
+                }
+            }
+
+            /// Whether a server accepts the values; see [`Request::check_limits`].
+            ///
+            /// # Errors
+            /// The first refused value.
+            pub fn check_limits(&self) -> Result<(), WireError> {
+                let checked = match self {
+                    $(Self::$Request(request) => request.check_values(),)*
+                    Self::Unknown { .. } => Ok(()),
+                };
+                in_request(self.command(), checked)
+            }
+        }
+
+        // The request's own command and reply are those of its line.
+        const _: () = {
+            #[allow(clippy::extra_unused_lifetimes, reason = "of the replies")]
+            const fn _replies<'a>() {
+                $(let _: fn(<super::$module::$Request $(<$lt>)? as Request<'a>>::Reply) -> AnyReply<'a> = AnyReply::$reply;)*
+            }
+
+            $(assert!(super::$module::$Request::COMMAND.code() == Command::$CONST.code());)*
+        };
+
+        /// The payload.
+        impl Encode for AnyRequest<'_> {
+            fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+                match self {
+                    $(Self::$Request(request) => request.encode(sink),)*
+                    Self::Unknown { payload, .. } => Tail(payload).encode(sink),
+                }
+            }
+        }
+    };
+}
+
+each_command!(requests);
+
+macro_rules! replies {
+    ($($(#[$meta:meta])* $Variant:ident($module:ident::$Reply:ident $(<$lt:lifetime>)?), announces $What:ident { $($field:ident),* };)*) => {
+        /// A reply to any command.
+        ///
+        /// ```
+        /// use dotnet_diagnostics_ipc::{command::Command, hresult::HResult};
+        /// use dotnet_diagnostics_ipc::message::{AnyReply, Message, server::ResultReply};
+        ///
+        /// let message = Message::decode(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0")?;
+        /// let reply = message.reply_to(Some(Command::RESUME_RUNTIME))?;
+        /// assert_eq!(reply, AnyReply::Result(ResultReply { hresult: HResult::OK }));
+        /// # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum AnyReply<'a> {
+            $($(#[$meta])* $Variant(super::$module::$Reply $(<$lt>)?),)*
+            /// The generic OK, without payload (F-2).
+            OkWithoutPayload,
+            /// An error.
+            Error(ErrorReply<'a>),
+            /// An OK to an unknown command.
+            Unknown {
+                /// The payload as received.
+                payload: &'a [u8],
+            },
+        }
+
+        impl<'a> AnyReply<'a> {
+            /// The payload of an OK reply from any source.
+            #[doc(hidden)]
+            pub fn build<S: Visitor<'a>>(reply_type: ReplyType, source: &mut S) -> Result<Self, S::Error> {
+                match reply_type {
+                    $(ReplyType::$Variant => super::$module::$Reply::build(source).map(Self::$Variant),)*
+                }
+            }
+
+            /// The code in the header of this reply: OK or Error.
+            pub const fn command(&self) -> Command {
+                match self {
+                    Self::Error(_) => Command::ERROR,
+                    _ => Command::OK,
+                }
+            }
+        }
+
+        /// The payload.
+        impl Encode for AnyReply<'_> {
+            fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
+                match self {
+                    $(Self::$Variant(reply) => reply.encode(sink),)*
+                    Self::OkWithoutPayload => Ok(()),
+                    Self::Error(error) => error.encode(sink),
+                    Self::Unknown { payload } => Tail(payload).encode(sink),
+                }
+            }
+        }
+    };
+}
+
+each_reply!(replies);
+
+/// Decodes the payload of an OK reply to one command. A function pointer, so that a program with
+/// one command links one decoder.
+#[derive(Clone, Copy)]
+pub(crate) struct OkPayload(fn(&mut Cursor<'_, '_>) -> Result<Announced, Failed>);
+
+/// What a reply announces.
+#[derive(Clone, Copy)]
+pub(crate) enum Announced {
+    Nothing,
+    Session { session_id: u64 },
+    EnvironmentBlock { n_incoming_bytes: u32 },
+    Error { hresult: HResult },
+}
+
+macro_rules! ok_payload {
+    ($($(#[$meta:meta])* $Variant:ident($module:ident::$Reply:ident $(<$lt:lifetime>)?), announces $What:ident { $($field:ident),* };)*) => {
+        impl OkPayload {
+            pub(crate) const fn of(command: Command) -> Self {
+                Self(match command.reply_type() {
+                    $(Some(ReplyType::$Variant) => |cursor| {
+                        let super::$module::$Reply { $($field,)* .. } = super::$module::$Reply::read(cursor)?;
+                        Ok(Announced::$What { $($field),* })
+                    },)*
+                    None => |_| Ok(Announced::Nothing),
+                })
+            }
+        }
+    };
+}
+
+each_reply!(ok_payload);
+
+/// The command determines the function.
+impl PartialEq for OkPayload {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for OkPayload {}
+
+impl fmt::Debug for OkPayload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OkPayload")
     }
 }

@@ -1,12 +1,10 @@
 //! The ports in `DOTNET_DiagnosticPorts`: as a runtime reads them, as the document allows them, and
 //! written.
 
-use super::offset_in;
 use crate::endpoint::{PIPE_PREFIX, encode_as_text};
 use crate::text::{TextError, TextErrorKind, reasons};
 use crate::wire::is_white_space;
 use core::fmt;
-use core::iter::FusedIterator;
 
 /// Whether a port suspends the runtime at startup until it is resumed over that port.
 ///
@@ -24,22 +22,6 @@ pub enum SuspendMode {
     NoSuspend,
 }
 
-/// Who connects to whom.
-///
-/// ```
-/// use dotnet_diagnostics_ipc::port::PortType;
-///
-/// assert_eq!(PortType::default().text(), "connect");
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum PortType {
-    /// `connect`: the runtime connects to the tool's socket. The default.
-    #[default]
-    Connect,
-    /// `listen`: the runtime listens. Recognised, but a port of this type is dropped (F-58).
-    Listen,
-}
-
 /// A port as configured: `<port address>[,tag[...]]`.
 ///
 /// ```
@@ -51,13 +33,12 @@ pub enum PortType {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PortConfig<'a> {
-    /// Unix: the path of the tool's socket. Windows: the name of its pipe. Elsewhere: see
-    /// [`PortAddress`](super::PortAddress). As in the text, including spaces and `~`.
+    /// Unix: the path of the tool's socket. Windows: the name of its pipe. Builds for Android, iOS and
+    /// tvOS expect `HOST:PORT` here, and Mono in a browser a URL with `ws:`, `wss:` or `js:` (F-156).
+    /// As in the text, including spaces and `~`.
     pub address: &'a str,
     /// Whether the runtime waits.
     pub suspend_mode: SuspendMode,
-    /// Who connects. [`Ports`](super::Ports) yields only [`Connect`](PortType::Connect).
-    pub port_type: PortType,
 }
 
 impl SuspendMode {
@@ -75,28 +56,18 @@ impl SuspendMode {
     }
 }
 
-impl PortType {
-    /// The tag.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Connect => "connect",
-            Self::Listen => "listen",
-        }
-    }
-}
-
 impl<'a> PortConfig<'a> {
-    /// A port without tags: it suspends, and the runtime connects.
+    /// A port without tags: it suspends.
     pub const fn new(address: &'a str) -> Self {
-        Self { address, suspend_mode: SuspendMode::Suspend, port_type: PortType::Connect }
+        Self { address, suspend_mode: SuspendMode::Suspend }
     }
 }
 
 /// The first tag of each kind.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 struct Tags {
     mode: Option<SuspendMode>,
-    kind: Option<PortType>,
+    is_listen: Option<bool>,
 }
 
 impl Tags {
@@ -104,34 +75,24 @@ impl Tags {
     /// is ignored, if it is.
     fn add(&mut self, tag: &str) -> Option<IgnoredReason> {
         let is_tag = |name: &str| name.eq_ignore_ascii_case(tag);
-        let modes = [SuspendMode::Suspend, SuspendMode::NoSuspend];
-        let kinds = [PortType::Connect, PortType::Listen];
-        if let Some(mode) = modes.into_iter().find(|mode| is_tag(mode.text())) {
-            first(&mut self.mode, mode)
-        } else if let Some(kind) = kinds.into_iter().find(|kind| is_tag(kind.text())) {
-            first(&mut self.kind, kind)
+        let is_later = if is_tag("suspend") {
+            keep_first(&mut self.mode, SuspendMode::Suspend)
+        } else if is_tag("nosuspend") {
+            keep_first(&mut self.mode, SuspendMode::NoSuspend)
+        } else if is_tag("connect") || is_tag("listen") {
+            keep_first(&mut self.is_listen, is_tag("listen"))
         } else {
-            Some(IgnoredReason::UnknownTag)
-        }
-    }
-
-    /// Collects the tags of all fields after an address.
-    fn of<'a>(fields: impl Iterator<Item = &'a str>) -> Self {
-        let mut tags = Self::default();
-        for field in fields {
-            tags.add(field);
-        }
-        tags
+            return Some(IgnoredReason::UnknownTag);
+        };
+        is_later.then_some(IgnoredReason::LaterTag)
     }
 }
 
-/// Keeps the first tag of a kind.
-fn first<T>(place: &mut Option<T>, tag: T) -> Option<IgnoredReason> {
-    if place.is_some() {
-        return Some(IgnoredReason::LaterTag);
-    }
-    *place = Some(tag);
-    None
+/// Keeps the first tag of a kind. Returns whether there was one before.
+fn keep_first<T>(first: &mut Option<T>, tag: T) -> bool {
+    let is_later = first.is_some();
+    first.get_or_insert(tag);
+    is_later
 }
 
 /// The part of the variable that a runtime reads: C strings end at a NUL.
@@ -144,9 +105,23 @@ fn is_blank(address: &str) -> bool {
     address.bytes().all(|byte| is_white_space(byte.into()))
 }
 
-/// The fields of one configuration as split by `strtok`: empty ones are skipped (F-59).
-fn fields(entry: &str) -> impl Iterator<Item = &str> + Clone {
-    entry.split(',').filter(|field| !field.is_empty())
+/// The port of one configuration, or why a runtime makes none. Fields are split as by `strtok`: empty
+/// ones are skipped (F-59).
+fn port(entry: &str) -> Result<PortConfig<'_>, IgnoredReason> {
+    if entry.is_empty() {
+        return Err(IgnoredReason::EmptyPort);
+    }
+    let mut fields = entry.split(',').filter(|field| !field.is_empty());
+    let address = fields.next().filter(|address| !is_blank(address));
+    let address = address.ok_or(IgnoredReason::NoAddress)?;
+    let mut tags = Tags::default();
+    for tag in fields {
+        tags.add(tag);
+    }
+    if tags.is_listen == Some(true) {
+        return Err(IgnoredReason::ListenPort);
+    }
+    Ok(PortConfig { address, suspend_mode: tags.mode.unwrap_or_default() })
 }
 
 /// The ports that a runtime makes of `DOTNET_DiagnosticPorts`, in the order in which it builds
@@ -162,7 +137,7 @@ fn fields(entry: &str) -> impl Iterator<Item = &str> + Clone {
 /// - A port whose type is `listen` is dropped (F-58, F-78). After `connect` it is a later tag, and
 ///   the port is built (seen on net10.0.9, though F-78 says "anywhere").
 ///
-/// [`Ignored`](super::Ignored) reports the ignored parts.
+/// [`ignored`] reports the ignored parts.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{Ports, SuspendMode};
@@ -189,38 +164,16 @@ impl<'a> Iterator for Ports<'a> {
     type Item = PortConfig<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.entries.by_ref().rev().find_map(port)
+        self.entries.by_ref().rev().find_map(|entry| port(entry).ok())
     }
-}
-
-/// Iterates from the back over the ports in the text.
-impl DoubleEndedIterator for Ports<'_> {
-    fn next_back(&mut self) -> Option<Self::Item> {
-        self.entries.find_map(port)
-    }
-}
-
-impl FusedIterator for Ports<'_> {}
-
-/// The port of one configuration, if a runtime makes one.
-fn port(entry: &str) -> Option<PortConfig<'_>> {
-    let mut fields = fields(entry);
-    let address = fields.next().filter(|address| !is_blank(address))?;
-    let tags = Tags::of(fields);
-    let port_type = tags.kind.unwrap_or_default();
-    (port_type != PortType::Listen).then(|| PortConfig {
-        address,
-        suspend_mode: tags.mode.unwrap_or_default(),
-        port_type,
-    })
 }
 
 /// An ignored part of `DOTNET_DiagnosticPorts`, and why.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::port::{Ignored, IgnoredReason};
+/// use dotnet_diagnostics_ipc::port::{IgnoredReason, ignored};
 ///
-/// let part = Ignored::new("/a, nosuspend").next().unwrap();
+/// let part = ignored("/a, nosuspend").next().unwrap();
 /// assert_eq!((part.offset, part.text, part.reason), (3, " nosuspend", IgnoredReason::UnknownTag));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -255,90 +208,42 @@ reasons! {
     }
 }
 
-/// The parts that a runtime ignores, in the order of the text. Empty for an empty text, which
+/// Returns the parts that a runtime ignores, in the order of the text. Empty for an empty text, which
 /// counts as unset.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::port::{Ignored, IgnoredReason};
+/// use dotnet_diagnostics_ipc::port::{IgnoredReason, ignored};
 ///
-/// let parts = Ignored::new("/a,suspend,nosuspend;/b,listen;").map(|part| (part.offset, part.reason));
+/// let parts = ignored("/a,suspend,nosuspend;/b,listen;").map(|part| (part.offset, part.reason));
 /// assert!(parts.eq([(11, IgnoredReason::LaterTag), (21, IgnoredReason::ListenPort), (31, IgnoredReason::EmptyPort)]));
 /// ```
-#[derive(Clone, Debug)]
-pub struct Ignored<'a> {
-    text: &'a str,
-    /// The text after a NUL, until it is reported.
-    behind: Option<&'a str>,
-    entries: core::str::Split<'a, char>,
-    /// The fields of the current entry, and its tags so far.
-    fields: Option<core::str::Split<'a, char>>,
-    addressed: bool,
-    tags: Tags,
-}
-
-impl<'a> Ignored<'a> {
-    /// The parts of `text`, the value of the variable.
-    pub fn new(text: &'a str) -> Self {
-        let readable = readable(text);
-        let mut entries = readable.split(';');
-        if readable.is_empty() {
-            entries.next();
-        }
-        let behind = text.get(readable.len()..).filter(|rest| !rest.is_empty());
-        Self { text, behind, entries, fields: None, addressed: false, tags: Tags::default() }
-    }
-
-    fn part(&self, text: &'a str, reason: IgnoredReason) -> IgnoredPart<'a> {
-        IgnoredPart { offset: offset_in(self.text, text), text, reason }
-    }
-
-    /// Why a field is ignored.
-    fn field(&mut self, field: &str) -> Option<IgnoredReason> {
-        if field.is_empty() {
-            return Some(IgnoredReason::EmptyField);
-        }
-        if !self.addressed {
-            self.addressed = true;
-            return None;
-        }
-        self.tags.add(field)
-    }
-}
-
-impl<'a> Iterator for Ignored<'a> {
-    type Item = IgnoredPart<'a>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(text) = self.fields.as_mut().and_then(Iterator::next) {
-                if let Some(reason) = self.field(text) {
-                    return Some(self.part(text, reason));
-                }
-                continue;
-            }
-            self.fields = None;
-            let Some(entry) = self.entries.next() else {
-                return self.behind.take().map(|text| self.part(text, IgnoredReason::BehindNul));
+pub fn ignored(text: &str) -> impl Iterator<Item = IgnoredPart<'_>> + Clone {
+    let whole = text;
+    let part = move |text, reason| IgnoredPart { offset: offset_in(whole, text), text, reason };
+    let readable = Some(readable(text)).filter(|readable| !readable.is_empty());
+    let behind = text.get(readable.map_or(0, str::len)..).filter(|rest| !rest.is_empty());
+    let parts = readable.into_iter().flat_map(|text| text.split(';')).flat_map(move |entry| {
+        let dropped = port(entry).err();
+        let (mut has_address, mut tags) = (false, Tags::default());
+        let fields = entry.split(',').filter(move |_| dropped.is_none());
+        let fields = fields.filter_map(move |field| {
+            let reason = if field.is_empty() {
+                Some(IgnoredReason::EmptyField)
+            } else if core::mem::replace(&mut has_address, true) {
+                tags.add(field)
+            } else {
+                None
             };
-            if let Some(reason) = dropped(entry) {
-                return Some(self.part(entry, reason));
-            }
-            (self.fields, self.addressed, self.tags) =
-                (Some(entry.split(',')), false, Tags::default());
-        }
-    }
+            reason.map(|reason| part(field, reason))
+        });
+        dropped.map(|reason| part(entry, reason)).into_iter().chain(fields)
+    });
+    parts.chain(behind.map(|text| part(text, IgnoredReason::BehindNul)))
 }
 
-/// Why a whole configuration makes no port.
-fn dropped(entry: &str) -> Option<IgnoredReason> {
-    let mut fields = fields(entry);
-    if entry.is_empty() {
-        Some(IgnoredReason::EmptyPort)
-    } else if fields.next().is_none_or(is_blank) {
-        Some(IgnoredReason::NoAddress)
-    } else {
-        (Tags::of(fields).kind == Some(PortType::Listen)).then_some(IgnoredReason::ListenPort)
-    }
+/// The offset of `part` in `whole`, which contains it.
+fn offset_in(whole: &str, part: &str) -> usize {
+    (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }
 
 /// Reads `DOTNET_DiagnosticPorts` strictly by the document's grammar, and returns the ports like
@@ -417,16 +322,13 @@ pub struct WritePorts<'p, 'a> {
 
 impl<'p, 'a> WritePorts<'p, 'a> {
     /// The text of `ports`. `None` if one of them cannot be written: its address is empty or
-    /// blank, or contains a `;`, a `,` or a NUL, or its type is [`Listen`](PortType::Listen).
+    /// blank, or contains a `;`, a `,` or a NUL.
     pub fn new(ports: &'p [PortConfig<'a>]) -> Option<Self> {
+        let can_stand = |port: &PortConfig<'_>| {
+            !is_blank(port.address) && !port.address.contains([';', ',', '\0'])
+        };
         ports.iter().all(can_stand).then_some(Self { ports })
     }
-}
-
-fn can_stand(port: &PortConfig<'_>) -> bool {
-    !is_blank(port.address)
-        && !port.address.contains([';', ',', '\0'])
-        && port.port_type == PortType::Connect
 }
 
 impl fmt::Display for WritePorts<'_, '_> {
@@ -443,39 +345,3 @@ impl fmt::Display for WritePorts<'_, '_> {
 }
 
 encode_as_text! { WritePorts<'_, '_> }
-
-#[cfg(test)]
-mod tests {
-    extern crate std;
-    use super::*;
-    use std::vec::Vec;
-
-    fn addresses(text: &str) -> Vec<&str> {
-        Ports::new(text).map(|port| port.address).collect()
-    }
-
-    #[test]
-    fn ports_iterate_last_first() {
-        assert_eq!(addresses("a;b;c"), ["c", "b", "a"]);
-        assert_eq!(
-            Ports::new("a;b;c").rev().map(|port| port.address).collect::<Vec<_>>(),
-            ["a", "b", "c"]
-        );
-        let mut both = Ports::new("a;b;c");
-        assert_eq!(
-            [both.next(), both.next_back(), both.next(), both.next_back()]
-                .map(|p| p.map(|p| p.address)),
-            [Some("c"), Some("a"), Some("b"), None]
-        );
-    }
-
-    #[test]
-    fn strict_accepts_only_what_runtime_reads_whole() {
-        for text in
-            ["/a", "/a,connect", "/a,suspend,connect;b,nosuspend", "nosuspend,connect", " /a "]
-        {
-            assert!(strict(text).is_ok(), "{text}");
-            assert_eq!(Ignored::new(text).count(), 0, "{text}");
-        }
-    }
-}

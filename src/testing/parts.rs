@@ -7,7 +7,7 @@ use crate::continuation::Entry;
 use crate::endpoint::{NamePrefix, PipeName, ProcessStat, SocketForm, SocketName};
 use crate::header::Header;
 use crate::hresult::HResult;
-use crate::port::{PortConfig, PortType, SuspendMode};
+use crate::port::{PortConfig, SuspendMode};
 use crate::user_events::{
     Extension, ExtensionItem, Metadata, Record, RecordV1, RelLoc, TracepointCommand, UserReg,
     UserRegSize, UserUnreg, WrittenRecord,
@@ -52,7 +52,6 @@ one_of! {
     NamePrefix: Self::Current, Self::Draft;
     SocketForm: Self::Socket, Self::AsPrinted;
     SuspendMode: Self::Suspend, Self::NoSuspend;
-    PortType: Self::Connect, Self::Listen;
     UserRegSize: Self::Packed, Self::Padded;
 }
 
@@ -98,17 +97,12 @@ impl<'a> Arbitrary<'a> for Entry<'a> {
     }
 }
 
-/// A port that a runtime may have read from its variable: any allowed address, connecting or
-/// listening.
+/// A port that a runtime may have read from its variable, with any allowed address.
 impl<'a> Arbitrary<'a> for PortConfig<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let text: &str = input.arbitrary()?;
         let address = text.split([';', ',', '\0']).next().unwrap_or_default();
-        let port = Self {
-            suspend_mode: input.arbitrary()?,
-            port_type: input.arbitrary()?,
-            ..Self::new(address)
-        };
+        let port = Self { address, suspend_mode: input.arbitrary()? };
         // A blank address counts as none.
         if address.trim().is_empty() { Err(Error::IncorrectFormat) } else { Ok(port) }
     }

@@ -11,10 +11,9 @@ macro_rules! wire_struct {
             $($(#[$field_meta:meta])* pub $field:ident: $Type:ty = $Field:ident,)*
         }
     ) => {
-        $crate::wire::macros::struct_of! {
-            $(#[$meta])*
-            $Name $(<$lt>)? { $($(#[$field_meta])* pub $field: $Type,)* }
-        }
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $Name $(<$lt>)? { $($(#[$field_meta])* pub $field: $Type,)* }
 
         impl<'a> $Name $(<$lt>)? {
             /// The fields, which may follow other fields of the same object.
@@ -76,20 +75,6 @@ macro_rules! lent {
     };
     ($Name:ident <$lt:lifetime>) => {
         type Of<'o> = $Name<'o>;
-    };
-}
-
-/// Without fields a unit struct: `ResumeRuntime` and `ResumeRuntime {}` are both values of it.
-macro_rules! struct_of {
-    ($(#[$meta:meta])* $Name:ident {}) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct $Name;
-    };
-    ($(#[$meta:meta])* $Name:ident $(<$lt:lifetime>)? { $($fields:tt)+ }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct $Name $(<$lt>)? { $($fields)+ }
     };
 }
 
@@ -160,4 +145,4 @@ macro_rules! newtype {
     };
 }
 
-pub(crate) use {lent, newtype, open_enum, struct_of, wire_struct};
+pub(crate) use {lent, newtype, open_enum, wire_struct};

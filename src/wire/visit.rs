@@ -32,6 +32,11 @@ pub(crate) trait Layout {
         Err(WireError::new(kind, self.offset_of(field)).within(field))
     }
 
+    /// Refuses a name or path that is absent.
+    fn require(&self, field: Field, name: IpcString<'_>) -> Result<(), WireError> {
+        if name.is_absent() { self.refuse(field, WireErrorKind::AbsentName) } else { Ok(()) }
+    }
+
     /// What is refused inside a field.
     #[inline]
     fn in_field(&self, field: Field, mut checked: Result<(), WireError>) -> Result<(), WireError> {

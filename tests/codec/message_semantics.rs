@@ -12,7 +12,6 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     StopTracing, TracepointConfig, TracepointSet, request_rundown, rundown_keyword,
 };
 use dotnet_diagnostics_ipc::message::process::{PerfMapType, ProcessInfo, ResumeRuntime};
-use dotnet_diagnostics_ipc::port::{PortAddress, Ports};
 use dotnet_diagnostics_ipc::wire::{Array, Decode, Guid, IpcString, Layer, Reader, WireErrorKind};
 use dotnet_diagnostics_ipc_vectors as vectors;
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type};
@@ -286,10 +285,7 @@ fn hresult_prints_documented_name() {
         (HResult(0x7fff_ffff).is_success(), HResult(0x8000_0000).is_success()),
         (true, false)
     );
-    assert_eq!(
-        (HResult(0x8013_1384).to_i32(), HResult::from(-2_146_233_468)),
-        (-2_146_233_468, HResult(0x8013_1384))
-    );
+    assert_eq!(HResult(0x8013_1384).to_i32(), -2_146_233_468);
 }
 
 #[test]
@@ -351,7 +347,6 @@ fn array_equality_by_items() {
         sum += id;
     }
     assert_eq!((sum, ids.into_iter().max()), (9, Some(5)));
-    assert_eq!(Array::<u32>::default(), Array::EMPTY);
     let wire = read::<Array<'_, u32>>(b"\x02\0\0\0\x04\0\0\0\x05\0\0\0");
     assert_eq!((wire, wire.iter().len(), format!("{wire:?}")), (ids, 2, "[4, 5]".to_owned()));
 }
@@ -374,8 +369,7 @@ fn guid_prints_first_three_groups_as_numbers() {
 fn string_compares_with_text_and_counts_units() {
     let wire = read::<IpcString<'_>>(b"\x03\0\0\0h\0i\0\0\0");
     for text in [wire, IpcString::new("hi"), IpcString::from_units(&[0x68, 0x69])] {
-        assert!(text == *"hi" && text == "hi");
-        assert!(text != *"ho" && text != "ho");
+        assert!(text == "hi" && text != "ho");
     }
     assert_ne!(IpcString::ABSENT, IpcString::new(""));
     let mut units = wire.units();
@@ -383,25 +377,4 @@ fn string_compares_with_text_and_counts_units() {
     units.next();
     assert_eq!(units.size_hint(), (1, Some(1)));
     assert_eq!((units.next(), units.size_hint()), (Some(0x69), (0, Some(0))));
-}
-
-/// The document wants a pipe named without its prefix; builds without sockets have other addresses.
-#[test]
-fn port_address_is_what_its_form_says() {
-    for (address, expected) in [
-        (r"\\.\pipe\mine", PortAddress::PrefixedPipe("mine")),
-        (r"\\.\pipe\", PortAddress::PrefixedPipe("")),
-        ("mine", PortAddress::Local("mine")),
-        (r"\\.\PIPE\mine", PortAddress::Local(r"\\.\PIPE\mine")),
-        (
-            "ws://127.0.0.1:8088/diagnostics",
-            PortAddress::WebSocket("ws://127.0.0.1:8088/diagnostics"),
-        ),
-        ("js://ready", PortAddress::JavaScript("ready")),
-        ("127.0.0.1:9000", PortAddress::Tcp { host: "127.0.0.1", port: 9000 }),
-        ("/tmp/127.0.0.1:9000", PortAddress::Local("/tmp/127.0.0.1:9000")),
-    ] {
-        let port = Ports::new(address).next().unwrap();
-        assert_eq!(PortAddress::of(port.address), expected, "{address}");
-    }
 }

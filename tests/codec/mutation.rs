@@ -17,7 +17,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet,
     UserEventsProviderConfig,
 };
-use dotnet_diagnostics_ipc::port::{DefaultPortSuspend, Ignored, Ports, strict};
+use dotnet_diagnostics_ipc::port::{Ports, default_port_suspend, ignored, strict};
 use dotnet_diagnostics_ipc::user_events::{
     Extension, TracepointCommand, UserReg, UserUnreg, WrittenRecord,
 };
@@ -120,11 +120,11 @@ fn takes(subject: TypedCodec, bytes: &[u8]) -> bool {
         Type::Extension => piece::<Extension<'_>>(bytes),
         Type::TracepointCommand => result(&TracepointCommand::parse(bytes)),
         Type::Ports => text(bytes, |text| {
-            Ok::<_, Infallible>((Ports::new(text).count(), Ignored::new(text).count()))
+            Ok::<_, Infallible>((Ports::new(text).count(), ignored(text).count()))
         }),
         Type::PortsStrict => text(bytes, |text| strict(text).map(Iterator::count)),
         Type::DefaultPortSuspend => {
-            text(bytes, |text| Ok::<_, Infallible>(DefaultPortSuspend::parse(text)))
+            text(bytes, |text| Ok::<_, Infallible>(default_port_suspend(text)))
         }
         Type::SocketName => text(bytes, SocketName::parse),
         Type::PipeName => text(bytes, PipeName::parse),

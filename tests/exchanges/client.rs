@@ -167,23 +167,6 @@ fn client_generic_ok_has_no_payload() {
     }
 }
 
-/// F-81. That no other command has a second reply is part of what is tried in each state.
-#[test]
-fn client_second_reply_follows_dump() {
-    let mut buffer = [0; 64];
-    let mut dump = client(Command::GENERATE_CORE_DUMP3, Continuation::Close);
-    assert_eq!(dump.another_reply(), Err(MisuseError::NotAsked));
-    for reply in [OK_24, ERROR] {
-        hear(&mut dump, &mut buffer, &Peer::new(reply, End::Closed), &mut |n| n);
-        dump.another_reply().unwrap();
-        assert_eq!(dump.action(), ClientAction::Receive(0..20));
-    }
-    dump.ended(End::Closed).unwrap();
-    let none = Outcome::NoReply { end: End::Closed, request_sent: true };
-    assert_eq!(dump.action(), ClientAction::Finished(none));
-    assert_eq!(dump.another_reply(), Err(MisuseError::NotAsked));
-}
-
 #[test]
 fn exchange_idle_size_is_bounded() {
     assert!(size_of::<Client>() <= 64, "{}", size_of::<Client>());

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
-use dotnet_diagnostics_ipc::exchange::{AfterReply, Client, End, Outcome, ServerOutcome};
+use dotnet_diagnostics_ipc::exchange::{AfterReply, End, Outcome, ServerOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::process::{ProcessEnvironmentReply, ProcessInfo};
 use dotnet_diagnostics_ipc::message::{AnyReply, Message, Request as _};
@@ -13,7 +13,9 @@ use dotnet_diagnostics_ipc_vectors::{
     Direction, ExpectedResult, Group, SourceKind, Test, Type, TypedCodec, Value,
 };
 
-use super::drive::{Answer, Conversation, Course, Cut, ENDS, Peer, Played, hear, play};
+use super::drive::{
+    Answer, Conversation, Course, Cut, ENDS, Peer, Played, client_that_sends, hear, play,
+};
 
 const STREAM: &[u8] =
     b"Nettrace\x14\0\0\0!FastSerialization.1 and as much as there is, to the last byte";
@@ -304,8 +306,7 @@ fn outcome_of(group: &Group, test: &Test, command: Command, request: &[u8]) -> O
 /// Sends `request`; `peer` arrives in pieces of `piece` bytes, none across byte `cut`.
 fn heard(request: &[u8], peer: &[u8], piece: usize, cut: usize) -> (Outcome, usize, Vec<u8>) {
     let mut buffer = vec![0xee; 65_535];
-    buffer[..request.len()].copy_from_slice(request);
-    let mut client = Client::from_message(&buffer).unwrap();
+    let mut client = client_that_sends(request, &mut buffer).unwrap();
     // The pieces of the request are counted too, but not those of its descriptor.
     let (mut moved, cut) = (0, request.len() + cut);
     let mut pieces = |most: usize| {

@@ -12,9 +12,10 @@ use dotnet_diagnostics_ipc::exchange::{
 };
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::message::process::Tail;
 use dotnet_diagnostics_ipc::message::server::ResultReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, Message};
-use dotnet_diagnostics_ipc::wire::Encode as _;
+use dotnet_diagnostics_ipc::wire::{Encode as _, WireError};
 
 use super::legal;
 
@@ -252,10 +253,10 @@ pub(crate) fn play(
 ) -> Result<Played, String> {
     let request = conversation.request;
     let mut ours = vec![0xaa; course.room.max(request.len())];
-    ours[..request.len()].copy_from_slice(request);
+    let client = client_that_sends(request, &mut ours).map_err(|error| error.to_string())?;
     let mut pair = Pair {
         conversation,
-        client: Client::from_message(&ours).map_err(|error| error.to_string())?,
+        client,
         ours,
         server: Server::new(),
         theirs: vec![0x55; course.room],
@@ -430,4 +431,12 @@ impl Pair<'_> {
         };
         done.map(|()| true).map_err(|illegal| format!("server: {illegal}"))
     }
+}
+
+/// A client that sends the bytes of a request as they are.
+pub(crate) fn client_that_sends(request: &[u8], buffer: &mut [u8]) -> Result<Client, WireError> {
+    let message = Message::decode(request)?;
+    let continuation = message.request()?.continuation();
+    let payload = Tail(message.payload);
+    Ok(Client::with_payload(message.command, continuation, &payload, buffer).expect("a message"))
 }

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use std::fmt::Debug;
 use std::ops::Range;
 
-use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::{
     Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome,
 };
@@ -58,17 +57,14 @@ pub(crate) fn client(client: &Client, buffer: &[u8]) {
     }
     let action = client.action();
     assert_eq!(client.action(), action);
-    let (mut sends, mut receives, mut too_small, mut answered) = (None, None, None, false);
+    let (mut sends, mut receives, mut too_small) = (None, None, None);
     match &action {
         ClientAction::Send(range) => sends = Some(range),
         ClientAction::Receive(range) => receives = Some(range),
-        ClientAction::SendFd(_) => {}
         ClientAction::Finished(Outcome::BufferTooSmall { size }) => {
             too_small = Some(usize::from(*size));
         }
-        ClientAction::Finished(outcome) => {
-            answered = matches!(outcome, Outcome::Ok { .. } | Outcome::Error { .. });
-        }
+        ClientAction::SendFd(_) | ClientAction::Finished(_) => {}
     }
     let in_fd = matches!(action, ClientAction::SendFd(_));
     for n in counts(len(sends.or(receives)).unwrap_or(1)) {
@@ -102,8 +98,6 @@ pub(crate) fn client(client: &Client, buffer: &[u8]) {
         let legal = receives.is_some() || sends.is_some() || in_fd;
         tried(client, buffer, legal, "ended", |client, _| client.ended(end));
     }
-    let is_dump = client.command().set == Command::GENERATE_CORE_DUMP.set;
-    tried(client, buffer, answered && is_dump, "another_reply", |client, _| client.another_reply());
 }
 
 pub(crate) fn server(server: &Server, buffer: &[u8]) {

@@ -13,8 +13,7 @@ use super::{
 };
 use dotnet_diagnostics_ipc::endpoint::{NamePrefix, PipeName, ProcessStat, SocketForm, SocketName};
 use dotnet_diagnostics_ipc::port::{
-    DefaultPortSuspend, Ignored, PortAddress, PortConfig, PortType, Ports, SuspendMode, WritePorts,
-    default_port_suspend_text, strict,
+    PortConfig, Ports, SuspendMode, WritePorts, default_port_suspend, ignored, strict,
 };
 use dotnet_diagnostics_ipc::text::TextError;
 use dotnet_diagnostics_ipc::wire::{Layer, WireError};
@@ -43,8 +42,8 @@ pub(super) fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRef
             (value, is_canonical(&name, wire))
         }
         Type::DefaultPortSuspend => {
-            let suspends = DefaultPortSuspend::parse(utf8(wire)?).suspends();
-            (suspends.into(), default_port_suspend_text(suspends).as_bytes() == wire)
+            let suspends = suspends(utf8(wire)?);
+            (suspends.into(), suspend_text(suspends).as_bytes() == wire)
         }
         kind => {
             let text = utf8(wire)?;
@@ -52,12 +51,12 @@ pub(super) fn decode(kind: Type, wire: &[u8]) -> Result<(Value, bool), DecodeRef
             let ports: Vec<_> =
                 if is_strict { strict(text)?.collect() } else { Ports::new(text).collect() };
             let list = ports.iter().map(|port| {
-                let (suspend, kind) = (port.suspend_mode.suspends(), port.port_type.text());
-                json!({ "address": port.address, "suspend": suspend, "type": kind })
+                let suspend = port.suspend_mode.suspends();
+                json!({ "address": port.address, "suspend": suspend, "type": "connect" })
             });
             let mut value = json!({ "ports": list.collect::<Value>() });
             if !is_strict {
-                let ignored = Ignored::new(text).map(|part| {
+                let ignored = ignored(text).map(|part| {
                     json!({ "offset": part.offset, "text": part.text, "reason": part.reason.name() })
                 });
                 insert(&mut value, "ignored", ignored.collect::<Value>());
@@ -91,10 +90,7 @@ pub(super) fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure
                 (field(value, "pid", &arena)?, field(value, "startTime", &arena)?);
             encoded(&ProcessStat { pid, start_time })
         }
-        Type::DefaultPortSuspend => {
-            let suspends = bool::from_value(value, &arena)?;
-            Ok(default_port_suspend_text(suspends).into())
-        }
+        Type::DefaultPortSuspend => Ok(suspend_text(bool::from_value(value, &arena)?).into()),
         kind => {
             let keys: &[&str] =
                 if kind == Type::PortsStrict { &["ports"] } else { &["ports", "ignored"] };
@@ -122,9 +118,8 @@ pub(super) fn explain(kind: Type, source: &mut FromWire<'_>) -> Result<(), WireE
         }
         Type::DefaultPortSuspend => {
             if let Ok(text) = utf8(wire) {
-                let read = DefaultPortSuspend::parse(text);
-                let what = if read.suspends() { "suspends" } else { "does not suspend" };
-                source.note(FieldKind::Plain, 0, text.len(), || format!("{read:?}: {what}"));
+                let what = if suspends(text) { "suspends" } else { "does not suspend" };
+                source.note(FieldKind::Plain, 0, text.len(), || what.to_owned());
             }
         }
         kind => {
@@ -138,15 +133,11 @@ pub(super) fn explain(kind: Type, source: &mut FromWire<'_>) -> Result<(), WireE
 }
 
 fn explain_ports(text: &str, source: &mut FromWire<'_>) {
-    let mut parts: Vec<_> = Ignored::new(text)
+    let mut parts: Vec<_> = ignored(text)
         .map(|part| (part.offset, part.text.len(), format!("ignored: {}", part.reason)))
         .collect();
     for (nth, port) in Ports::new(text).enumerate() {
-        let about = format!("port {nth}, {}, {}", port.suspend_mode.text(), port.port_type.text());
-        let about = match PortAddress::of(port.address) {
-            PortAddress::Local(_) => about,
-            other => format!("{about}, {}", other.kind()),
-        };
+        let about = format!("port {nth}, {}, connect", port.suspend_mode.text());
         let offset = (port.address.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
         parts.push((offset, port.address.len(), about));
     }
@@ -180,10 +171,18 @@ fn port(value: &Value) -> Result<PortConfig<'_>, ValueError> {
         (Value::String(address), Value::Bool(suspend), Some("connect")) => Ok(PortConfig {
             address,
             suspend_mode: if *suspend { SuspendMode::Suspend } else { SuspendMode::NoSuspend },
-            port_type: PortType::Connect,
         }),
         _ => expected("an address, suspend and the type \"connect\"", value),
     }
+}
+
+fn suspends(text: &str) -> bool {
+    default_port_suspend(text).is_some_and(|number| number != 0)
+}
+
+/// The value as the document has it.
+fn suspend_text(suspends: bool) -> &'static str {
+    if suspends { "1" } else { "0" }
 }
 
 fn prefix(value: &Value) -> Result<NamePrefix, ValueError> {

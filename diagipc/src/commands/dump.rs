@@ -145,7 +145,7 @@ fn write(arguments: &Arguments, client: &Client, file: &Path, here: &Path) -> an
     let flags = chosen
         .iter()
         .filter(|(is_chosen, _)| *is_chosen)
-        .fold(DumpFlags::NONE, |all, (_, flag)| all.with(*flag));
+        .fold(DumpFlags::NONE, |all, (_, flag)| all | *flag);
     let path = file
         .to_str()
         .with_context(|| format!("{}: a path that is not UTF-8 cannot be sent", file.display()))?;

@@ -7,7 +7,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::endpoint::NamePrefix;
 use dotnet_diagnostics_ipc::header::MAGIC;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::port::{PortType, SuspendMode};
+use dotnet_diagnostics_ipc::port::SuspendMode;
 use dotnet_diagnostics_ipc::user_events::TRACEPOINT_FORMAT_V1;
 use dotnet_diagnostics_ipc::wire::{Encode as _, IpcString};
 
@@ -56,12 +56,7 @@ pub fn dictionary() -> String {
         ",",
         TRACEPOINT_FORMAT_V1,
     ];
-    let tags = [
-        SuspendMode::Suspend.text(),
-        SuspendMode::NoSuspend.text(),
-        PortType::Connect.text(),
-        PortType::Listen.text(),
-    ];
+    let tags = [SuspendMode::Suspend.text(), SuspendMode::NoSuspend.text(), "connect", "listen"];
     for text in texts.into_iter().chain(tags) {
         word("text", text.as_bytes());
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use dotnet_diagnostics_ipc::endpoint::SUN_PATH_LINUX;
 use dotnet_diagnostics_ipc::port::{
-    DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE,
+    DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE, default_port_suspend,
 };
 use dotnet_diagnostics_ipc_vectors::script::Target;
 
@@ -128,12 +128,7 @@ impl Config {
                 .filter_map(|entry| entry.strip_prefix("DOTNET_EnableDiagnostics="));
             return values.next().is_some_and(|text| is_digits(text) && digits(text) == 0);
         }
-        let is_zero = |text: String| {
-            matches!(
-                DefaultPortSuspend::parse(&text),
-                DefaultPortSuspend::Number { magnitude: 0, .. }
-            )
-        };
+        let is_zero = |text: String| default_port_suspend(&text) == Some(0);
         let is_read = self.profile.version().is_none_or(|version| version.major > 3);
         is_read
             && ["EnableDiagnostics", "EnableDiagnostics_IPC"]
@@ -151,7 +146,7 @@ impl Config {
             if is_told(self.profile, "F-106") {
                 is_digits(&text) && digits(&text) != 0
             } else {
-                DefaultPortSuspend::parse(&text).suspends()
+                default_port_suspend(&text).is_some_and(|number| number != 0)
             }
         };
         self.suspended || variable.is_some_and(suspends)

@@ -107,15 +107,15 @@ fn in_item<'a, T: Decode<'a> + Encode + Copy>(
 
 #[inline]
 fn check_provider<'a, P: Provider<'a>>(provider: &P) -> Result<(), WireError> {
-    let level = provider.log_level();
+    let (level, name, config) = provider.parts();
     if level.name().is_none() {
         return provider
             .refuse(Field::LogLevel, WireErrorKind::LogLevelOutOfRange { level: level.0 });
     }
-    if provider.provider_name().is_blank_to_runtimes() {
+    if name.is_blank_to_runtimes() {
         return provider.refuse(Field::ProviderName, WireErrorKind::EmptyProviderName);
     }
-    match provider.config() {
+    match config {
         Some(config) => provider.in_field(Field::Config, check_config(config)),
         None => Ok(()),
     }
@@ -186,36 +186,25 @@ fn utf8_len(name: IpcString<'_>) -> usize {
     chars.take_while(|c| *c != '\0').map(char::len_utf8).fold(0, usize::saturating_add)
 }
 
-/// What the three forms of a provider have in common.
+/// A provider in any of its three forms.
 pub(super) trait Provider<'a>: Decode<'a> + Encode + Layout + Copy {
-    fn log_level(&self) -> EventLevel;
-    fn provider_name(&self) -> IpcString<'a>;
-
-    fn config(&self) -> Option<&TracepointConfig<'a>> {
-        None
-    }
+    /// The parts that a server checks; only a provider of `user_events` has tracepoints.
+    fn parts(&self) -> (EventLevel, IpcString<'a>, Option<&TracepointConfig<'a>>);
 }
 
 macro_rules! providers {
-    ($($Provider:ident $(with $config:ident)?;)*) => {$(
+    ($($Provider:ident, |$it:ident| $config:expr;)*) => {$(
         impl<'a> Provider<'a> for $Provider<'a> {
-            fn log_level(&self) -> EventLevel {
-                self.log_level
+            fn parts(&self) -> (EventLevel, IpcString<'a>, Option<&TracepointConfig<'a>>) {
+                let $it = self;
+                ($it.log_level, $it.provider_name, $config)
             }
-
-            fn provider_name(&self) -> IpcString<'a> {
-                self.provider_name
-            }
-
-            $(fn config(&self) -> Option<&TracepointConfig<'a>> {
-                Some(&self.$config)
-            })?
         }
     )*};
 }
 
 providers! {
-    ProviderConfig;
-    StreamingProviderConfig;
-    UserEventsProviderConfig with config;
+    ProviderConfig, |it| None;
+    StreamingProviderConfig, |it| None;
+    UserEventsProviderConfig, |it| Some(&it.config);
 }

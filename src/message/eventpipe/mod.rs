@@ -25,21 +25,19 @@
 //! # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
 //! ```
 
-mod collect_tracing;
-mod collect_tracing5;
-mod event_filter;
 mod limits;
 mod provider;
-mod tracepoint_config;
+mod session;
 
-pub use collect_tracing::{CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4};
-pub use collect_tracing5::{
-    CollectTracing5, CollectTracing6, StreamingSession, StreamingSession6, UserEventsSession,
-};
-pub use event_filter::EventFilter;
 pub use limits::{MAX_PROVIDERS, MAX_SESSIONS, MAX_TRACEPOINT_NAME_LEN};
-pub use provider::{ProviderConfig, StreamingProviderConfig, UserEventsProviderConfig};
-pub use tracepoint_config::{TracepointConfig, TracepointSet};
+pub use provider::{
+    EventFilter, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet,
+    UserEventsProviderConfig,
+};
+pub use session::{
+    CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
+    CollectTracing6, StreamingSession, StreamingSession6, UserEventsSession,
+};
 
 use super::Request;
 use crate::command::Command;

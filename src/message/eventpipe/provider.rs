@@ -1,7 +1,8 @@
-//! `provider_config`: one provider to enable, in the three forms used by sessions.
+//! `provider_config`: one provider to enable, in the three forms used by sessions, with its filter and
+//! its tracepoints.
 
-use super::{EventFilter, EventLevel, TracepointConfig};
-use crate::wire::{IpcString, macros::wire_struct};
+use super::EventLevel;
+use crate::wire::{Array, IpcString, macros::wire_struct};
 
 wire_struct! {
     /// `provider_config`, in [`CollectTracing`](super::CollectTracing) to [`CollectTracing4`](super::CollectTracing4).
@@ -109,5 +110,239 @@ wire_struct! {
         pub filter: EventFilter<'a> = Filter,
         /// The tracepoints.
         pub config: TracepointConfig<'a> = Config,
+    }
+}
+
+wire_struct! {
+    /// `event_filter` (section "`EventPipe` Payload Serialization Examples").
+    ///
+    /// At least 5 bytes: "no filter" is `enable = 0` and no ids (F-17). `enable = 1` and no ids lets nothing through.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::eventpipe::EventFilter;
+    /// use dotnet_diagnostics_ipc::wire::Array;
+    ///
+    /// let only = EventFilter { enable: true, event_ids: Array::new(&[1, 2, 3]) };
+    /// assert!(only.allows(2) && !only.allows(4));
+    /// let all_but = EventFilter { enable: false, event_ids: Array::new(&[4, 5]) };
+    /// assert!(all_but.allows(2) && !all_but.allows(4));
+    /// assert!(EventFilter::ALL.allows(4) && !EventFilter::NONE.allows(4));
+    /// ```
+    pub struct EventFilter<'a> {
+        /// Whether the ids are the events to write (true) or to leave out (false).
+        pub enable: bool = Enable,
+        /// The ids.
+        pub event_ids: Array<'a, u32> = EventIds,
+    }
+}
+
+impl EventFilter<'_> {
+    /// Lets every event through.
+    pub const ALL: Self = Self { enable: false, event_ids: Array::EMPTY };
+    /// Lets no event through.
+    pub const NONE: Self = Self { enable: true, event_ids: Array::EMPTY };
+
+    /// Whether the event `id` is written if it passes keywords and level.
+    pub fn allows(&self, id: u32) -> bool {
+        self.event_ids.iter().any(|listed| listed == id) == self.enable
+    }
+}
+
+wire_struct! {
+    /// `tracepoint_set`: a tracepoint, and the ids of its events.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::eventpipe::TracepointSet;
+    /// use dotnet_diagnostics_ipc::wire::{Array, Encode as _};
+    ///
+    /// let set = TracepointSet { tracepoint_name: "LowEvents".into(), event_ids: Array::new(&[1, 2]) };
+    /// assert_eq!(set.encoded_len(), Ok(4 + 20 + 4 + 8));
+    /// ```
+    pub struct TracepointSet<'a> {
+        /// The tracepoint's name.
+        pub tracepoint_name: IpcString<'a> = TracepointName,
+        /// The ids.
+        pub event_ids: Array<'a, u32> = EventIds,
+    }
+}
+
+wire_struct! {
+    /// `tracepoint_config` (section "`EventPipe` Payload Serialization Examples").
+    ///
+    /// At least one of the two must be present, and an id may occur only once in the sets of a provider (F-21). Early .NET 10
+    /// builds refuse a default without a set (F-33).
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::message::eventpipe::{TracepointConfig, TracepointSet};
+    /// use dotnet_diagnostics_ipc::wire::Array;
+    ///
+    /// let sets = [TracepointSet { tracepoint_name: "LowEvents".into(), event_ids: Array::new(&[1, 2]) }];
+    /// let config = TracepointConfig { default_tracepoint_name: "MyTracepoint".into(), tracepoints: Array::new(&sets) };
+    /// assert_eq!(config.tracepoint_for(2), Some("LowEvents".into()));
+    /// assert_eq!(config.tracepoint_for(3), Some("MyTracepoint".into()));
+    /// ```
+    pub struct TracepointConfig<'a> {
+        /// The tracepoint of events that are in no set; absent to drop them.
+        pub default_tracepoint_name: IpcString<'a> = DefaultTracepointName,
+        /// The tracepoints of listed events.
+        pub tracepoints: Array<'a, TracepointSet<'a>> = Tracepoints,
+    }
+}
+
+impl<'a> TracepointConfig<'a> {
+    /// The tracepoint of event `id` if it passes keywords, level and filter: the set that lists it,
+    /// else the default. `None` if it is not written.
+    pub fn tracepoint_for(&self, id: u32) -> Option<IpcString<'a>> {
+        let listed =
+            self.tracepoints.iter().find(|set| set.event_ids.iter().any(|listed| listed == id));
+        match listed {
+            Some(set) => Some(set.tracepoint_name),
+            None => Some(self.default_tracepoint_name).filter(|name| !name.is_absent()),
+        }
+    }
+
+    /// Whether there is any tracepoint. A default that is empty but not absent counts (P-7).
+    pub fn has_tracepoint(&self) -> bool {
+        !self.default_tracepoint_name.is_absent() || !self.tracepoints.is_empty()
+    }
+
+    /// The first id that occurs twice in the sets, as the index of the second occurrence's set and
+    /// its index in that set.
+    ///
+    /// Takes 1 KiB of stack; the time grows with the square of the number of ids. 136 ids at a time
+    /// are compared with all that follow: each of the 16,000 that fit in a message is looked up
+    /// at most 118 times.
+    pub fn duplicate_event_id(&self) -> Option<(usize, usize)> {
+        let ids = self.tracepoints.iter().flat_map(|set| set.event_ids.iter());
+        self.place_of(first_repeat(ids)?)
+    }
+
+    /// The set of the `nth` id of all, and its index in that set. Separate: it has room on the stack
+    /// only while it runs.
+    #[inline(never)]
+    fn place_of(&self, mut nth: usize) -> Option<(usize, usize)> {
+        for (set, tracepoints) in self.tracepoints.iter().enumerate() {
+            let len = tracepoints.event_ids.len();
+            if nth < len {
+                return Some((set, nth));
+            }
+            nth = nth.saturating_sub(len);
+        }
+        None
+    }
+}
+
+/// The position of the first id that equals an earlier one.
+#[inline(never)]
+fn first_repeat(mut rest: impl Iterator<Item = u32> + Clone) -> Option<usize> {
+    let earlier = |one: Option<usize>, other| one.into_iter().chain(other).min();
+    let (mut start, mut first) = (0usize, None);
+    loop {
+        let mut chunk = Chunk { sorted: heapless::Vec::new(), filter: [0; 64] };
+        while !chunk.sorted.is_full() {
+            let Some(id) = rest.next() else { return first };
+            if !chunk.add(id) {
+                return earlier(first, Some(start.saturating_add(chunk.sorted.len())));
+            }
+        }
+        start = start.saturating_add(chunk.sorted.len());
+        // Nearly always there is none, and folding an array is faster than stopping at each item.
+        if rest.clone().fold(false, |any, id| any | chunk.contains(id)) {
+            let nth = rest.clone().position(|id| chunk.contains(id));
+            first = earlier(first, nth.map(|nth| start.saturating_add(nth)));
+        }
+        if first.is_some_and(|first| first <= start) {
+            return first;
+        }
+    }
+}
+
+/// Ids that are compared with all that follow, and a filter: one bit rules out most other ids.
+struct Chunk {
+    sorted: heapless::Vec<u32, 136>,
+    filter: [u32; 64],
+}
+
+impl Chunk {
+    /// The filter's word for an id, and the bit in it. Fibonacci hashing spreads consecutive ids.
+    fn place(id: u32) -> (usize, u32) {
+        let [.., low, high] = id.wrapping_mul(0x9e37_79b1).to_le_bytes();
+        (usize::from(high) % 64, 1u32.wrapping_shl(low.into()))
+    }
+
+    fn contains(&self, id: u32) -> bool {
+        let (word, bit) = Self::place(id);
+        self.filter.get(word).is_some_and(|word| word & bit != 0)
+            && self.sorted.binary_search(&id).is_ok()
+    }
+
+    /// Adds an id. Returns whether it is new.
+    fn add(&mut self, mut id: u32) -> bool {
+        let Err(at) = self.sorted.binary_search(&id) else { return false };
+        let (word, bit) = Self::place(id);
+        if let Some(word) = self.filter.get_mut(word) {
+            *word |= bit;
+        }
+        for place in self.sorted.iter_mut().skip(at) {
+            core::mem::swap(place, &mut id);
+        }
+        self.sorted.push(id).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config<'a>(sets: &'a [TracepointSet<'a>]) -> TracepointConfig<'a> {
+        TracepointConfig {
+            default_tracepoint_name: IpcString::ABSENT,
+            tracepoints: Array::new(sets),
+        }
+    }
+
+    #[test]
+    fn event_id_is_unique_over_all_sets() {
+        let set = |event_ids: &'static [u32]| TracepointSet {
+            tracepoint_name: "t".into(),
+            event_ids: event_ids.into(),
+        };
+        assert_eq!(config(&[set(&[1, 2]), set(&[3])]).duplicate_event_id(), None);
+        assert_eq!(
+            config(&[set(&[1, 2]), set(&[]), set(&[3, 2])]).duplicate_event_id(),
+            Some((2, 1))
+        );
+        assert_eq!(config(&[set(&[7, 7])]).duplicate_event_id(), Some((0, 1)));
+    }
+
+    #[test]
+    fn first_repeat_is_found_over_chunks() {
+        let distinct = || (0..5000u32).map(|n| n.wrapping_mul(0x9e37_79b9));
+        let repeat = |ids: &mut dyn Iterator<Item = u32>| {
+            let ids: heapless::Vec<u32, 8192> = ids.collect();
+            first_repeat(ids.iter().copied())
+        };
+        assert_eq!(repeat(&mut distinct()), None);
+        // One that repeats the first, much later; and one that repeats its neighbour, before and
+        // after that.
+        assert_eq!(repeat(&mut distinct().chain([0])), Some(5000));
+        assert_eq!(
+            repeat(&mut distinct().take(3000).chain([0]).chain(distinct().skip(3000))),
+            Some(3000)
+        );
+        assert_eq!(repeat(&mut distinct().take(3000).chain([7, 7, 0])), Some(3001));
+        assert_eq!(repeat(&mut [1, 2, 2, 1, 2].into_iter()), Some(2));
+        assert_eq!(repeat(&mut core::iter::empty()), None);
+        // Around the end of the first chunk.
+        for len in [135, 136, 137, 272] {
+            assert_eq!(repeat(&mut distinct().take(len).chain([0])), Some(len));
+            assert_eq!(repeat(&mut distinct().take(len)), None);
+        }
+    }
+
+    #[test]
+    fn unlisted_event_without_default_has_no_tracepoint() {
+        assert_eq!(config(&[]).tracepoint_for(1), None);
+        assert!(!config(&[]).has_tracepoint());
     }
 }

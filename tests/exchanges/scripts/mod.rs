@@ -7,6 +7,7 @@ mod in_memory;
 use dotnet_diagnostics_ipc_vectors as vectors;
 use dotnet_diagnostics_ipc_vectors::script::Plays;
 
+use super::drive;
 use in_memory::{Chunking, is_about_a_process, play};
 
 fn chunkings() -> Vec<Chunking> {

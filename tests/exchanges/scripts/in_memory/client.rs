@@ -24,6 +24,8 @@ use dotnet_diagnostics_ipc_vectors::script::{
 };
 use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec, Value, ValueForm as _};
 
+use super::super::drive::client_that_sends;
+
 use super::network::{DEFAULT, Frame, Net, Socket, Spawner, within};
 
 /// Room for a message, if the script does not say how much: no message is larger.
@@ -38,7 +40,6 @@ struct Tool {
 /// The result of one request, and its connection.
 struct Answered {
     command: Command,
-    client: Client,
     outcome: Outcome,
     socket: Socket,
     buffer: Vec<u8>,
@@ -77,8 +78,7 @@ impl Tool {
         let message = subject.encode(&self.ask.value).expect("a value in the form of the vectors");
         if !self.ask.fallback {
             let mut buffer = self.buffer();
-            buffer[..message.len()].copy_from_slice(&message);
-            let client = Client::from_message(&buffer).unwrap();
+            let client = client_that_sends(&message, &mut buffer).unwrap();
             return match self.exchange(client, buffer).await {
                 Ok(answered) => self.conclude(answered, None).await,
                 Err(outcome) => outcome,
@@ -172,7 +172,7 @@ impl Tool {
     ) -> Result<Answered, ScriptOutcome> {
         let (socket, advertise) = self.connection().await?;
         let outcome = self.drive(&mut client, &mut buffer, &socket).await;
-        Ok(Answered { command: client.command(), client, outcome, socket, buffer, advertise })
+        Ok(Answered { command: client.command(), outcome, socket, buffer, advertise })
     }
 
     async fn drive(&self, client: &mut Client, buffer: &mut [u8], socket: &Socket) -> Outcome {
@@ -209,7 +209,7 @@ impl Tool {
         answered: Answered,
         asked: Option<Vec<String>>,
     ) -> ScriptOutcome {
-        let Answered { command, mut client, outcome, socket, mut buffer, advertise } = answered;
+        let Answered { command, outcome, socket, mut buffer, advertise } = answered;
         let Outcome::Ok { size, then } = outcome else {
             socket.close();
             return said(outcome, command, &buffer, asked, advertise);
@@ -228,7 +228,9 @@ impl Tool {
             AfterReply::Close => {}
             AfterReply::AnotherReply => {
                 ok.then = ScriptAfterReply::AnotherReply;
-                client.another_reply().unwrap();
+                // A client that has sent its request and waits.
+                let mut client = Client::with_payload(command, None, &(), &mut buffer).unwrap();
+                client.sent(20).unwrap();
                 socket.begin(Frame::message());
                 let second = self.drive(&mut client, &mut buffer, &socket).await;
                 ok.second = Some(match second {

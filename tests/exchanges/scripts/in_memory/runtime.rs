@@ -25,7 +25,7 @@ use dotnet_diagnostics_ipc::message::process::{
 use dotnet_diagnostics_ipc::message::server::{ErrorReply, ResultReply};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::port::{
-    DEFAULT_PORT_SUSPEND_VARIABLE, DefaultPortSuspend, PORTS_VARIABLE, PortId, Ports, Suspension,
+    DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE, PortId, Ports, Suspension, default_port_suspend,
 };
 use dotnet_diagnostics_ipc::wire::{Guid, IpcString, WireErrorKind};
 use dotnet_diagnostics_ipc_vectors::script::{FdKind, Target, TargetPort, VariableValue};
@@ -70,7 +70,7 @@ pub(crate) fn start(net: &Net, spawner: &Spawner, target: &Target) {
     let suspended = target
         .environment
         .get(DEFAULT_PORT_SUSPEND_VARIABLE)
-        .map(|value| DefaultPortSuspend::parse(&text(value)).suspends());
+        .map(|value| default_port_suspend(&text(value)).is_some_and(|number| number != 0));
     let suspended = suspended.unwrap_or(target.suspended);
     // A path too long for a socket is ignored.
     let counting = Ports::new(&configured).filter(|port| port.address.len() <= SUN_PATH_LINUX);
