@@ -114,7 +114,8 @@ macro_rules! commands {
 
             /// Returns all known commands, in the order of their codes.
             pub fn known() -> impl ExactSizeIterator<Item = Self> + Clone {
-                [$(Self::$CONST),*].into_iter()
+                const KNOWN: &[Command] = &[$(Command::$CONST),*];
+                KNOWN.iter().copied()
             }
 
             /// The document's name of the command, such as `"CollectTracing2"`.

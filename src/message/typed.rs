@@ -48,10 +48,10 @@ impl<'a> Message<'a> {
     /// # Errors
     /// Those of the payload of a known command.
     pub fn request(&self) -> Result<AnyRequest<'a>, WireError> {
-        let Self { command, payload, .. } = *self;
+        let command = self.command;
         self.read(command, |cursor| {
-            let request = AnyRequest::build(command, cursor)?;
-            Ok(request.unwrap_or(AnyRequest::Unknown { command, payload }))
+            let unknown = AnyRequest::Unknown { command, payload: self.payload };
+            AnyRequest::build(command, cursor).map(|request| request.unwrap_or(unknown))
         })
     }
 
