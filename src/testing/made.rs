@@ -27,7 +27,7 @@ use core::marker::PhantomData;
 /// let chosen = [3; 300]; // by a fuzzer
 /// let mut chosen = Unstructured::new(&chosen);
 /// let providers = Made::<Array<'_, ProviderConfig<'_>>>::arbitrary(&mut chosen)?;
-/// for provider in providers.get().iter() {
+/// for provider in &providers.get() {
 ///     println!("{}", provider.provider_name);
 /// }
 /// let request = Made::<CollectTracing5<'_>>::arbitrary(&mut chosen)?;
