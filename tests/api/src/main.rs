@@ -45,7 +45,7 @@ fn compare_or_write() -> Result<()> {
         let path = root.join("api").join(name).with_extension("txt");
         if writes {
             fs::create_dir_all(root.join("api"))?;
-            fs::write(&path, added.join("\n") + "\n")
+            fs::write(&path, added.into_iter().map(|item| item + "\n").collect::<String>())
                 .with_context(|| path.display().to_string())?;
         } else {
             let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -106,19 +106,23 @@ fn public_items(root: &Path, features: &[&str]) -> Result<Vec<String>> {
 /// implements.
 fn condensed(lines: impl Iterator<Item = String>) -> Vec<String> {
     let mut condensed: Vec<String> = Vec::new();
-    let mut in_trait = false;
+    // The type whose implementation of a trait the lines are in.
+    let mut in_trait: Option<String> = None;
     for line in lines {
         let is_method =
             line.starts_with("pub ") && (line.contains(" fn ") || line.starts_with("pub const "));
         let Some((name, of)) = line.strip_prefix("impl").and_then(|rest| rest.split_once(" for "))
         else {
-            in_trait &= is_method || line.starts_with("pub type ");
-            if !(in_trait && is_method) {
+            // A function of a module may follow.
+            in_trait = in_trait.filter(|of| {
+                (is_method && line.contains(&format!(" {of}::"))) || line.starts_with("pub type ")
+            });
+            if !(in_trait.is_some() && is_method) {
                 condensed.push(line);
             }
             continue;
         };
-        in_trait = true;
+        in_trait = Some(of.to_owned());
         let name = name.rsplit_once("> ").map_or(name, |(_, name)| name).trim_start();
         if !["core::", "std::", "alloc::"].iter().any(|from| name.starts_with(from)) {
             condensed.push(line);
