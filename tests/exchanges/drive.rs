@@ -438,5 +438,8 @@ pub(crate) fn client_that_sends(request: &[u8], buffer: &mut [u8]) -> Result<Cli
     let message = Message::decode(request)?;
     let continuation = message.request()?.continuation();
     let payload = Tail(message.payload);
-    Ok(Client::with_payload(message.command, continuation, &payload, buffer).expect("a message"))
+    let client = Client::with_payload(message.command, continuation, &payload, buffer);
+    // Its reserved bytes too.
+    buffer[..request.len()].copy_from_slice(request);
+    Ok(client.expect("a message"))
 }

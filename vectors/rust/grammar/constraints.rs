@@ -5,7 +5,8 @@
 
 use alloc::{borrow::ToOwned, vec, vec::Vec};
 
-use super::{self as model, Measure};
+use super::Measure;
+use crate::grammar as model;
 use dotnet_diagnostics_ipc::message::dump::DumpFlags;
 use dotnet_diagnostics_ipc::message::eventpipe::{MAX_PROVIDERS, MAX_TRACEPOINT_NAME_LEN};
 use dotnet_diagnostics_ipc::wire::{Field, WireErrorKind};

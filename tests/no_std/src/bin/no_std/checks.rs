@@ -77,12 +77,8 @@ fn decodes_an_advertise() -> Option<()> {
     let advertise =
         Advertise::decode(b"ADVR_V1\0\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\0\x39\x30\0\0\0\0\0\0\0\0")
             .ok()?;
-    let cookie = Guid::from_fields(
-        0x123e_4567,
-        0xe89b,
-        0x12d3,
-        [0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0x00],
-    );
+    let cookie =
+        Guid::from_bytes(*b"\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\0");
     so(advertise == Advertise { runtime_cookie: cookie, process_id: 12345, future: 0 })
 }
 
