@@ -457,6 +457,24 @@ mod tests {
     }
 
     #[test]
+    fn source_is_that_of_the_error_of_the_system() {
+        #[derive(Debug)]
+        struct Above(fmt::Error);
+        impl fmt::Display for Above {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("above")
+            }
+        }
+        impl std::error::Error for Above {
+            fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+                Some(&self.0)
+            }
+        }
+        let error = Error::new(Phase::Listen, IoError::other(Above(fmt::Error)));
+        assert!(error.source().is_some_and(|source| source.is::<fmt::Error>()));
+    }
+
+    #[test]
     fn io_error_keeps_the_error_of_the_system_or_has_the_kind_that_fits() {
         let error = Error::new(Phase::Connect, IoError::from_raw_os_error(2));
         assert_eq!(error.to_string(), std::format!("{} (connecting)", error.kind()));

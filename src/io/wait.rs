@@ -450,3 +450,19 @@ impl fmt::Debug for Canceller {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canceller_cancels_every_child_that_exists() {
+        let parent = Canceller::new().unwrap();
+        let children = [1, 2].map(|_| Canceller::child(Some(&parent)).unwrap());
+        drop(Canceller::child(Some(&parent)).unwrap());
+        parent.cancel();
+        assert!(children.iter().all(Canceller::is_cancelled));
+        assert!(Canceller::child(Some(&parent)).unwrap().is_cancelled());
+        assert!(!Canceller::child(None).unwrap().is_cancelled());
+    }
+}

@@ -11,7 +11,7 @@ use dotnet_diagnostics_ipc::endpoint::{NamePrefix, ProcessStat, SocketName};
 use dotnet_diagnostics_ipc::io::discovery::{
     DiscoveredEndpoint, Discovery, EndpointState, endpoint_of, processes,
 };
-use dotnet_diagnostics_ipc::io::{Canceller, WaitLimit};
+use dotnet_diagnostics_ipc::io::{Canceller, Connect as _, Endpoint, WaitLimit};
 
 /// Ends with its guard.
 pub(crate) struct Process(pub(crate) Child);
@@ -238,6 +238,36 @@ fn discovery_two_listeners_older_is_superseded() {
     let found = of_directory(processes().unwrap(), home.path());
     let state = |path| found.iter().find(|found| found.endpoint == path).unwrap().state;
     assert_eq!((state(older), state(newer)), (EndpointState::Superseded, EndpointState::Listening));
+}
+
+/// The name of the draft, for the same socket: the current one counts.
+#[test]
+fn discovery_current_name_beats_that_of_the_draft() {
+    let home = directory();
+    let process = Process::listener(home.path());
+    let (id, key) = (process.id(), key_of(process.id()));
+    let current = path_of(home.path(), id, key);
+    let draft = home.path().join(format!("dotnetcore-diagnostic-{id}-{key}-socket"));
+    fs::hard_link(&current, &draft).unwrap();
+    assert_eq!(find(id).unwrap(), current);
+    let found = of_directory(processes().unwrap(), home.path());
+    let state = |path| found.iter().find(|found| found.endpoint == path).unwrap().state;
+    assert_eq!(
+        (state(current), state(draft)),
+        (EndpointState::Listening, EndpointState::Superseded)
+    );
+}
+
+#[test]
+fn endpoint_of_process_is_found_again_after_its_socket_moved() {
+    let home = directory();
+    let process = Process::listener(home.path());
+    let (id, key) = (process.id(), key_of(process.id()));
+    let endpoint = Endpoint::process(id);
+    drop(endpoint.connect(&WaitLimit::FOREVER).unwrap());
+    let moved = home.path().join(format!("dotnetcore-diagnostic-{id}-{key}-socket"));
+    fs::rename(path_of(home.path(), id, key), moved).unwrap();
+    drop(endpoint.connect(&WaitLimit::FOREVER).unwrap());
 }
 
 #[test]
