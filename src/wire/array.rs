@@ -101,6 +101,11 @@ impl<'a, T: Decode<'a> + Copy> Iterator for Iter<'a, T> {
     #[inline]
     fn fold<B, F: FnMut(B, T) -> B>(self, init: B, mut f: F) -> B {
         match self.items {
+            // Each number alone: nothing depends on the one before it, so many are read at a time.
+            Items::Wire(cursor) if T::IS_NUMBER => {
+                let numbers = cursor.rest().chunks_exact(T::MIN_LEN.max(1)).take(self.left);
+                numbers.flat_map(|bytes| T::read(&mut Cursor::again(bytes)).ok()).fold(init, f)
+            }
             Items::Wire(mut cursor) => {
                 let mut all = init;
                 for _ in 0..self.left {
