@@ -105,9 +105,10 @@ impl<'a> Message<'a> {
         self.read(command.unwrap_or(self.command), |cursor| {
             // The code as one number.
             let code = self.command.code();
-            if code == Command::OK.code() && self.payload.is_empty() {
-                Ok(Reply::OkWithoutPayload)
-            } else if code == Command::OK.code() {
+            if code == Command::OK.code() {
+                if self.payload.is_empty() {
+                    return Ok(Reply::OkWithoutPayload);
+                }
                 read_ok(cursor).map(Reply::Ok)
             } else if code == Command::ERROR.code() {
                 ErrorReply::read(cursor, command).map(Reply::Error)
