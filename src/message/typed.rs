@@ -61,7 +61,8 @@ impl<'a> Message<'a> {
     /// [`NotAReply`](crate::wire::WireErrorKind::NotAReply), and those of the payload.
     #[inline]
     pub fn reply_as<R: Request<'a>>(&self) -> Result<Reply<'a, R::Reply>, WireError> {
-        self.reply(Some(R::COMMAND), R::Reply::read)
+        let read_ok = |cursor: &mut Cursor<'a, '_>| R::Reply::read(cursor).map(Reply::Ok);
+        self.reply(Some(R::COMMAND), read_ok, || Reply::OkWithoutPayload, Reply::Error)
     }
 
     /// Reads the message as the reply to `command`; without it, only errors and the generic OK can
@@ -70,15 +71,11 @@ impl<'a> Message<'a> {
     /// # Errors
     /// [`NotAReply`](crate::wire::WireErrorKind::NotAReply), and those of the payload.
     pub fn reply_to(&self, command: Option<Command>) -> Result<AnyReply<'a>, WireError> {
-        let reply = self.reply(command, |cursor| match command.and_then(Command::reply_type) {
+        let read_ok = |cursor: &mut Cursor<'a, '_>| match command.and_then(Command::reply_type) {
             Some(reply_type) => AnyReply::build(reply_type, cursor),
             None => Ok(AnyReply::Unknown { payload: self.payload }),
-        })?;
-        Ok(match reply {
-            Reply::Ok(reply) => reply,
-            Reply::OkWithoutPayload => AnyReply::OkWithoutPayload,
-            Reply::Error(error) => AnyReply::Error(error),
-        })
+        };
+        self.reply(command, read_ok, || AnyReply::OkWithoutPayload, AnyReply::Error)
     }
 
     /// What this reply to `command` announces.
@@ -88,30 +85,30 @@ impl<'a> Message<'a> {
         command: Command,
         ok: OkPayload,
     ) -> Result<Announced, WireError> {
-        Ok(match self.reply(Some(command), ok.0)? {
-            Reply::Ok(announced) => announced,
-            Reply::OkWithoutPayload => Announced::Nothing,
-            Reply::Error(ErrorReply { hresult, .. }) => Announced::Error { hresult },
-        })
+        let of_error = |error: ErrorReply<'_>| Announced::Error { hresult: error.hresult };
+        self.reply(Some(command), ok.0, || Announced::Nothing, of_error)
     }
 
-    /// Reads the reply to `command`; `read_ok` reads the payload of an OK that has one.
+    /// Reads the reply to `command`; `read_ok` reads the payload of an OK that has one. Each returns what
+    /// the caller does, as a reply is too large to be moved into another type.
     #[inline]
     fn reply<T>(
         &self,
         command: Option<Command>,
         read_ok: impl FnOnce(&mut Cursor<'a, '_>) -> Result<T, Failed>,
-    ) -> Result<Reply<'a, T>, WireError> {
+        of_nothing: impl FnOnce() -> T,
+        of_error: impl FnOnce(ErrorReply<'a>) -> T,
+    ) -> Result<T, WireError> {
         self.read(command.unwrap_or(self.command), |cursor| {
             // The code as one number.
             let code = self.command.code();
             if code == Command::OK.code() {
                 if self.payload.is_empty() {
-                    return Ok(Reply::OkWithoutPayload);
+                    return Ok(of_nothing());
                 }
-                read_ok(cursor).map(Reply::Ok)
+                read_ok(cursor)
             } else if code == Command::ERROR.code() {
-                ErrorReply::read(cursor, command).map(Reply::Error)
+                ErrorReply::read(cursor, command).map(of_error)
             } else {
                 Err(cursor.fail_with(not_a_reply(self.command)))
             }
