@@ -222,6 +222,7 @@ mod tests {
         both(4, |mut port| {
             assert_eq!(port.hold(advertise(1), 10), Ok(None));
             assert_eq!((port.len(), tokens(&port, &[1])), (1, [Some(10)].into()));
+            assert!(!port.is_empty());
             let held = WaitingConnection { advertise: advertise(1), token: 10 };
             assert_eq!(port.take(cookie(1)), Some(held));
             assert_eq!((port.take(cookie(1)), port.find(cookie(1))), (None, None));

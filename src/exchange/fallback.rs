@@ -437,6 +437,7 @@ mod tests {
         let filters = |filters| six(0, true, filters, 0);
         let keyword = |keyword| six(keyword, true, &[ALL], 0);
         let (mode, filter) = (DroppedFields::BUFFER_MODE, DroppedFields::EVENT_FILTERS);
+        assert_eq!(mode.with(filter).with(mode), filter.with(mode));
         let (rundown, flags) = (DroppedFields::RUNDOWN_KEYWORD, DroppedFields::DUMP_FLAGS);
         // The number of steps before, the path, the field, and the message after the step that
         // loses it.

@@ -104,7 +104,7 @@ impl<'a, T: Decode<'a> + Copy> Iterator for Iter<'a, T> {
             // Each number alone: nothing depends on the one before it, so many are read at a time.
             Items::Wire(cursor) if T::IS_NUMBER => {
                 let numbers = cursor.rest().chunks_exact(T::MIN_LEN.max(1)).take(self.left);
-                numbers.flat_map(|bytes| T::read(&mut Cursor::again(bytes)).ok()).fold(init, f)
+                numbers.filter_map(|bytes| T::read(&mut Cursor::again(bytes)).ok()).fold(init, f)
             }
             Items::Wire(mut cursor) => {
                 let mut all = init;
