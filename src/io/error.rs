@@ -471,7 +471,8 @@ mod tests {
             }
         }
         let error = Error::new(Phase::Listen, IoError::other(Above(fmt::Error)));
-        assert!(error.source().is_some_and(|source| source.is::<fmt::Error>()));
+        let source = error.source().unwrap();
+        assert!(source.is::<fmt::Error>());
     }
 
     #[test]
