@@ -142,7 +142,7 @@ pub enum Distrust {
     NotASocket {
         /// The path.
         path: PathBuf,
-        /// Its type, such as `"a directory"`.
+        /// The type of what was found, such as `"a directory"`.
         is: &'static str,
     },
     /// The socket, or a directory or symbolic link on its path, belongs to another user. Its owner
@@ -160,12 +160,12 @@ pub enum Distrust {
     SharedDirectory {
         /// The path.
         path: PathBuf,
-        /// Its permissions.
+        /// The permissions of the directory.
         mode: u32,
     },
     /// The process that listens runs as another user.
     PeerOwner {
-        /// Its user id.
+        /// The user id of that process.
         owner: u32,
         /// Our user id.
         ours: u32,
@@ -185,7 +185,7 @@ pub enum Distrust {
     },
     /// On Windows: another user's process created the pipe.
     PeerUser {
-        /// Its user, as a security identifier: `S-1-5-21-…`.
+        /// The user of that process, as a security identifier: `S-1-5-21-…`.
         owner: String,
         /// Our user.
         ours: String,

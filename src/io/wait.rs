@@ -62,7 +62,7 @@ pub struct Deadlines {
 pub enum ReplyWithin {
     /// The command's [`ReplyDeadline`].
     ByCommand,
-    /// The same for every command; `None` means no limit.
+    /// One limit for every command; `None` means no limit.
     Fixed(Option<Duration>),
 }
 

@@ -439,7 +439,7 @@ pub(crate) fn client_that_sends(request: &[u8], buffer: &mut [u8]) -> Result<Cli
     let continuation = message.request()?.continuation();
     let payload = Tail(message.payload);
     let client = Client::with_payload(message.command, continuation, &payload, buffer);
-    // Its reserved bytes too.
+    // The reserved bytes of the header are sent too.
     buffer[..request.len()].copy_from_slice(request);
     Ok(client.expect("a message"))
 }

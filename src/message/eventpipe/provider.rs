@@ -323,7 +323,7 @@ mod tests {
             first_repeat(ids.iter().copied())
         };
         assert_eq!(repeat(&mut distinct()), None);
-        // One that repeats the first, much later; and one that repeats its neighbour, before and
+        // An id that repeats the first, much later; and ids that repeat their neighbour, before and
         // after that.
         assert_eq!(repeat(&mut distinct().chain([0])), Some(5000));
         assert_eq!(

@@ -30,7 +30,7 @@ struct Traced {
     session: Session,
     /// How many bytes of the stream the caller takes.
     limit: u64,
-    /// Of the stream: how much was written, how much of that was read, and how it ends.
+    /// The state of the stream: how much was written, how much of that was read, and how it ends.
     written: usize,
     read: usize,
     end: Option<End>,
@@ -218,7 +218,7 @@ impl Traced {
         tried(session, &[], awaited, "stop_not_sent", |session, _| session.stop_not_sent());
         for end in ENDS {
             tried(session, &[], is_open, "ended", |session, _| session.ended(end));
-            // The same report once more changes nothing.
+            // A repeated report changes nothing.
             let again = stop == StopOutcome::Unanswered(end);
             let unanswered = Outcome::NoReply { end, request_sent: true };
             tried(session, &[], awaited || again, "stop_finished", |session, _| {

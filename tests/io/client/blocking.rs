@@ -75,7 +75,7 @@ fn user_events_session_lasts_until_hang_up() {
     let client = Client::new(&other);
     let other_session = client.user_events(&USER_EVENTS, io::stdin()).unwrap();
     peer.hang_up();
-    // Of many sessions, a poll tells which has ended.
+    // A poll tells which of many sessions has ended.
     let mut polled = [&session, &other_session].map(|session| PollFd::new(session, PollFlags::IN));
     assert_eq!(rustix::event::poll(&mut polled, None).unwrap(), 1);
     assert!(polled[0].revents().contains(PollFlags::IN));

@@ -25,7 +25,7 @@ case! {
         assert_eq!(peer.asked(1, 28)[16..], [2, 1, 0, 0, 42, 0, 0, 0, 0, 0, 0, 0]);
         let error = wait!(stop_handle.stop()).unwrap_err();
         assert_error!(error, Stop, ErrorKind::AlreadyStopped);
-        // Its end has not arrived yet.
+        // The end of the stream has not arrived yet.
         assert!(matches!(trace.check_complete().unwrap_err().kind(), ErrorKind::Unsupported(_)));
         peer.hang_up();
         let mut stream = Vec::new();

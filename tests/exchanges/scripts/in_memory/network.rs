@@ -387,7 +387,7 @@ impl Socket {
         written.await.unwrap_or(Err(End::TimedOut))
     }
 
-    /// The same with one byte and its descriptor.
+    /// Sends one byte and its descriptor.
     pub(crate) async fn write_fd(&self, byte: u8, patience: Option<u64>) -> Result<(), End> {
         let written = within(&self.net, patience, |net| {
             (self.room(net) > 0)
