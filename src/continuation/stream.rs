@@ -81,11 +81,6 @@ impl StreamStart {
             Self::NeedMore | Self::Opaque => None,
         }
     }
-
-    /// Whether it is nettrace, of any version.
-    pub const fn is_nettrace(self) -> bool {
-        matches!(self, Self::Nettrace | Self::NettraceBlocks { .. })
-    }
 }
 
 /// Writes the start; nothing if it is unknown.
@@ -140,12 +135,6 @@ impl FdByte {
 
     /// The byte to write, as `sendmsg` takes it.
     pub const BYTES: [u8; 1] = [0];
-}
-
-impl Default for FdByte {
-    fn default() -> Self {
-        Self::CANONICAL
-    }
 }
 
 /// Accepts any byte.

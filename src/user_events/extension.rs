@@ -284,14 +284,6 @@ impl<'a> Extension<'a> {
         Self(Repr::Items(items))
     }
 
-    /// Whether there are no items.
-    pub const fn is_empty(&self) -> bool {
-        match self.0 {
-            Repr::Wire(bytes) => bytes.is_empty(),
-            Repr::Items(items) => items.is_empty(),
-        }
-    }
-
     /// Returns the items.
     pub fn iter(&self) -> impl Iterator<Item = ExtensionItem<'a>> + Clone + use<'a> {
         let (bytes, items) = match self.0 {
@@ -309,12 +301,6 @@ impl<'a> Extension<'a> {
         self.iter().find_map(|item| {
             if let ExtensionItem::Metadata(metadata) = item { Some(metadata) } else { None }
         })
-    }
-}
-
-impl Default for Extension<'_> {
-    fn default() -> Self {
-        Self::EMPTY
     }
 }
 

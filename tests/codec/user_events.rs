@@ -5,7 +5,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 };
 use dotnet_diagnostics_ipc::user_events::{
     EventTraits, Extension, ExtensionItem, MAX_COMMAND_LEN, Metadata, Record, RecordV1, RelLoc,
-    Route, TracepointCommand, UserReg, UserUnreg, WrittenRecord, route,
+    Route, TracepointCommand, UserReg, UserRegSize, UserUnreg, WrittenRecord, route,
 };
 use dotnet_diagnostics_ipc::wire::{
     Array, Decode as _, Encode, EncodeError, Guid, IpcString, Reader, SliceSink, WireError,
@@ -81,6 +81,30 @@ fn likely_extension() -> impl Strategy<Value = Vec<u8>> {
         prop::collection::vec(any::<u8>(), 0..5),
     ];
     prop::collection::vec(item, 0..5).prop_map(|items| items.concat())
+}
+
+/// The structures of the kernel's `user_events.h`, with the runtime's values (F-64, P-18).
+#[test]
+fn registration_and_its_end_have_the_kernels_layout() {
+    let reg = UserReg::new(0x7f00_1000, 0x7f00_2000);
+    let fields = b"\x1f\x04\0\0\0\x10\0\x7f\0\0\0\0\0\x20\0\x7f\0\0\0\0\0\0\0\0";
+    assert_eq!(encode(&reg).unwrap(), [b"\x20\0\0\0", &fields[..], &[0; 4]].concat());
+    let packed = UserReg { size: UserRegSize::Packed, ..reg };
+    assert_eq!(encode(&packed).unwrap(), [b"\x1c\0\0\0", &fields[..]].concat());
+    let unreg = UserUnreg::of(&reg);
+    assert_eq!(encode(&unreg).unwrap(), b"\x10\0\0\0\x1f\0\0\0\0\x10\0\x7f\0\0\0\0");
+}
+
+/// An event without metadata: the extension has the item, which is empty.
+#[test]
+fn extension_items_are_found_by_their_kind() {
+    let items = [ExtensionItem::ActivityId(Guid::NIL), ExtensionItem::Metadata(Metadata::new(&[]))];
+    let extension = Extension::new(&items);
+    assert!(extension.metadata().is_some_and(|metadata| metadata.is_empty()));
+    let bytes = [&[2][..], &[0; 16], &[1, 0, 0, 0, 0]].concat();
+    assert_eq!(encode(&extension).unwrap(), bytes);
+    assert_eq!(Extension::decode(&mut Reader::new(&bytes)), Ok(extension));
+    assert!(Extension::EMPTY.metadata().is_none());
 }
 
 proptest! {

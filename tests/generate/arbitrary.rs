@@ -70,6 +70,8 @@ fn borrowed(chosen: &[u8], made: &mut BTreeMap<&'static str, u32>) {
     if let Ok(port) = PortConfig::arbitrary(input) {
         let text = WritePorts::new(&[port]).expect("any port can be written").to_string();
         assert_eq!(Ports::new(&text).collect::<Vec<_>>(), [port]);
+        // Without tags a port suspends.
+        assert!(Ports::new(port.address).eq([PortConfig::new(port.address)]));
         *made.entry("PortConfig").or_default() += 1;
     }
 }
