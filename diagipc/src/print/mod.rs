@@ -10,7 +10,6 @@
 //! ```
 
 mod c_header;
-mod kaitai;
 mod layout;
 mod lua;
 mod names;
@@ -37,8 +36,6 @@ pub enum Format {
     Json,
     /// `c/dotnet_ipc.h`: a reader, a writer and a client in C99 and C++17, without the 2019 draft.
     C,
-    /// `spec/dotnet_ipc.ksy`: a reader for the languages of Kaitai Struct.
-    Ksy,
     /// `spec/dotnet_ipc.lua`: a dissector for Wireshark.
     Lua,
 }
@@ -52,7 +49,6 @@ impl Format {
         match self {
             Self::Json => Ok(layout::json(grammar)),
             Self::C => c_header::header(grammar),
-            Self::Ksy => kaitai::struct_of(grammar),
             Self::Lua => lua::dissector(grammar),
         }
     }

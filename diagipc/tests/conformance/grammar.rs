@@ -44,7 +44,6 @@ fn grammar_committed_files_equal_command_output() {
     for (format, file) in [
         ("json", "spec/grammar.json"),
         ("c", "c/dotnet_ipc.h"),
-        ("ksy", "spec/dotnet_ipc.ksy"),
         ("lua", "spec/dotnet_ipc.lua"),
     ] {
         let arguments = "-p diagipc --test conformance grammar_committed";

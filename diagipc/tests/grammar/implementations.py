@@ -1,8 +1,8 @@
 """Implementations of the grammar, and which vectors each cannot handle.
 
 `ROWS` is the only list: diagipc/tests/grammar/table.py makes the table of spec/GRAMMAR.md from it, diagipc/tests/grammar/mutations.py runs those
-generated again from a changed grammar, diagipc/tests/kaitai/check.py the two of Kaitai Struct. A new one is a row: its name, how to make its
-adapter from a grammar (diagipc/adapters/README.md has the protocol), and what it lacks, with reasons."""
+generated again from a changed grammar. A new one is a row: its name, how to make its adapter from a grammar (diagipc/adapters/README.md
+has the protocol), and what it lacks, with reasons."""
 import collections
 import fnmatch
 import json
@@ -13,17 +13,14 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "diagipc/tests/kaitai"))
-from compiled import Missing, compiled  # noqa: E402
-
 DIAGIPC = os.environ.get("DIAGIPC") or str(ROOT / "target/debug/diagipc")
 
 
-def printed(form, grammar, to):
-    """The output of `diagipc grammar` for a changed grammar; the committed file without one. An error instead is an Unprintable."""
+def header(grammar, to):
+    """The header that `diagipc grammar` prints for a changed grammar; the committed file without one. An error instead is an Unprintable."""
     if grammar is None:
-        return ROOT / {"c": "c/dotnet_ipc.h", "ksy": "spec/dotnet_ipc.ksy"}[form]
-    done = subprocess.run([DIAGIPC, "grammar", "--format", form, "--from", grammar], capture_output=True, text=True)
+        return ROOT / "c/dotnet_ipc.h"
+    done = subprocess.run([DIAGIPC, "grammar", "--format", "c", "--from", grammar], capture_output=True, text=True)
     if done.returncode:
         raise Unprintable(done.stderr.strip())
     to.write_text(done.stdout)
@@ -41,6 +38,10 @@ def dissected():
     return {int(number): reason for number, reason in json.loads(done.stdout).items()}
 
 
+class Missing(Exception):
+    """A program that is not installed."""
+
+
 class Unprintable(Exception):
     """A grammar with a form that cannot be generated: that counts as detected too."""
 
@@ -54,21 +55,11 @@ def interpreter(directory, grammar):
 
 
 def c_header(directory, grammar):
-    header = printed("c", grammar, directory / "dotnet_ipc.h")
+    include = header(grammar, directory / "dotnet_ipc.h").parent
     program = directory / "adapter"
-    command = ["cc", "-std=c99", "-O1", "-I", header.parent, "-o", program, ROOT / "diagipc/adapters/c_header/adapter.c"]
+    command = ["cc", "-std=c99", "-O1", "-I", include, "-o", program, ROOT / "diagipc/adapters/c_header/adapter.c"]
     subprocess.run(command, check=True)
     return [program]
-
-
-def kaitai(program):
-    def made(directory, grammar):
-        complaint = compiled(printed("ksy", grammar, directory / "dotnet_ipc.ksy"), directory)
-        if complaint:
-            raise Unprintable(complaint)
-        script = "adapter.py" if program == "python3" else "adapter.js"
-        return [program, ROOT / "diagipc/tests/kaitai" / script, directory]
-    return made
 
 
 # What the grammar lacks. Reason: globs of TYPE/OPERATION.
@@ -81,38 +72,22 @@ BESIDE = {
 }
 STREAM = "starts of event streams, which are another format"
 NUMBERS = "byte/* ushort/* uint/* ulong/* hresult/* bool/* wchar/*"
-Row = collections.namedtuple("Row", "name made lacks except_for")
-# Vectors that are not read or refused correctly, by tcId: what happens instead, and why.
-OF_KAITAI = {
-    **dict.fromkeys((6256, 6257, 6550), ("taken", "ids in two tracepoints, which an expression cannot compare with all before it")),
-    2011: ("refused elsewhere", "a part of a wrong magic: it is compared only when complete"),
-    2441: ("wrong", "the code of an error, sent by a client: a message does not name its sender"),
-    **dict.fromkeys((2121, 2122, 2506, 3111, 9106), ("refused elsewhere", "bytes after a message, which are checked last")),
-    **dict.fromkeys(range(18150, 18156), ("refused elsewhere", "an error message inside a block, which is refused as a count that is too large")),
-}
-KAITAI = {
-    "bytes: Kaitai Struct reads": "*/encode",
-    **BESIDE,
-    STREAM: "stream-start/*",
-    "single numbers, and arrays that no message has": f"{NUMBERS} array<wchar>/* array<string>/*",
-}
+Row = collections.namedtuple("Row", "name made lacks")
 ROWS = [
-    Row("crate", crate, {}, {}),
+    Row("crate", crate, {}),
     Row("C header", c_header, {
         "pieces of payloads: the header has only whole messages":
             f"{NUMBERS} string/* guid/* clsid/* array<*>/* event_filter/* tracepoint_*/* *provider_config/*",
         "environment blocks and starts of streams, which a client only reads": "environment/encode stream-start/encode",
         "commands that the header lacks": "unknown/* legacy-request/*",
         **BESIDE,
-    }, {}),
+    }),
     Row("Python interpreter", interpreter, {
         "environment blocks: the interpreter has messages": "environment/*",
         STREAM: "stream-start/*",
         "commands that the grammar lacks": "unknown/*",
         **BESIDE,
-    }, {}),
-    Row("Kaitai, Python", kaitai("python3"), KAITAI, OF_KAITAI),
-    Row("Kaitai, JavaScript", kaitai("node"), KAITAI, OF_KAITAI),
+    }),
 ]
 # It has no adapter: diagipc/tests/wireshark/check.py gives it captures.
 DISSECTOR = "Wireshark"
@@ -166,28 +141,22 @@ def outcome(case, test, operation):
 
 def judged(row):
     result, known = Judged(), vectors()
-    used = set()
     for case in report(row)["cases"]:
         *_, number, operation = case["name"].split("/")
         kind, test = known[int(number)]
         column = "written" if operation == "encode" else "refused" if test["result"] == "invalid" else "read"
         result.of[column] += 1
-        seen = outcome(case, test, operation)
+        seen, reasons = outcome(case, test, operation), []
         if seen == "right":
             result.right[column] += 1
             continue
         if seen == "lacking":
             question = f"{kind}/{operation}"
             reasons = [why for why, globs in row.lacks.items() if any(fnmatch.fnmatchcase(question, glob) for glob in globs.split())]
-        else:
-            listed = row.except_for.get(int(number), ("", ""))
-            reasons = [listed[1]] if listed[0] == seen else []
-            used.add(int(number))
         if reasons:
             result.reasons[reasons[0]][column] += 1
         else:
             result.wrong.append(f"{case['name']}: {seen}, without a listed reason: {case.get('title')}")
-    result.wrong += [f"{number} is listed ({row.except_for[number][0]}), but differs" for number in row.except_for.keys() - used]
     result.wrong += [f"listed, but nothing is lacking: {why}" for why in row.lacks.keys() - result.reasons.keys()]
     return result
 

@@ -26,8 +26,6 @@ enum As {
     Json,
     /// `c/dotnet_ipc.h`: a reader, a writer and a client for C99 and C++17
     C,
-    /// `spec/dotnet_ipc.ksy`: a reader for the languages of Kaitai Struct
-    Ksy,
     /// `spec/dotnet_ipc.lua`: a dissector for Wireshark
     Lua,
 }
@@ -43,7 +41,6 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let format = match arguments.format {
         As::Json => Format::Json,
         As::C => Format::C,
-        As::Ksy => Format::Ksy,
         As::Lua => Format::Lua,
     };
     out.write_all(format.print(&grammar)?.as_bytes())?;
