@@ -5,9 +5,7 @@ use dotnet_diagnostics_ipc_vectors::grammar::{
 };
 use serde::Serialize;
 
-use super::names::{macro_of, own_name};
-use super::template::filled;
-use super::{PrintError, bytes_of, error};
+use super::{PrintError, bytes_of, error, filled};
 
 const TEMPLATE: &str = include_str!("dotnet_ipc.h.jinja");
 
@@ -499,4 +497,27 @@ fn only_limit<'g>(grammar: &'g Grammar, of: Measure, what: &str) -> Result<&'g L
     let mut found = grammar.structs.iter().flat_map(|one| &one.limits).filter(|one| one.of == of);
     let limit = found.next().filter(|_| found.next().is_none());
     limit.ok_or_else(|| error(format!("expected one limit of {what}")))
+}
+
+/// The name of a command without its set: `ProcessInfo2` of `Process/ProcessInfo2`.
+fn own_name(command: &str) -> &str {
+    command.rsplit('/').next().unwrap_or_default()
+}
+
+/// `nIncomingBytes` is `N_INCOMING_BYTES`, `circularBufferMB` `CIRCULAR_BUFFER_MB`.
+fn macro_of(name: &str) -> String {
+    let mut spelled = String::new();
+    let mut lower = false;
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && lower {
+            spelled.push('_');
+        }
+        lower = letter.is_ascii_lowercase() || letter.is_ascii_digit();
+        spelled.push(if letter.is_ascii_alphanumeric() {
+            letter.to_ascii_uppercase()
+        } else {
+            '_'
+        });
+    }
+    spelled
 }

@@ -10,14 +10,18 @@
 //! ```
 
 mod c_header;
-mod layout;
-mod lua;
-mod names;
-mod template;
 
 use std::fmt;
 
 use dotnet_diagnostics_ipc_vectors::grammar::Grammar;
+use minijinja::{Environment, syntax::SyntaxConfig, value::Serde};
+use serde::Serialize;
+use serde_json::Value;
+
+/// The longest line of a printed table.
+const WIDTH: usize = 140;
+/// A dissector: an engine and the grammar as its table.
+const DISSECTOR: &str = include_str!("dotnet_ipc.lua.jinja");
 
 /// The formats of a [`Grammar`].
 ///
@@ -47,9 +51,11 @@ impl Format {
     /// If the format does not support something in the grammar. It supports all of this crate's.
     pub fn print(self, grammar: &Grammar) -> Result<String, PrintError> {
         match self {
-            Self::Json => Ok(layout::json(grammar)),
+            Self::Json => Ok(written(grammar, &JSON) + "\n"),
             Self::C => c_header::header(grammar),
-            Self::Lua => lua::dissector(grammar),
+            Self::Lua => {
+                filled(DISSECTOR, minijinja::context! { grammar => written(grammar, &LUA) })
+            }
         }
     }
 }
@@ -82,3 +88,99 @@ impl fmt::Display for PrintError {
 }
 
 impl std::error::Error for PrintError {}
+
+/// The text of a template with the data of `page`.
+fn filled(template: &str, page: impl Serialize) -> Result<String, PrintError> {
+    render(template, Serde(page)).map_err(|unfilled| error(unfilled.to_string()))
+}
+
+fn render(template: &str, page: Serde<impl Serialize>) -> Result<String, minijinja::Error> {
+    let mut jinja = Environment::new();
+    jinja.set_syntax(SyntaxConfig::builder().keep_trailing_newline(true).build()?);
+    jinja.render_str(template, page)
+}
+
+/// How a language writes values.
+struct Language {
+    list: [char; 2],
+    /// The name of a value in an object, and what follows it.
+    name: fn(&str) -> String,
+}
+
+const JSON: Language =
+    Language { list: ['[', ']'], name: |name| format!("{}: ", Value::from(name)) };
+const LUA: Language = Language { list: ['{', '}'], name: lua_name };
+
+/// Returns the grammar as readable text: what fits into a line is on one.
+fn written(grammar: &Grammar, language: &Language) -> String {
+    // Cannot fail: every key is text.
+    let value = serde_json::to_value(grammar).unwrap_or_default();
+    let mut text = String::new();
+    language.write(&value, 0, &mut text);
+    text
+}
+
+impl Language {
+    fn write(&self, value: &Value, depth: usize, out: &mut String) {
+        let line = self.in_a_line(value);
+        // The outermost is never one line, so diffs stay small.
+        if depth > 0 && line.chars().count() + depth * 2 <= WIDTH {
+            out.push_str(&line);
+            return;
+        }
+        let inner = depth + 1;
+        let indent = |depth: usize| format!("\n{}", "  ".repeat(depth));
+        let [first, last] = self.list;
+        match value {
+            Value::Array(items) => {
+                out.push(first);
+                for (nth, item) in items.iter().enumerate() {
+                    out.push_str(if nth == 0 { "" } else { "," });
+                    out.push_str(&indent(inner));
+                    self.write(item, inner, out);
+                }
+                out.push_str(&indent(depth));
+                out.push(last);
+            }
+            Value::Object(object) => {
+                out.push('{');
+                for (nth, (key, item)) in object.iter().enumerate() {
+                    out.push_str(if nth == 0 { "" } else { "," });
+                    out.push_str(&indent(inner));
+                    out.push_str(&(self.name)(key));
+                    self.write(item, inner, out);
+                }
+                out.push_str(&indent(depth));
+                out.push('}');
+            }
+            _ => out.push_str(&line),
+        }
+    }
+
+    fn in_a_line(&self, value: &Value) -> String {
+        let joined = |items: Vec<String>| items.join(", ");
+        let [first, last] = self.list;
+        match value {
+            Value::Array(items) => format!(
+                "{first}{}{last}",
+                joined(items.iter().map(|item| self.in_a_line(item)).collect())
+            ),
+            Value::Object(object) if object.is_empty() => "{}".to_string(),
+            Value::Object(object) => {
+                let entry = |(key, item): (&String, &Value)| {
+                    format!("{}{}", (self.name)(key), self.in_a_line(item))
+                };
+                format!("{{ {} }}", joined(object.iter().map(entry).collect()))
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
+/// Numbers are keys in brackets; all other keys of the grammar are valid names in Lua.
+fn lua_name(key: &str) -> String {
+    if key.chars().all(|letter| letter.is_ascii_digit()) {
+        return format!("[{key}] = ");
+    }
+    format!("{key} = ")
+}

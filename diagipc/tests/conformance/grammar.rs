@@ -41,11 +41,9 @@ fn report(types: &[&str], program: &[&str]) -> Report {
 
 #[test]
 fn grammar_committed_files_equal_command_output() {
-    for (format, file) in [
-        ("json", "spec/grammar.json"),
-        ("c", "c/dotnet_ipc.h"),
-        ("lua", "spec/dotnet_ipc.lua"),
-    ] {
+    for (format, file) in
+        [("json", "spec/grammar.json"), ("c", "c/dotnet_ipc.h"), ("lua", "spec/dotnet_ipc.lua")]
+    {
         let arguments = "-p diagipc --test conformance grammar_committed";
         assert_file(here("..").join(file), &printed(format), arguments);
     }
