@@ -9,8 +9,6 @@ use dotnet_diagnostics_ipc_vectors::Direction;
 use dotnet_diagnostics_ipc_vectors::player::{Conversation, Event, EventKind, TurnDirection};
 use dotnet_diagnostics_ipc_vectors::script::{Ending, FdKind};
 
-use super::pending::name_of;
-
 /// A recorded conversation.
 ///
 /// The first [`Recording::KEPT`] bytes of each side of a connection are kept, and the first
@@ -173,5 +171,14 @@ impl Log {
     /// The recording so far, which is removed here.
     pub fn take(&self) -> Recording {
         std::mem::take(&mut *self.locked())
+    }
+}
+
+/// Returns the name of a connection in a script: `a` to `z`, then `c26`.
+fn name_of(connection: usize) -> String {
+    let letter = u8::try_from(connection).ok().and_then(|nth| b'a'.checked_add(nth));
+    match letter.filter(u8::is_ascii_lowercase) {
+        Some(letter) => char::from(letter).to_string(),
+        None => format!("c{connection}"),
     }
 }

@@ -28,13 +28,13 @@ const ATTEMPTS: u32 = 100;
 ///
 /// ```no_run
 /// use std::os::unix::net::UnixListener;
-/// use diagipc::record::{Proxy, script_file};
+/// use diagipc::record::Proxy;
 /// use dotnet_diagnostics_ipc::io::{Canceller, Endpoint};
 ///
 /// let listener = UnixListener::bind("/tmp/proxy")?;
 /// let proxy = Proxy::new(listener, Endpoint::process(12345)).recording();
 /// let recording = proxy.run(&Canceller::new()?, Some(1), &|summary| eprintln!("{} bytes", summary.client))?;
-/// println!("{}", serde_json::to_string(&script_file(&recording, "mine")).unwrap());
+/// println!("{} connections", recording.conversation.connections.len());
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]

@@ -1,26 +1,47 @@
-//! The script of a recording.
+//! A recording as an exchange script, for `replay`.
 
-use dotnet_diagnostics_ipc::command::DotnetVersion;
-use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::player::{Conversation, TurnDirection};
-use dotnet_diagnostics_ipc_vectors::script::{ClientPart, Plays, Script, Target, TargetPort};
+use std::collections::BTreeMap;
+
+use dotnet_diagnostics_ipc::advertise::ADVERTISE_LEN;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::{Header, MAGIC, RawHeader};
+use dotnet_diagnostics_ipc_vectors::player::{Connection, EventKind, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::script::{
+    Accept, Any, ClientPart, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Length,
+    Literal, Open, Part, Pattern, Plays, Script, Send, Step, Target, TargetPort,
+};
 use dotnet_diagnostics_ipc_vectors::{Hazard, ScriptFile};
 
 use super::log::Recording;
-use super::parts::{Kind, command, parts};
-use super::pending::PORT;
-use super::{hazard, script_of_client};
-use crate::conversation::{Exchange, Exchanges};
-use crate::embedded::{self, NamedFile};
+use crate::conversation::request_as;
 
-/// The limits of a step's time, in milliseconds.
-const WITHIN: (u128, u128) = (5000, 60_000);
+/// The limit of a step's time, in milliseconds.
+const WITHIN_MS: u32 = 60_000;
+/// The name of the diagnostic port in a script.
+const PORT: &str = "p";
+/// The size of a session id, which is the whole payload of its messages.
+const SESSION_ID_LEN: usize = 8;
+/// The first bytes of an advertise.
+const ADVERTISE: &[u8] = b"ADVR_V1\0";
+/// The requests that change nothing in a runtime.
+const READ_ONLY: [Command; 10] = [
+    Command::PROCESS_INFO,
+    Command::PROCESS_INFO2,
+    Command::PROCESS_INFO3,
+    Command::PROCESS_ENVIRONMENT,
+    Command::COLLECT_TRACING,
+    Command::COLLECT_TRACING2,
+    Command::COLLECT_TRACING3,
+    Command::COLLECT_TRACING4,
+    Command::COLLECT_TRACING5,
+    Command::STOP_TRACING,
+];
 
-/// A file of one script, `NAME-client`, which plays the client. `None` if there was no connection.
+/// Returns a file with one script, `NAME-client`: it sends the recorded bytes of the client, and
+/// compares the header of each reply and the end of each connection. A session id is replaced by
+/// the one that the replayed session has. Returns `None` if there was no connection.
 ///
-/// Data that differs between runs is not compared: process id, cookie, command line, session ids,
-/// environment, streams. Only lower-case letters and digits of `name` are kept, with `-` for
-/// anything else.
+/// Only lower-case letters and digits of `name` are kept, with `-` for anything else.
 ///
 /// ```
 /// use diagipc::record::{Log, Direction, script_file};
@@ -33,116 +54,138 @@ const WITHIN: (u128, u128) = (5000, 60_000);
 /// assert_eq!((file.scripts.len(), file.scripts[0].name.as_str()), (1, "resume-client"));
 /// ```
 pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
-    let Recording { conversation, .. } = recording;
+    let conversation = &recording.conversation;
     let runtime_connects = conversation.events.first()?.by == TurnDirection::Received;
-    let exchanges = Exchanges::of(conversation).all;
-    let name = plain(name);
-    // Without the vectors, which are part of the crate, everything is harmful.
-    let files = embedded::vectors().unwrap_or_default();
-    let spec = spec_of(&exchanges, files);
-    let since = exchanges
-        .iter()
-        .filter(|exchange| exchange.reply.error() != Some(HResult::UNKNOWN_COMMAND))
-        .filter_map(|exchange| {
-            let since: DotnetVersion = command(exchange)?.since()?;
-            Some(since)
-        });
-    let since = since.max().map(|version| version.to_string());
-
-    let hazard: Option<Hazard> =
-        exchanges.iter().filter_map(|exchange| hazard::hazard_of(exchange, files)).max();
-    let ports = if runtime_connects {
-        Vec::from([TargetPort { id: PORT.to_owned(), suspend: false, listening: true }])
-    } else {
-        Vec::new()
-    };
-    let target = Target { ports, ..Target::default() };
-    let client = Script {
+    let port = TargetPort { id: PORT.to_owned(), suspend: false, listening: true };
+    let ports = Vec::from_iter(runtime_connects.then_some(port));
+    let lower = name.to_ascii_lowercase();
+    let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let name = words.collect::<Vec<_>>().join("-");
+    let name = if name.is_empty() { "recording" } else { name.as_str() };
+    let harms = conversation.connections.iter().any(|connection| !is_read_only(connection));
+    let script = Script {
         sc_id: 1,
         name: format!("{name}-client"),
-        comment: about(recording, &exchanges),
-        spec,
-        since,
-        hazard,
+        comment: "Recorded.".to_owned(),
+        spec: Vec::from(["R-FLW-003".to_owned(), "R-FLW-004".to_owned()]),
+        since: None,
+        hazard: harms.then_some(Hazard::Harmful),
         plays: Plays::Client(ClientPart {
-            target,
+            target: Target { ports, ..Target::default() },
             habit: None,
             seen_on: Vec::new(),
             deviations: Vec::new(),
         }),
-        steps: script_of_client::steps(conversation, &exchanges),
+        steps: steps(recording),
     };
-
-    let scripts = Vec::from([client]);
     let title = format!("A recorded conversation: {name}");
-    Some(ScriptFile::new(title, within(conversation), scripts))
+    Some(ScriptFile::new(title, WITHIN_MS, Vec::from([script])))
 }
 
-fn plain(name: &str) -> String {
-    let lower = name.to_ascii_lowercase();
-    let words: Vec<&str> =
-        lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    if words.is_empty() { "recording".to_owned() } else { words.join("-") }
+/// Whether the client sent nothing but one well-formed request that changes nothing.
+fn is_read_only(connection: &Connection) -> bool {
+    let sent = &connection.sent.first;
+    let command = RawHeader::read(sent).command.filter(|command| READ_ONLY.contains(command));
+    let is_well_formed = |command| {
+        let decoded = request_as(Some(command)).decode(sent);
+        decoded.is_ok_and(|decoded| decoded.canonical && decoded.limit.is_none())
+    };
+    sent.is_empty() || command.is_some_and(is_well_formed)
 }
 
-/// The facts and requirements of the vectors for the requests.
-fn spec_of(exchanges: &[Exchange], files: &[NamedFile]) -> Vec<String> {
-    // A conversation begins with one message, and the server answers.
-    let mut spec = Vec::from(["R-FLW-003".to_owned(), "R-FLW-004".to_owned()]);
-    for exchange in exchanges {
-        let Some(command) = command(exchange).map(|command| command.to_string()) else { continue };
-        let groups = files
-            .iter()
-            .flat_map(|one| &one.file.groups)
-            .filter(|group| group.command.as_ref() == Some(&command));
-        for cited in groups.flat_map(|group| &group.spec) {
-            if !spec.contains(cited) {
-                spec.push(cited.clone());
+fn steps(recording: &Recording) -> Vec<Step> {
+    let conversation = &recording.conversation;
+    let (mut steps, mut sessions) = (Vec::new(), BTreeMap::new());
+    let mut over = Vec::new();
+    for (event, bytes) in conversation.passed() {
+        let Some(connection) = conversation.connections.get(event.connection) else { continue };
+        let on = connection.name.clone();
+        let is_over = over.contains(&event.connection);
+        match (event.by, &event.did) {
+            (TurnDirection::Sent, EventKind::Opened) => {
+                steps.push(Step::Open(Open { open: on, port: None, within_ms: None }));
+            }
+            (TurnDirection::Received, EventKind::Opened) => {
+                let port = Some(PORT.to_owned());
+                steps.push(Step::Accept(Accept { accept: on, port, within_ms: None }));
+            }
+            (TurnDirection::Sent, EventKind::Said { fds, .. }) => steps.push(Step::Send(Send {
+                on,
+                send: sent(bytes, &sessions),
+                chunks: Vec::new(),
+                with_fd: fds.first().copied(),
+                may_fail: false,
+                within_ms: None,
+            })),
+            (TurnDirection::Received, EventKind::Said { .. }) if bytes.starts_with(ADVERTISE) => {
+                steps.push(expect(on, Vec::from([any(ADVERTISE_LEN, None)])));
+            }
+            (TurnDirection::Received, EventKind::Said { .. }) => {
+                let drain = Step::Drain(Drain { on: on.clone(), drain: true });
+                if !steps.contains(&drain) {
+                    steps.extend(reply(connection, &mut sessions).map(|reply| expect(on, reply)));
+                    steps.push(drain);
+                }
+            }
+            (_, EventKind::Ended(_)) if is_over => {}
+            (TurnDirection::Received, EventKind::Ended(how)) => {
+                over.push(event.connection);
+                let is_reset = *how == Ending::Reset;
+                steps.push(Step::ExpectEnd(ExpectEnd {
+                    on,
+                    expect_end: if is_reset { ExpectedEnd::Reset } else { ExpectedEnd::Closed },
+                    last: Vec::new(),
+                    last_any_of: Vec::new(),
+                    while_memory_grows: false,
+                    within_ms: None,
+                }));
+            }
+            (TurnDirection::Sent, EventKind::Ended(Ending::HalfClose)) => {
+                steps.push(Step::EndStep(EndStep { on, end: Ending::HalfClose }));
+            }
+            (TurnDirection::Sent, EventKind::Ended(_)) => {
+                over.push(event.connection);
+                steps.push(Step::EndStep(EndStep { on, end: Ending::Close }));
             }
         }
     }
-    spec
+    steps
 }
 
-/// The conversation in words, and the parts missing in its script.
-fn about(recording: &Recording, exchanges: &[Exchange]) -> String {
-    let mut words = Vec::new();
-    for (connection, exchange) in recording.conversation.connections.iter().zip(exchanges) {
-        let (client, runtime) = (&connection.sent, &connection.came);
-        let asks = command(exchange).map_or("no request".to_owned(), |command| command.to_string());
-        words.push(format!("{}: {asks}", connection.name));
-        let parts = parts(&runtime.first, exchange);
-        let begin = parts.iter().find(|part| matches!(part.kind, Kind::StreamHead | Kind::Stream));
-        let stream = begin.map(|part| {
-            runtime.len.saturating_sub(u64::try_from(part.range.start).unwrap_or(u64::MAX))
-        });
-        if let Some(stream) = stream {
-            words.push(format!("whose stream had {stream} bytes, which are read and not compared"));
-            continue;
-        }
-        for (whose, total) in [("client", client), ("runtime", runtime)] {
-            let (kept, all) = (total.first.len(), total.len);
-            if u64::try_from(kept) != Ok(all) {
-                words.push(format!("{kept} of the {whose}'s {all} bytes were kept"));
-            }
-        }
-    }
-    if recording.more_connections > 0 {
-        words.push(format!("{} further connections were not kept", recording.more_connections));
-    }
-    format!("Recorded. {}", words.join(", "))
+/// Returns the bytes to send. A session id at the end is the one of the replayed session.
+fn sent(bytes: &[u8], sessions: &BTreeMap<Vec<u8>, String>) -> Vec<Literal> {
+    let (before, id) = bytes.split_at(bytes.len().saturating_sub(SESSION_ID_LEN));
+    let Some(name) = sessions.get(id) else { return Vec::from([Literal::Bytes(bytes.to_vec())]) };
+    let before = Some(Literal::Bytes(before.to_vec())).filter(|_| !before.is_empty());
+    before.into_iter().chain([Literal::Same(name.clone())]).collect()
 }
 
-/// Twice the longest observed time, but enough for a busy machine.
-fn within(conversation: &Conversation) -> u32 {
-    let times = conversation.events.iter().map(|event| event.at);
-    let longest = times
-        .clone()
-        .zip(times.skip(1))
-        .map(|(one, next)| next.saturating_sub(one))
-        .max()
-        .unwrap_or_default();
-    let (least, most) = WITHIN;
-    u32::try_from(longest.as_millis().saturating_mul(2).saturating_add(least).min(most))
-        .unwrap_or(u32::MAX)
+/// Returns the header of the reply, of any size, and the id of a new session. Returns `None` if the
+/// bytes are not a reply.
+fn reply(connection: &Connection, sessions: &mut BTreeMap<Vec<u8>, String>) -> Option<Vec<Part>> {
+    let received = &connection.came.first;
+    let advertise_len = if received.starts_with(ADVERTISE) { ADVERTISE_LEN } else { 0 };
+    let reply = received.get(advertise_len..)?;
+    Header::decode(reply).ok()?;
+    let (magic, rest) = reply.split_at_checked(MAGIC.len())?;
+    let (code, rest) = rest.get(2..)?.split_at_checked(4)?;
+    let literal = |bytes: &[u8]| Part::Literal(Literal::Bytes(bytes.to_vec()));
+    let mut parts = Vec::from([literal(magic), any(2, None), literal(code)]);
+    let asked = RawHeader::read(&connection.sent.first).command;
+    let begins = asked.is_some_and(|asked| asked.set == Command::STOP_TRACING.set);
+    if let (Some(id), true) = (rest.get(..SESSION_ID_LEN), begins) {
+        let name = format!("session_{}", connection.name);
+        sessions.insert(id.to_vec(), name.clone());
+        parts.push(any(SESSION_ID_LEN, Some(name)));
+    }
+    Some(parts)
+}
+
+fn any(len: usize, name: Option<String>) -> Part {
+    let any = Length::Fixed(len);
+    Part::Any(Any { any, name, not: Vec::new(), has: Vec::new(), lacks: Vec::new() })
+}
+
+fn expect(on: String, parts: Vec<Part>) -> Step {
+    Step::Expect(Expect { on, expect: Pattern(parts), with_fd: false, within_ms: None })
 }

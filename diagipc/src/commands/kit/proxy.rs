@@ -13,8 +13,8 @@ use std::path::PathBuf;
 /// by theirs. A tool that compares the process id that it is given with the one in the replies or
 /// events, as dotnet-gcdump does, needs `{target}`, the process id of `--to`, and the socket.
 ///
-/// With `--out` it writes NAME.json, an exchange script that plays the client, and NAME.txt, the
-/// conversation in words.
+/// With `--out` it writes NAME.txt, the conversation in words, and NAME.json, a script for `replay`
+/// that sends what the client sent and compares the header of each reply.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 it was ended, or the client succeeded, 1 the client failed, 2 usage error, or a socket or file that cannot be created, 3 the other side does not exist; with a client 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."

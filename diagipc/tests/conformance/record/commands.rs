@@ -6,11 +6,11 @@ use std::process::Command;
 
 use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 use dotnet_diagnostics_ipc_vectors::script::Step;
-use dotnet_diagnostics_ipc_vectors::{ScriptFile, parse_scripts};
+use dotnet_diagnostics_ipc_vectors::{Hazard, ScriptFile, parse_scripts};
 use tempfile::TempDir;
 
 use crate::record::runtime::{Runtime, with_runtime};
-use crate::record::{info, recorded, scripts};
+use crate::record::{info, recorded, scripts, trace};
 use crate::tool;
 use crate::tool::DIAGIPC;
 
@@ -30,34 +30,41 @@ fn write(directory: &TempDir, name: &str, file: &ScriptFile) -> PathBuf {
 #[test]
 fn replay_names_difference_and_needs_permission() {
     let directory = TempDir::new().unwrap();
-    let ((), recording) = with_runtime(&Runtime::new(1), |to| recorded(1, to, false, info));
-    let harmless = write(&directory, "info.json", &scripts(&recording));
+    let traced = |to: &Path| recorded(2, to, false, |path| trace(path, 1));
+    let ((), recording) = with_runtime(&Runtime::new(1), traced);
+    let harmless = write(&directory, "trace.json", &scripts(&recording));
     let ((), recording) = with_runtime(&Runtime::new(1), |to| {
         recorded(1, to, false, |path| Client::new(Endpoint::socket(path)).resume().unwrap())
     });
-    let resume = write(&directory, "resume.json", &scripts(&recording));
-    let (harmless, resume) = (harmless.to_str().unwrap(), resume.to_str().unwrap());
+    let mut file = scripts(&recording);
+    assert_eq!(file.scripts[0].hazard, Some(Hazard::Harmful));
+    let resume = write(&directory, "resume.json", &file);
+    file.scripts[0].hazard = Some(Hazard::SideEffect);
+    let changes = write(&directory, "changes.json", &file);
+    let [harmless, resume, changes] =
+        [&harmless, &resume, &changes].map(|path| path.to_str().unwrap());
 
     with_runtime(&Runtime::new(2), |path| {
         let path = path.to_str().unwrap();
         let (status, said) = diagipc(&["replay", harmless, "--to", path]);
         assert_eq!(status, Some(0), "{said}");
-        let (status, said) = diagipc(&["replay", resume, "--to", path]);
-        assert_eq!(status, Some(2), "{said}");
-        assert!(said.contains("--allow-side-effects"), "{said}");
-        let (status, said) = diagipc(&["replay", resume, "--to", path, "--allow-side-effects"]);
-        assert_eq!(status, Some(0), "{said}");
+        for (script, option) in [(resume, "--allow-harmful"), (changes, "--allow-side-effects")] {
+            let (status, said) = diagipc(&["replay", script, "--to", path]);
+            assert_eq!(status, Some(2), "{said}");
+            assert!(said.contains(option), "{said}");
+            let (status, said) = diagipc(&["replay", script, "--to", path, option]);
+            assert_eq!(status, Some(0), "{said}");
+        }
     });
-    with_runtime(&Runtime { os: "macOS", ..Runtime::new(2) }, |path| {
+    with_runtime(&Runtime { stops: false, ..Runtime::new(2) }, |path| {
         let (status, said) = diagipc(&["replay", harmless, "--to", path.to_str().unwrap()]);
         assert_eq!(status, Some(1), "{said}");
-        let difference = "step 2, expect on a: OS is \"macOS\", expected \"Linux\"";
         assert!(
-            said.contains(difference)
-                && said.contains("a sent 20 bytes: 444f544e45545f4950435f563100140004080000\n"),
+            said.contains("expect on b: ")
+                && said.contains("b sent 28 bytes: 444f544e45545f4950435f5631001c0002010000"),
             "{said}"
         );
-        assert!(said.contains("a seen "), "{said}");
+        assert!(said.contains("b seen "), "{said}");
     });
     let (status, said) = diagipc(&["replay", harmless, "--to", "/nonexistent"]);
     assert_eq!(status, Some(3), "{said}");

@@ -128,17 +128,12 @@ fn replay_to_runtime_names_differing_step() {
     // Other ids, another command line, environment, and length of the stream.
     with_runtime(&Runtime::new(2), |path| play(LiveNetwork::to(path), &script.steps)).unwrap();
 
-    let other = Runtime { os: "macOS", ..Runtime::new(2) };
-    let failure =
-        with_runtime(&other, |path| play(LiveNetwork::to(path), &script.steps)).unwrap_err();
-    assert_eq!((failure.step, script.steps[2].verb()), (2, "expect"));
-    assert_eq!(failure.to_string(), "step 2, expect on a: OS is \"macOS\", expected \"Linux\"");
-
     let other = Runtime { stops: false, ..Runtime::new(2) };
     let failure =
         with_runtime(&other, |path| play(LiveNetwork::to(path), &script.steps)).unwrap_err();
     let stop = script.steps.iter().rposition(|step| matches!(step, Step::Expect(_))).unwrap();
     assert_eq!(failure.step, stop, "{failure}");
+    assert!(failure.to_string().contains("expect on d"), "{failure}");
 }
 
 /// Plays `runtime` and `client` to each other through a proxy.
@@ -157,6 +152,9 @@ fn through_a_proxy(runtime: &str, client: &str) -> Recording {
 
 const RESUME: &str = r#""444f544e45545f4950435f563100140004010000""#;
 const OK: &str = r#""444f544e45545f4950435f5631001800ff00000000000000""#;
+/// The header of an OK, of any size.
+const OK_IS_EXPECTED: &str =
+    r#"{ "on": "a", "expect": ["444f544e45545f4950435f563100", { "any": 2 }, "ff000000"] }"#;
 
 #[test]
 fn record_descriptor_stays_on_its_byte() {
@@ -173,7 +171,6 @@ fn record_descriptor_stays_on_its_byte() {
     let file = scripts(&through_a_proxy(&runtime, &client));
     let with_fd = serde_json::to_string(&file.scripts[0].steps[2]).unwrap();
     assert_eq!(with_fd, r#"{"on":"a","send":["00"],"with_fd":"pipe"}"#);
-    // More than a request and the byte of a descriptor: how a runtime reacts is unknown.
     assert_eq!(file.scripts[0].hazard, Some(Hazard::Harmful));
 }
 
@@ -221,12 +218,13 @@ fn piece_by_piece() -> Recording {
 #[test]
 fn record_pieces_half_closes_and_resets_are_kept() {
     let client = format!(
-        r#"[{{ "open": "a" }}, {{ "on": "a", "send": [{RESUME}], "chunks": [1, 19] }}, {{ "on": "a", "end": "half_close" }},
-            {{ "on": "a", "expect": [{OK}] }}, {{ "on": "a", "expect_end": "closed" }}]"#
+        r#"[{{ "open": "a" }}, {{ "on": "a", "send": ["44"] }},
+            {{ "on": "a", "send": ["4f544e45545f4950435f563100140004010000"] }}, {{ "on": "a", "end": "half_close" }},
+            {OK_IS_EXPECTED}, {{ "on": "a", "drain": true }}, {{ "on": "a", "expect_end": "closed" }}]"#
     );
     let file = scripts(&piece_by_piece());
     assert_eq!(file.scripts[0].steps, steps(&client));
-    assert_eq!(file.scripts[0].hazard, Some(Hazard::SideEffect));
+    assert_eq!(file.scripts[0].hazard, Some(Hazard::Harmful));
 
     // The bytes after the request are not read, so the end is a reset (F-70).
     let runtime = format!(
@@ -237,7 +235,11 @@ fn record_pieces_half_closes_and_resets_are_kept() {
             {{ "on": "a", "expect_end": "reset" }}]"#
     );
     let file = scripts(&through_a_proxy(&runtime, &client));
-    assert_eq!(file.scripts[0].steps, steps(&client));
+    let played = format!(
+        r#"[{{ "open": "a" }}, {{ "on": "a", "send": ["444f544e45545f4950435f563100140004010000aabb"] }}, {OK_IS_EXPECTED},
+            {{ "on": "a", "drain": true }}, {{ "on": "a", "expect_end": "reset" }}]"#
+    );
+    assert_eq!(file.scripts[0].steps, steps(&played));
 }
 
 /// What the client does not read is lost, as without the proxy, and neither side is blocked.
@@ -315,33 +317,8 @@ fn record_other_bytes_are_kept_as_harmful() {
     let client = r#"[{ "open": "a" }, { "on": "a", "send": ["444f544e45545f4950435f5631001600040000000000"] },
         { "on": "a", "expect": ["0011223344"] }, { "on": "a", "send": ["ff"] }, { "on": "a", "expect": ["5566"] }, { "on": "a", "expect_end": "closed" }]"#;
     let file = scripts(&through_a_proxy(runtime, client));
-    assert_eq!(file.scripts[0].steps, steps(client));
+    let played = r#"[{ "open": "a" }, { "on": "a", "send": ["444f544e45545f4950435f5631001600040000000000"] },
+        { "on": "a", "drain": true }, { "on": "a", "send": ["ff"] }, { "on": "a", "expect_end": "closed" }]"#;
+    assert_eq!(file.scripts[0].steps, steps(played));
     assert_eq!(file.scripts[0].hazard, Some(Hazard::Harmful));
-}
-
-#[test]
-fn record_hazard_equals_vectors() {
-    let hazard = |request: &str, answer: &str| {
-        let runtime = r#"[{ "accept": "a" }, { "on": "a", "expect": ["REQUEST"] }, { "on": "a", "send": ["ANSWER"] },
-            { "on": "a", "end": "close" }]"#;
-        let client = r#"[{ "open": "a" }, { "on": "a", "send": ["REQUEST"] }, { "on": "a", "expect": ["ANSWER"] },
-            { "on": "a", "expect_end": "closed" }]"#;
-        let with = |text: &str| text.replace("REQUEST", request).replace("ANSWER", answer);
-        scripts(&through_a_proxy(&with(runtime), &with(client))).scripts[0].hazard
-    };
-    let unknown = "444f544e45545f4950435f5631001800ffff000085131380";
-    let magic = "444f544e45545f4950435f563100";
-    // An unknown set; and Profiler with an unknown id, which costs a descriptor (F-74).
-    assert_eq!(hazard(&format!("{magic}140063770000"), unknown), None);
-    assert_eq!(hazard(&format!("{magic}140003770000"), unknown), Some(Hazard::Harmful));
-    // SetEnvironmentVariable of Q to q; its deletion, which kills some runtimes (F-95).
-    let (set, deletion) = ("0200000051000000 0200000071000000", "0200000051000000 00000000");
-    for (size, names, of) in [("24", set, Hazard::SideEffect), ("20", deletion, Hazard::Harmful)] {
-        let request = format!("{magic}{size}00 04030000 {names}").replace(' ', "");
-        assert_eq!(hazard(&request, unknown), Some(of), "{request}");
-    }
-    // GenerateCoreDump without a payload (F-72).
-    assert_eq!(hazard(&format!("{magic}140001010000"), unknown), Some(Hazard::Harmful));
-    // StopTracing of a session that no vector stops.
-    assert_eq!(hazard(&format!("{magic}1c00020100007766554433221100"), unknown), None);
 }
