@@ -40,71 +40,38 @@
     deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
-#[cfg(feature = "kit")]
 mod adapter;
 mod address;
-#[cfg(feature = "kit")]
 pub mod annotated;
-#[cfg(feature = "kit")]
 mod byte_count;
-#[cfg(feature = "kit")]
 mod captured;
-#[cfg(feature = "kit")]
 pub mod client;
-#[cfg(feature = "kit")]
 pub mod codec;
-#[cfg(feature = "kit")]
 mod conversation;
-#[cfg(feature = "kit")]
 pub mod corpus;
-#[cfg(feature = "kit")]
 pub mod embedded;
-#[cfg(feature = "kit")]
 pub mod faults;
-#[cfg(feature = "kit")]
 pub mod fuzz_server;
-#[cfg(feature = "kit")]
 mod glob;
-#[cfg(feature = "kit")]
 pub mod known;
 pub mod nettrace;
-#[cfg(feature = "kit")]
 pub mod networks;
-#[cfg(feature = "kit")]
 mod order;
-#[cfg(feature = "kit")]
 mod pace;
-#[cfg(feature = "kit")]
 pub mod print;
-#[cfg_attr(
-    not(feature = "kit"),
-    allow(dead_code, unreachable_pub, reason = "the suites use more of it")
-)]
 pub mod proc;
 mod program;
-#[cfg(feature = "kit")]
 pub mod record;
-#[cfg(feature = "kit")]
 pub mod report;
-#[cfg(feature = "kit")]
 pub mod runtime;
-#[cfg(feature = "kit")]
 pub mod server;
-#[cfg_attr(
-    not(feature = "kit"),
-    allow(dead_code, unreachable_pub, reason = "the suites use more of it")
-)]
 mod started;
-#[cfg(feature = "kit")]
 pub mod vectors;
 
-#[cfg(feature = "kit")]
 pub use adapter::{Adapter, AdapterCommand, AdapterError};
 pub use address::{Address, SpawnCommand};
-#[cfg(feature = "kit")]
 pub use glob::Glob;
 pub use program::Program;
-#[cfg(feature = "kit")]
 pub use report::{
     Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Level,
     Lost, Playable, Report, Said, Section, TooFewJudged, Turn,

@@ -6,22 +6,15 @@ mod commands;
 use std::io::{self, BufWriter, Write};
 use std::process::{self, ExitCode};
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-#[cfg(feature = "kit")]
 use commands::kit;
 #[cfg(unix)]
 use commands::owner;
 use commands::{Outcome, dump, env, info, interrupt, printable, ps, trace};
 
-#[cfg_attr(
-    feature = "kit",
-    doc = "Asks .NET processes over the .NET Diagnostic IPC Protocol, and tests its servers, clients and codecs."
-)]
-#[cfg_attr(
-    not(feature = "kit"),
-    doc = "Asks .NET processes over the .NET Diagnostic IPC Protocol."
-)]
+/// Asks .NET processes over the .NET Diagnostic IPC Protocol, and tests its servers, clients and
+/// codecs.
 #[derive(Parser)]
 #[command(
     name = "diagipc",
@@ -50,7 +43,6 @@ enum Command {
     #[cfg(unix)]
     #[command(hide = true)]
     Watcher,
-    #[cfg(feature = "kit")]
     #[command(flatten)]
     Kit(kit::Command),
 }
@@ -77,10 +69,9 @@ fn command() -> clap::Command {
             about.map(|about| about.ansi().to_string()).unwrap_or_default()
         )
     };
-    let is_there = |name: &&&str| command.find_subcommand(name).is_some();
     let group = |(title, names): (&str, &[&str])| {
-        let lines: String = names.iter().filter(is_there).map(line).collect();
-        if lines.is_empty() { lines } else { format!("{title}:\n{lines}\n") }
+        let lines: String = names.iter().map(line).collect();
+        format!("{title}:\n{lines}\n")
     };
     let groups: String = GROUPS.into_iter().map(group).collect();
     command.help_template(format!(
@@ -123,26 +114,14 @@ fn with_route(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Ends the program with the error of a command line. It says so if the command is in another build.
-fn refuse(error: clap::Error) -> ! {
-    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
-        if GROUPS.iter().any(|(_, names)| names.contains(&name.as_str())) {
-            let why = format!(
-                "'{name}' is not in this build, which only asks processes: expected a build of diagipc with the feature 'kit', its default"
-            );
-            command().error(ErrorKind::InvalidSubcommand, why).exit();
-        }
-    }
-    with_route(error).exit()
-}
-
 fn main() -> ExitCode {
     // What is printed instead needs the groups.
     let grouped = |_| {
         let matches = command().try_get_matches()?;
         Arguments::from_arg_matches(&matches)
     };
-    let arguments = Arguments::try_parse().or_else(grouped).unwrap_or_else(|error| refuse(error));
+    let arguments =
+        Arguments::try_parse().or_else(grouped).unwrap_or_else(|error| with_route(error).exit());
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = match &arguments.command {
         Command::Ps(arguments) => ps::run(arguments, &mut out),
@@ -152,11 +131,10 @@ fn main() -> ExitCode {
         Command::Dump(arguments) => dump::run(arguments, &mut out),
         #[cfg(unix)]
         Command::Watcher => owner::watch(),
-        #[cfg(feature = "kit")]
         Command::Kit(command) => kit::run(command, Arguments::command, &mut out),
     };
     // A report has them already.
-    #[cfg(all(feature = "kit", unix))]
+    #[cfg(unix)]
     if let Some(ended) = diagipc::ended_orphans() {
         let _ = writeln!(io::stderr(), "diagipc: {}", printable::plain(&ended));
     }

@@ -4,7 +4,6 @@ pub(crate) mod dump;
 pub(crate) mod env;
 pub(crate) mod info;
 pub(crate) mod interrupt;
-#[cfg(feature = "kit")]
 pub(crate) mod kit;
 pub(crate) mod named;
 pub(crate) mod output_file;

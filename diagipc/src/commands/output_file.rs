@@ -68,7 +68,6 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
 
 /// A new file as [`create_new`] makes it, or what is there: an existing file is emptied, and keeps its
 /// mode. A signal ends the wait for the reader of a FIFO.
-#[cfg(feature = "kit")]
 pub(crate) fn create(path: &Path) -> anyhow::Result<File> {
     use anyhow::Context as _;
 
@@ -83,7 +82,6 @@ pub(crate) fn create(path: &Path) -> anyhow::Result<File> {
 }
 
 /// Writes a whole file: [`create`].
-#[cfg(feature = "kit")]
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     use std::io::Write as _;
 
@@ -93,7 +91,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 }
 
 /// Nor is a symbolic link followed that has just taken the place of the file.
-#[cfg(all(feature = "kit", unix))]
+#[cfg(unix)]
 fn empty(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags, open};
 
@@ -101,7 +99,7 @@ fn empty(path: &Path) -> io::Result<File> {
     Ok(open(path, flags, Mode::empty())?.into())
 }
 
-#[cfg(all(feature = "kit", not(unix)))]
+#[cfg(not(unix))]
 fn empty(path: &Path) -> io::Result<File> {
     File::options().write(true).truncate(true).open(path)
 }

@@ -1,4 +1,4 @@
-//! The commands that are left out of a build without the feature `kit`: those that test, explain, record and play.
+//! The commands that test, explain, record and play.
 
 mod adapter;
 mod address;
