@@ -7,11 +7,8 @@ use std::io::{self, BufWriter, Write};
 use std::process::{self, ExitCode};
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use commands::kit;
-#[cfg(unix)]
-use commands::owner;
-use commands::{Outcome, dump, env, info, interrupt, printable, ps, trace};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use commands::{Command, Outcome, interrupt, printable};
 
 /// Asks .NET processes over the .NET Diagnostic IPC Protocol, and tests its servers, clients and
 /// codecs.
@@ -24,27 +21,6 @@ use commands::{Outcome, dump, env, info, interrupt, printable, ps, trace};
 struct Arguments {
     #[command(subcommand)]
     command: Command,
-}
-
-#[derive(Subcommand)]
-#[allow(clippy::large_enum_variant, reason = "there is one of it")]
-enum Command {
-    /// Lists the processes on this machine that can be diagnosed
-    Ps(ps::Arguments),
-    /// Shows what a process reports about itself
-    Info(info::Arguments),
-    /// Shows the environment of a process
-    Env(env::Arguments),
-    /// Traces a process into a .nettrace file
-    Trace(trace::Arguments),
-    /// Makes a process write a dump of itself
-    Dump(dump::Arguments),
-    /// Ends what another `diagipc` has started, when that is gone
-    #[cfg(unix)]
-    #[command(hide = true)]
-    Watcher,
-    #[command(flatten)]
-    Kit(kit::Command),
 }
 
 /// The commands by what they are for, as `--help` lists them.
@@ -123,16 +99,7 @@ fn main() -> ExitCode {
     let arguments =
         Arguments::try_parse().or_else(grouped).unwrap_or_else(|error| with_route(error).exit());
     let mut out = BufWriter::new(io::stdout().lock());
-    let outcome = match &arguments.command {
-        Command::Ps(arguments) => ps::run(arguments, &mut out),
-        Command::Info(arguments) => info::run(arguments, &mut out),
-        Command::Env(arguments) => env::run(arguments, &mut out),
-        Command::Trace(arguments) => trace::run(arguments, &mut out),
-        Command::Dump(arguments) => dump::run(arguments, &mut out),
-        #[cfg(unix)]
-        Command::Watcher => owner::watch(),
-        Command::Kit(command) => kit::run(command, Arguments::command, &mut out),
-    };
+    let outcome = commands::run(&arguments.command, Arguments::command, &mut out);
     // A report has them already.
     #[cfg(unix)]
     if let Some(ended) = diagipc::ended_orphans() {

@@ -1,19 +1,161 @@
 //! The commands, a file or directory each, and what they share.
 
-pub(crate) mod dump;
-pub(crate) mod env;
-pub(crate) mod info;
-pub(crate) mod interrupt;
-pub(crate) mod kit;
-pub(crate) mod named;
-pub(crate) mod output_file;
+mod adapter;
+mod address;
+mod call;
 #[cfg(unix)]
-pub(crate) mod owner;
+mod capture;
+mod check;
+mod client;
+mod codec;
+mod colours;
+mod completions;
+mod decode;
+mod dump;
+mod encode;
+mod env;
+mod explain;
+mod fuzz_server;
+mod grammar;
+#[cfg(unix)]
+mod hurry;
+mod info;
+mod input;
+pub(crate) mod interrupt;
+mod man;
+mod named;
+mod output;
+mod output_file;
+#[cfg(unix)]
+mod owner;
 pub(crate) mod printable;
-pub(crate) mod ps;
-pub(crate) mod target;
-pub(crate) mod trace;
-pub(crate) mod written;
+mod proxy;
+mod ps;
+#[cfg(unix)]
+mod recording;
+mod replay;
+mod report;
+mod runtime;
+mod scripts;
+mod server;
+mod target;
+mod text;
+mod trace;
+mod vectors;
+mod written;
+
+use std::io::Write;
+
+use clap::Subcommand;
+
+#[derive(Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one of it")]
+pub(crate) enum Command {
+    /// Lists the processes on this machine that can be diagnosed
+    Ps(ps::Arguments),
+    /// Shows what a process reports about itself
+    Info(info::Arguments),
+    /// Shows the environment of a process
+    Env(env::Arguments),
+    /// Traces a process into a .nettrace file
+    Trace(trace::Arguments),
+    /// Makes a process write a dump of itself
+    Dump(dump::Arguments),
+    /// Ends what another `diagipc` has started, when that is gone
+    #[cfg(unix)]
+    #[command(hide = true)]
+    Watcher,
+    /// Checks this codec against every golden vector
+    Check(check::Arguments),
+    /// Checks a codec in any language against all golden vectors
+    Codec(codec::Arguments),
+    /// Checks a live diagnostic server against the protocol
+    Server(server::Arguments),
+    /// Checks a diagnostic client against the protocol
+    Client(client::Arguments),
+    /// Sends mutated requests to a live diagnostic server
+    FuzzServer(fuzz_server::Arguments),
+    /// Plays a process that is diagnosed
+    #[cfg(unix)]
+    #[command(hide = true)]
+    StandIn,
+    /// A client of all commands
+    #[command(hide = true)]
+    Call(call::Arguments),
+    /// Answers the questions of `codec` with this codec
+    #[command(hide = true)]
+    Adapter(adapter::Arguments),
+    /// Compares the reports of several runs
+    Report(report::Arguments),
+    /// Explains a case, vector, script, fact, fault, flag or word in a report
+    Explain(explain::Arguments),
+    /// Shows the meaning of bytes: an annotated dump, or JSON
+    Decode(decode::Arguments),
+    /// Creates bytes from the JSON that `decode --json` prints
+    Encode(encode::Arguments),
+    /// Plays a runtime, for testing clients: a correct one, or one with a fault
+    Runtime(runtime::Arguments),
+    /// Prints the grammar of every message for other languages and tools
+    Grammar(grammar::Arguments),
+    /// Lists or exports the golden vectors
+    Vectors(vectors::Arguments),
+    /// Lists the exchange scripts: whole conversations
+    Scripts(scripts::Arguments),
+    /// Forwards between clients and a runtime, and records their messages
+    Proxy(proxy::Arguments),
+    /// Plays a recorded conversation, or any exchange script, to a runtime or a client
+    Replay(replay::Arguments),
+    /// Prints completions for a shell
+    Completions(completions::Arguments),
+    /// Writes the manual pages
+    Man(man::Arguments),
+}
+
+pub(crate) fn run(
+    command: &Command,
+    program: fn() -> clap::Command,
+    out: &mut dyn Write,
+) -> anyhow::Result<Outcome> {
+    match command {
+        Command::Ps(arguments) => ps::run(arguments, out),
+        Command::Info(arguments) => info::run(arguments, out),
+        Command::Env(arguments) => env::run(arguments, out),
+        Command::Trace(arguments) => trace::run(arguments, out),
+        Command::Dump(arguments) => dump::run(arguments, out),
+        #[cfg(unix)]
+        Command::Watcher => owner::watch(),
+        Command::Check(arguments) => check::run(arguments, out),
+        Command::Codec(arguments) => codec::run(arguments, out),
+        Command::Server(arguments) => server::run(arguments, out),
+        Command::Client(arguments) => client::run(arguments, out),
+        Command::FuzzServer(arguments) => fuzz_server::run(arguments, out),
+        #[cfg(unix)]
+        Command::StandIn => client::stand_in(),
+        Command::Call(arguments) => call::run(arguments, out),
+        Command::Adapter(arguments) => adapter::run(arguments, out),
+        Command::Report(arguments) => report::run(arguments, out),
+        Command::Explain(arguments) => explain::run(arguments, out),
+        Command::Decode(arguments) => decode::run(arguments, out),
+        Command::Encode(arguments) => encode::run(arguments, out),
+        Command::Runtime(arguments) => runtime::run(arguments, out),
+        Command::Grammar(arguments) => grammar::run(arguments, out),
+        Command::Vectors(arguments) => vectors::run(arguments, out),
+        Command::Scripts(arguments) => scripts::run(arguments, out),
+        #[cfg(unix)]
+        Command::Proxy(arguments) => proxy::run(arguments, out),
+        #[cfg(unix)]
+        Command::Replay(arguments) => replay::run(arguments, out),
+        #[cfg(not(unix))]
+        Command::Proxy(_) | Command::Replay(_) => {
+            anyhow::bail!("this needs Unix sockets, which this system does not have")
+        }
+        Command::Completions(arguments) => {
+            completions::run(arguments, &mut program(), out);
+            Ok(Outcome::Well)
+        }
+        Command::Man(arguments) => man::run(arguments, program(), out),
+    }
+}
 
 /// The result of a command.
 #[derive(Debug)]

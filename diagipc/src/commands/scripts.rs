@@ -9,9 +9,9 @@ use dotnet_diagnostics_ipc_vectors::explain::{Item, Splitter};
 use dotnet_diagnostics_ipc_vectors::script::{Captures, Part, Plays, Script, Step};
 
 use crate::commands::Outcome;
-use crate::commands::kit::check;
-use crate::commands::kit::vectors::{hazard, name};
+use crate::commands::check;
 use crate::commands::printable::shortened;
+use crate::commands::vectors::{hazard, name};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

@@ -14,8 +14,8 @@ use dotnet_diagnostics_ipc_vectors::{Group, Test};
 use serde_json::Value;
 
 use crate::commands::Outcome;
-use crate::commands::kit::{scripts, vectors};
 use crate::commands::printable::{plain, shortened};
+use crate::commands::{scripts, vectors};
 
 /// How many names are suggested.
 const SUGGESTED: usize = 10;

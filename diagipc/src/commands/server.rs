@@ -19,14 +19,14 @@ use diagipc::{Address, Program, SpawnCommand};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Canceller;
 
-use crate::commands::kit::address::AddressArguments;
+use crate::commands::address::AddressArguments;
 #[cfg(unix)]
-use crate::commands::kit::address::STARTS;
+use crate::commands::address::STARTS;
 #[cfg(unix)]
-use crate::commands::kit::hurry::hurry;
+use crate::commands::hurry::hurry;
 #[cfg(unix)]
-use crate::commands::kit::output::OfSuite;
-use crate::commands::kit::output::{Chosen, Output, Progress};
+use crate::commands::output::OfSuite;
+use crate::commands::output::{Chosen, Output, Progress};
 use crate::commands::target::trust;
 use crate::commands::{Outcome, interrupt};
 

@@ -18,8 +18,8 @@ use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc_vectors::parse;
 
 #[cfg(unix)]
-use crate::commands::kit::output::Progress;
-use crate::commands::kit::output::{Chosen, OfSuite, Output};
+use crate::commands::output::Progress;
+use crate::commands::output::{Chosen, OfSuite, Output};
 use crate::commands::{Outcome, interrupt};
 
 /// Checks everything in this program: its codec against every golden vector, the reference runtime
@@ -115,7 +115,7 @@ fn coverage(all: &[Requirement]) -> String {
 /// The cases of the suites that need sockets.
 #[cfg(unix)]
 fn played() -> anyhow::Result<Vec<OfSuite>> {
-    let mut all = crate::commands::kit::server::checked()?;
+    let mut all = crate::commands::server::checked()?;
     all.extend(client::scenarios()?.iter().map(|scenario| OfSuite::new("client", scenario)));
     Ok(all)
 }
@@ -150,10 +150,10 @@ fn suites(
     let (server, client) = thread::scope(|scope| {
         let server = scope.spawn(|| {
             let is_chosen = |name: &str| chosen("server", name);
-            crate::commands::kit::server::check(&this, &is_chosen, &progress, canceller)
+            crate::commands::server::check(&this, &is_chosen, &progress, canceller)
         });
         let is_chosen = |name: &str| chosen("client", name);
-        let client = crate::commands::kit::client::check(&this, &is_chosen, &progress, canceller);
+        let client = crate::commands::client::check(&this, &is_chosen, &progress, canceller);
         (server.join(), client)
     });
     Ok(vec![server.unwrap_or_else(|panic| resume_unwind(panic))?, client?])

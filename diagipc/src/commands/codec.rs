@@ -13,7 +13,7 @@ use diagipc::{
 };
 use dotnet_diagnostics_ipc::io::Canceller;
 
-use crate::commands::kit::output::{Chosen, Output, Progress};
+use crate::commands::output::{Chosen, Output, Progress};
 use crate::commands::{Outcome, interrupt};
 
 /// Checks a codec in any language against all golden vectors.

@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Group, Hazard, Test};
 use serde::Serialize;
 
 use crate::commands::Outcome;
-use crate::commands::kit::check;
+use crate::commands::check;
 use crate::commands::output_file::named;
 use crate::commands::printable::shortened;
 

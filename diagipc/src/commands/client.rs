@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[cfg(unix)]
-use crate::commands::kit::hurry::hurry;
+use crate::commands::hurry::hurry;
 use anyhow::{Context as _, bail};
 use diagipc::Program;
 #[cfg(unix)]
@@ -24,7 +24,7 @@ use dotnet_diagnostics_ipc::command::Command;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Canceller;
 
-use crate::commands::kit::output::{Chosen, Output, Progress};
+use crate::commands::output::{Chosen, Output, Progress};
 use crate::commands::{Outcome, interrupt};
 
 /// How many clients run at a time: they mostly wait.

@@ -164,7 +164,7 @@ fn own_environment(all: bool) -> impl Iterator<Item = (String, OsString)> {
 
 /// The faults.
 fn list(out: &mut dyn Write) -> anyhow::Result<()> {
-    let mut table = crate::commands::kit::check::table(["misbehaviour", "fact", "what it does"]);
+    let mut table = crate::commands::check::table(["misbehaviour", "fact", "what it does"]);
     for kind in MisbehaviourKind::ALL {
         table.add_row([Misbehaviour::new(*kind).to_string().as_str(), kind.spec(), kind.text()]);
     }

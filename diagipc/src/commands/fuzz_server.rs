@@ -19,10 +19,10 @@ use dotnet_diagnostics_ipc_vectors::Direction;
 use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
-use crate::commands::kit::address::AddressArguments;
-use crate::commands::kit::output::{Accepted, Json};
-use crate::commands::kit::text::counted;
+use crate::commands::address::AddressArguments;
+use crate::commands::output::{Accepted, Json};
 use crate::commands::printable::{json, plain};
+use crate::commands::text::counted;
 use crate::commands::{Outcome, interrupt, output_file};
 
 /// How many lines of the message that shows a cause are printed.
@@ -234,7 +234,7 @@ fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
 
 /// The counts.
 fn text(summary: &CampaignSummary, out: &mut dyn Write) -> anyhow::Result<()> {
-    let mut table = crate::commands::kit::check::table(["command", "cases"]);
+    let mut table = crate::commands::check::table(["command", "cases"]);
     let came: Vec<CaseVerdict> =
         CaseVerdict::ALL.into_iter().filter(|verdict| summary.of(*verdict) > 0).collect();
     table.set_header(

@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec, Value};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::commands::kit::input;
+use crate::commands::input;
 use crate::commands::{Outcome, output_file};
 
 /// Creates bytes from the JSON that `decode --json` prints.

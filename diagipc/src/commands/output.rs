@@ -18,8 +18,8 @@ use dotnet_diagnostics_ipc_vectors::Hazard;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use crate::commands::kit::text;
 use crate::commands::printable::{json, plain};
+use crate::commands::text;
 use crate::commands::{Outcome, interrupt, output_file};
 
 /// The options that all suites share.

@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 
-use crate::commands::kit::colours::Colours;
+use crate::commands::colours::Colours;
 use crate::commands::printable::plain;
 
 /// How many lines the last screen has: the verdict, its causes, and the bytes that fit.

@@ -9,8 +9,8 @@ use diagipc::server::report_of_recording;
 use diagipc::{Citations, Report};
 use serde_json::Value;
 
-use crate::commands::kit::{input, text};
 use crate::commands::{Outcome, output_file, printable};
+use crate::commands::{input, text};
 
 /// Shows the report of a run, or compares those of several.
 #[derive(clap::Args)]

@@ -101,9 +101,9 @@ mod unix {
     use dotnet_diagnostics_ipc_vectors::script::Ending;
 
     use super::Arguments;
-    use crate::commands::kit::address::existing;
-    use crate::commands::kit::capture::Capture;
-    use crate::commands::kit::recording;
+    use crate::commands::address::existing;
+    use crate::commands::capture::Capture;
+    use crate::commands::recording;
     use crate::commands::{Outcome, interrupt, owner};
 
     /// How long connections may continue after their client has ended.

@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::explain::{Item, MOST_IN_FIELDS, Splitter};
 use dotnet_diagnostics_ipc_vectors::{Direction, Type};
 
-use crate::commands::kit::input::Input;
+use crate::commands::input::Input;
 use crate::commands::{Outcome, printable};
 
 /// Shows the meaning of bytes.
