@@ -61,7 +61,7 @@
  * Strings are UTF-16 on the wire: an absent one (NULL) differs from an empty one. Never send only the header of a command with a
  * payload, and never omit a field: that kills a running process.
  *
- * Printed by `diagipc grammar --format c` of dotnet-diagnostics-ipc. Do not edit. License: MIT OR Apache-2.0.
+ * Printed by `diagipc dev grammar --format c` of dotnet-diagnostics-ipc. Do not edit. License: MIT OR Apache-2.0.
  */
 #ifndef DOTNET_IPC_H
 #define DOTNET_IPC_H

@@ -139,7 +139,7 @@ def prepare(sanitizer, targets):
     """Where the programs are."""
     # $DIAGIPC is one that is already built.
     program = [os.environ["DIAGIPC"]] if "DIAGIPC" in os.environ else ["cargo", "run", "--quiet", "-p", "diagipc", "--"]
-    run(*program, "vectors", "corpus", CORPUS, stdout=subprocess.DEVNULL)
+    run(*program, "dev", "corpus", CORPUS, stdout=subprocess.DEVNULL)
     host = re.search(r"host: (\S+)", run("rustc", "-vV", stdout=subprocess.PIPE).stdout)[1]
     # With `--target` the flags are not for build scripts.
     built = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "fuzz/target")

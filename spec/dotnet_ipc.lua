@@ -10,7 +10,7 @@ diagipc.fault (what is malformed or would be refused, by the names of spec/gramm
 diagipc.leniency (what is accepted but should not be sent), diagipc.answers, diagipc.time (from request to reply). spec/WIRESHARK.md
 lists all of them, and the layout of a packet.
 
-Printed by `diagipc grammar --format lua` of dotnet-diagnostics-ipc. Do not edit. License: MIT OR Apache-2.0.
+Printed by `diagipc dev grammar --format lua` of dotnet-diagnostics-ipc. Do not edit. License: MIT OR Apache-2.0.
 ]]
 local grammar = {
   schema = "grammar.schema.json",

@@ -24,15 +24,14 @@ struct Arguments {
 }
 
 /// The commands by what they are for, as `--help` lists them.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 4] = [
     ("Ask a process", &["ps", "info", "env", "trace", "dump"]),
     (
         "Test an implementation",
         &["server", "client", "codec", "fuzz-server", "check", "report", "explain"],
     ),
     ("Stand between or in place of others", &["runtime", "proxy", "replay"]),
-    ("Look at bytes and test data", &["decode", "encode", "vectors", "scripts", "grammar"]),
-    ("Set up", &["completions", "man"]),
+    ("Look at bytes and test data", &["decode", "encode", "list"]),
 ];
 
 /// The command line.

@@ -2,7 +2,7 @@
 """check.py go|npm|python|rust ... [--tree DIRECTORY] [--out DIRECTORY]
 
 Makes a package of the vectors, installs it into a fresh project without a network, and runs a small codec of that language over the installed
-files: codec_test.go, codec.js, codec.py, codec.rs. --tree: what `diagipc vectors export` wrote, in place of vectors/. --out: where
+files: codec_test.go, codec.js, codec.py, codec.rs. --tree: what `diagipc list vectors --export` wrote, in place of vectors/. --out: where
 the packed npm package and the wheel are kept. Exits with 77 if a language is not installed, after the others.
 """
 import argparse

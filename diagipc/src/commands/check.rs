@@ -47,10 +47,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         Some(files) => files,
         None => embedded::vectors()?,
     };
-    let mut all = tests(files);
-    if arguments.vectors.is_none() {
-        all.extend(played()?);
-    }
+    let all = if arguments.vectors.is_some() { tests(files) } else { cases(files)? };
     let own: &[Texts] = &[VECTORS, SCRIPTS, SCENARIOS];
     let files_of = if arguments.vectors.is_none() { own } else { &[] };
     let Chosen { cases, suite } = arguments.output.choose(all, files_of)?;
@@ -81,6 +78,13 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         report.absorb(one);
     }
     arguments.output.write(report, &suite, out)
+}
+
+/// Returns the tests of the vectors, and the cases of the suites that need sockets.
+pub(crate) fn cases(files: &[NamedFile]) -> anyhow::Result<Vec<OfSuite>> {
+    let mut all = tests(files);
+    all.extend(played()?);
+    Ok(all)
 }
 
 /// The tests of the vectors.

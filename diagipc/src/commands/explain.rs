@@ -1,21 +1,24 @@
 //! `diagipc explain`.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use anyhow::bail;
-use diagipc::Citations;
-use diagipc::client;
 use diagipc::codec::{self, CodecCase};
 use diagipc::embedded::{self, SCENARIOS};
 use diagipc::faults::{Fault, Suite};
+use diagipc::known::harm_of;
 use diagipc::report::{Glossary, Requirement, cited};
-use dotnet_diagnostics_ipc_vectors::script::Script;
-use dotnet_diagnostics_ipc_vectors::{Group, Test};
+use diagipc::{Citations, annotated, client};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::Header;
+use dotnet_diagnostics_ipc_vectors::explain::{Item, Splitter};
+use dotnet_diagnostics_ipc_vectors::script::{Captures, Part, Plays, Script, Step};
+use dotnet_diagnostics_ipc_vectors::{Direction, ExpectedResult, Group, Hazard, Test};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::commands::Outcome;
 use crate::commands::printable::{plain, shortened};
-use crate::commands::{scripts, vectors};
 
 /// How many names are suggested.
 const SUGGESTED: usize = 10;
@@ -152,7 +155,7 @@ impl Known {
                 || format!("scripts/{file}/{}", script.name) == name
         };
         let Some((_, script)) = Self::scripts()?.find(is_it) else { return Ok(false) };
-        scripts::show(script, out)?;
+        show(script, out)?;
         self.cited(script.spec.iter().map(String::as_str), out)?;
         Ok(true)
     }
@@ -174,7 +177,7 @@ impl Known {
             name == id || name == format!("requests/{file}/{id}") || of_codec()
         };
         let Some((_, group, test)) = all.find(is_it) else { return Ok(false) };
-        vectors::describe(group, test, out)?;
+        describe(group, test, out)?;
         for flag in &test.flags {
             writeln!(out, "  {flag}  {}", self.glossary.meaning(flag).unwrap_or_default())?;
         }
@@ -200,7 +203,7 @@ impl Known {
                 asked = command.parse().ok();
             }
             if let Ok(step) = serde_json::from_value(step) {
-                scripts::explain(&step, false, &mut asked, out)?;
+                explain_step(&step, false, &mut asked, out)?;
             }
         }
         Ok(true)
@@ -260,4 +263,154 @@ fn steps_of(name: &str) -> anyhow::Result<Vec<Value>> {
         }
     }
     Ok(Vec::new())
+}
+
+/// All information on one test.
+fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "tcId {}: {}", test.tc_id, test.comment)?;
+    write!(out, "  group   {} ({}", group.name, group.kind)?;
+    group.command.as_ref().map_or(Ok(()), |command| write!(out, ", {command}"))?;
+    writeln!(out, ")")?;
+    let source = &group.source;
+    let words = [
+        Some(name(&source.kind)?),
+        source.edition.clone(),
+        source.section.clone(),
+        source.fact.clone(),
+        source.runtime.clone(),
+    ];
+    writeln!(
+        out,
+        "  source  {}: {}",
+        words.into_iter().flatten().collect::<Vec<_>>().join(", "),
+        group.made
+    )?;
+    if !group.spec.is_empty() {
+        writeln!(out, "  facts   {}", group.spec.join(", "))?;
+    }
+    let canonical = if test.canonical { "canonical" } else { "not canonical" };
+    let verdict = name(&test.result)?;
+    match &test.error {
+        Some(error) => writeln!(out, "  result  {verdict}: {error}")?,
+        None => writeln!(out, "  result  {verdict}, {canonical}")?,
+    }
+    if !test.acceptable_on.is_empty() {
+        writeln!(out, "  accepted by {}", test.acceptable_on.join(", "))?;
+    }
+    if let Some(refusals) = &test.refusals {
+        let refusals: Vec<_> = refusals.iter().map(ToString::to_string).collect();
+        writeln!(out, "  may be refused by {}", refusals.join(", "))?;
+    }
+    hazard(test.hazard, &test.tc_id.to_string(), out)?;
+    if test.result != ExpectedResult::Invalid || !test.value.is_null() {
+        writeln!(out, "  value   {}", shortened(&test.value.to_string()))?;
+    }
+    if let (Some(wire), Some(subject)) = (&test.wire, group.subject()) {
+        annotated::fields(out, subject, wire)?;
+    }
+    Ok(())
+}
+
+/// The name of a value that is a string in JSON.
+pub(crate) fn name(word: &impl Serialize) -> serde_json::Result<String> {
+    Ok(serde_json::to_value(word)?.as_str().unwrap_or_default().to_owned())
+}
+
+/// The hazard of a case, and which builds it ended.
+fn hazard(hazard: Option<Hazard>, case: &str, out: &mut dyn Write) -> io::Result<()> {
+    match hazard {
+        None => Ok(()),
+        Some(Hazard::Harmful) => writeln!(out, "  hazard  {}", harm_of(case)),
+        Some(hazard) => writeln!(out, "  hazard  {}", name(&hazard)?),
+    }
+}
+
+pub(crate) fn played(script: &Script) -> &'static str {
+    match script.plays {
+        Plays::Client(_) => "client",
+        Plays::Runtime(_) => "runtime",
+    }
+}
+
+/// The whole script.
+fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
+    writeln!(out, "scId {}: {}", script.sc_id, script.comment)?;
+    writeln!(out, "  name    {}", script.name)?;
+    writeln!(out, "  plays   {}", played(script))?;
+    writeln!(out, "  spec    {}", script.spec.join(", "))?;
+    if let Some(since) = &script.since {
+        writeln!(out, "  since   {since}")?;
+    }
+    hazard(script.hazard, &script.name, out)?;
+    match &script.plays {
+        Plays::Client(part) => {
+            writeln!(out, "  target  {}", serde_json::to_string(&part.target)?)?;
+            writeln!(
+                out,
+                "  seen on {}",
+                if part.seen_on.is_empty() {
+                    "no runtime".to_owned()
+                } else {
+                    part.seen_on.join(", ")
+                }
+            )?;
+            for deviation in &part.deviations {
+                writeln!(
+                    out,
+                    "  on {}, from step {}: {} ({})",
+                    deviation.on.join(", "),
+                    deviation.from,
+                    deviation.text,
+                    deviation.fact
+                )?;
+            }
+        }
+        Plays::Runtime(part) => {
+            writeln!(out, "  ask     {}", shortened(&serde_json::to_string(&part.ask)?))?;
+            writeln!(out, "  outcome {}", shortened(&serde_json::to_string(&part.outcome)?))?;
+        }
+    }
+    let mut asked = None;
+    for (number, step) in script.steps.iter().enumerate() {
+        writeln!(out, "{number:>4}  {}", shortened(&serde_json::to_string(step)?))?;
+        explain_step(step, matches!(script.plays, Plays::Client(_)), &mut asked, out)?;
+    }
+    Ok(())
+}
+
+/// The meaning of a step's bytes, if they are all known and begin with a message. `asked` is the
+/// last request.
+fn explain_step(
+    step: &Step,
+    plays_client: bool,
+    asked: &mut Option<Command>,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let (bytes, from_client) = match step {
+        Step::Send(send) => {
+            let bytes: Result<Vec<_>, _> =
+                send.send.iter().map(|part| part.bytes(&Captures::default())).collect();
+            (bytes.ok().map(|bytes| bytes.concat()), plays_client)
+        }
+        Step::Expect(expect) => {
+            let known = expect.expect.0.iter().map(|part| match part {
+                Part::Literal(literal) => literal.bytes(&Captures::default()).ok(),
+                _ => None,
+            });
+            (known.collect::<Option<Vec<_>>>().map(|bytes| bytes.concat()), !plays_client)
+        }
+        _ => return Ok(()),
+    };
+    let Some(bytes) = bytes.filter(|bytes| bytes.len() >= 20) else { return Ok(()) };
+    let side = if from_client { Direction::Client } else { Direction::Server };
+    if from_client {
+        *asked = Header::decode(&bytes).ok().map(|header| header.command);
+    }
+    if let Some(item) = Splitter::new(&bytes, Some(side), if from_client { None } else { *asked })
+        .next()
+        .filter(|item: &Item| item.subject.is_some())
+    {
+        annotated::item(out, &item, &bytes)?;
+    }
+    Ok(())
 }

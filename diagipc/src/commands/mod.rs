@@ -1,6 +1,5 @@
 //! The commands, a file or directory each, and what they share.
 
-mod adapter;
 mod address;
 mod call;
 #[cfg(unix)]
@@ -9,20 +8,19 @@ mod check;
 mod client;
 mod codec;
 mod colours;
-mod completions;
 mod decode;
+mod dev;
 mod dump;
 mod encode;
 mod env;
 mod explain;
 mod fuzz_server;
-mod grammar;
 #[cfg(unix)]
 mod hurry;
 mod info;
 mod input;
 pub(crate) mod interrupt;
-mod man;
+mod list;
 mod named;
 mod output;
 mod output_file;
@@ -36,12 +34,10 @@ mod recording;
 mod replay;
 mod report;
 mod runtime;
-mod scripts;
 mod server;
 mod target;
 mod text;
 mod trace;
-mod vectors;
 mod written;
 
 use std::io::Write;
@@ -84,7 +80,7 @@ pub(crate) enum Command {
     Call(call::Arguments),
     /// Answers the questions of `codec` with this codec
     #[command(hide = true)]
-    Adapter(adapter::Arguments),
+    Adapter,
     /// Compares the reports of several runs
     Report(report::Arguments),
     /// Explains a case, vector, script, fact, fault, flag or word in a report
@@ -95,20 +91,15 @@ pub(crate) enum Command {
     Encode(encode::Arguments),
     /// Plays a runtime, for testing clients: a correct one, or one with a fault
     Runtime(runtime::Arguments),
-    /// Prints the grammar of every message for other languages and tools
-    Grammar(grammar::Arguments),
-    /// Lists or exports the golden vectors
-    Vectors(vectors::Arguments),
-    /// Lists the exchange scripts: whole conversations
-    Scripts(scripts::Arguments),
+    /// Lists the test cases, vectors, exchange scripts or faults, and exports the vectors
+    List(list::Arguments),
     /// Forwards between clients and a runtime, and records their messages
     Proxy(proxy::Arguments),
     /// Plays a recorded conversation, or any exchange script, to a runtime or a client
     Replay(replay::Arguments),
-    /// Prints completions for a shell
-    Completions(completions::Arguments),
-    /// Writes the manual pages
-    Man(man::Arguments),
+    /// Prints the grammar, completions, manual pages and seeds for fuzzers
+    #[command(hide = true)]
+    Dev(dev::Arguments),
 }
 
 pub(crate) fn run(
@@ -132,15 +123,13 @@ pub(crate) fn run(
         #[cfg(unix)]
         Command::StandIn => client::stand_in(),
         Command::Call(arguments) => call::run(arguments, out),
-        Command::Adapter(arguments) => adapter::run(arguments, out),
+        Command::Adapter => dev::adapter(out),
         Command::Report(arguments) => report::run(arguments, out),
         Command::Explain(arguments) => explain::run(arguments, out),
         Command::Decode(arguments) => decode::run(arguments, out),
         Command::Encode(arguments) => encode::run(arguments, out),
         Command::Runtime(arguments) => runtime::run(arguments, out),
-        Command::Grammar(arguments) => grammar::run(arguments, out),
-        Command::Vectors(arguments) => vectors::run(arguments, out),
-        Command::Scripts(arguments) => scripts::run(arguments, out),
+        Command::List(arguments) => list::run(arguments, out),
         #[cfg(unix)]
         Command::Proxy(arguments) => proxy::run(arguments, out),
         #[cfg(unix)]
@@ -149,11 +138,7 @@ pub(crate) fn run(
         Command::Proxy(_) | Command::Replay(_) => {
             anyhow::bail!("this needs Unix sockets, which this system does not have")
         }
-        Command::Completions(arguments) => {
-            completions::run(arguments, &mut program(), out);
-            Ok(Outcome::Well)
-        }
-        Command::Man(arguments) => man::run(arguments, program(), out),
+        Command::Dev(arguments) => dev::run(arguments, program(), out),
     }
 }
 

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
 
-use diagipc::known::Profile;
-use diagipc::runtime::{Config, Misbehaviour, MisbehaviourKind, ReferenceRuntime, SignalReaction};
+use diagipc::runtime::{Config, Misbehaviour, ReferenceRuntime, SignalReaction};
 use dotnet_diagnostics_ipc_vectors::script::SignalKind;
 
 use crate::commands::Outcome;
@@ -71,7 +70,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIRECTORY", default_value = ".")]
     dumps: PathBuf,
 
-    /// Show this fault; --list lists them
+    /// Show this fault; `diagipc list faults` lists them
     #[arg(long, value_name = "NAME[=N]")]
     misbehave: Vec<String>,
 
@@ -83,17 +82,9 @@ pub(crate) struct Arguments {
     /// End with standard input
     #[arg(long)]
     until_eof: bool,
-
-    /// List the faults, and the fact that each one shows
-    #[arg(long)]
-    list: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    if arguments.list {
-        list(out)?;
-        return Ok(Outcome::Well);
-    }
     let misbehaviours = arguments
         .misbehave
         .iter()
@@ -160,18 +151,6 @@ fn own_environment(all: bool) -> impl Iterator<Item = (String, OsString)> {
     let named =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
     named.filter(move |(name, _)| all || is_meant(name))
-}
-
-/// The faults.
-fn list(out: &mut dyn Write) -> anyhow::Result<()> {
-    let mut table = crate::commands::check::table(["misbehaviour", "fact", "what it does"]);
-    for kind in MisbehaviourKind::ALL {
-        table.add_row([Misbehaviour::new(*kind).to_string().as_str(), kind.spec(), kind.text()]);
-    }
-    writeln!(out, "{table}")?;
-    let profiles: Vec<_> = Profile::ALL.iter().map(Profile::to_string).collect();
-    writeln!(out, "\nprofiles: {}", profiles.join(", "))?;
-    Ok(())
 }
 
 /// Where the runtime of this process would listen.

@@ -18,7 +18,7 @@ const EDGES: [u32; 10] =
 /// A dictionary in the form that libFuzzer and AFL++ read.
 pub fn dictionary() -> String {
     let mut out = String::from(
-        "# Words of the .NET Diagnostic IPC Protocol. Written by `diagipc vectors corpus`.\n",
+        "# Words of the .NET Diagnostic IPC Protocol. Written by `diagipc dev corpus`.\n",
     );
     let mut word = |name: &str, bytes: &[u8]| {
         let name: String =

@@ -107,8 +107,8 @@ fn decode(arguments: &[&str], status: i32) -> Value {
 fn output_without_reader_is_not_an_error() {
     for arguments in [
         &["check", "--json", "--only", "vectors/grammar/*"][..],
-        &["vectors", "list", "--json"],
-        &["scripts", "list"],
+        &["list", "vectors", "--json"],
+        &["list", "scripts"],
     ] {
         let mut child = diagipc(arguments)
             .stdout(Stdio::piped())
@@ -144,25 +144,25 @@ fn text_from_file_or_message_is_escaped() {
 #[test]
 fn completions_of_each_shell_name_commands() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        let script = text(&run(&["completions", shell], b"", 0));
+        let script = text(&run(&["dev", "completions", shell], b"", 0));
         for command in ["trace", "fuzz-server", "decode"] {
             assert!(script.contains(command), "{shell}: {command}");
         }
     }
-    run(&["completions", "tcsh"], b"", 2);
+    run(&["dev", "completions", "tcsh"], b"", 2);
 }
 
 #[test]
 fn man_has_a_page_for_each_command() {
     let directory = crate::tool::directory();
-    run(&["man", directory.path().to_str().unwrap()], b"", 0);
+    run(&["dev", "man", directory.path().to_str().unwrap()], b"", 0);
     let page = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
     assert!(page("diagipc.1").contains(".TH diagipc 1"));
     assert!(
         page("diagipc-trace.1").contains("nettrace") && page("diagipc-server.1").contains("allow")
     );
     assert!(!directory.path().join("diagipc-call.1").exists());
-    run(&["man", directory.path().join("missing").to_str().unwrap()], b"", 2);
+    run(&["dev", "man", directory.path().join("missing").to_str().unwrap()], b"", 2);
 }
 
 #[test]

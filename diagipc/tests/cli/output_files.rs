@@ -91,7 +91,7 @@ fn existing_file_is_rewritten_and_links_to_files_are_not_followed() {
     let exported = runtime.path("exported");
     fs::create_dir(&exported).unwrap();
     symlink(&victim, Path::new(&exported).join("grammar.json")).unwrap();
-    let error = run(&["vectors", "export", &exported, "--force"], 2);
+    let error = run(&["list", "vectors", "--export", &exported, "--force"], 2);
     assert!(error.contains("grammar.json: it is a symbolic link"), "{error}");
     let operations = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/diagipc.toml");
     let only = ["client", "--operations", operations, "--only", "request/plain/resume"];

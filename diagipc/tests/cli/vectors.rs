@@ -1,4 +1,4 @@
-//! `diagipc vectors`, and the lists of other commands.
+//! `diagipc list`, and `dev corpus`.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn vectors_export_passes_check() {
     let directory = crate::tool::directory();
     let path = directory.path().join("taken");
     let path = path.to_str().unwrap();
-    run(&["vectors", "export", path], b"", 0);
+    run(&["list", "vectors", "--export", path], b"", 0);
     for file in [
         "index.json",
         "go.mod",
@@ -38,16 +38,16 @@ fn vectors_export_passes_check() {
         vectors::script_files().unwrap().len() + 1
     );
     run(&["check", "--vectors", path], b"", 0);
-    run(&["vectors", "export", path], b"", 2);
-    run(&["vectors", "export", path, "--force"], b"", 0);
+    run(&["list", "vectors", "--export", path], b"", 2);
+    run(&["list", "vectors", "--export", path, "--force"], b"", 0);
 }
 
 #[test]
 fn vectors_are_listed_and_explained() {
     let groups = vectors::files().unwrap().iter().map(|file| file.groups.len()).sum::<usize>();
-    assert_eq!(text(&run(&["vectors", "list"], b"", 0)).lines().count(), groups + 1);
+    assert_eq!(text(&run(&["list", "vectors"], b"", 0)).lines().count(), groups + 1);
     let list: Vec<Value> =
-        serde_json::from_str(&text(&run(&["vectors", "list", "--json"], b"", 0))).unwrap();
+        serde_json::from_str(&text(&run(&["list", "vectors", "--json"], b"", 0))).unwrap();
     assert_eq!(list.len(), groups);
     let shown = text(&run(&["explain", "3201"], b"", 0));
     assert!(
@@ -69,9 +69,9 @@ fn vectors_are_listed_and_explained() {
 fn scripts_are_listed_and_explained() {
     let scripts: usize =
         vectors::script_files().unwrap().iter().map(|file| file.scripts.len()).sum();
-    assert_eq!(text(&run(&["scripts", "list"], b"", 0)).lines().count(), scripts + 1);
+    assert_eq!(text(&run(&["list", "scripts"], b"", 0)).lines().count(), scripts + 1);
     let list: Vec<Value> =
-        serde_json::from_str(&text(&run(&["scripts", "list", "--json"], b"", 0))).unwrap();
+        serde_json::from_str(&text(&run(&["list", "scripts", "--json"], b"", 0))).unwrap();
     assert_eq!(list.len(), scripts);
 
     let shown = text(&run(&["explain", "20134"], b"", 0));
@@ -87,24 +87,27 @@ fn scripts_are_listed_and_explained() {
     run(&["explain", "19999"], b"", 2);
 }
 
-/// What the reference runtime can be configured to do wrong, by name.
-#[cfg(unix)]
 #[test]
-fn runtime_misbehaviours_are_listed() {
-    let listed = text(&run(&["runtime", "--list"], b"", 0));
+fn faults_of_suites_and_of_the_runtime_are_listed() {
+    let listed = text(&run(&["list", "faults"], b"", 0));
     for words in [
-        &["misbehaviour", "fact", "what it does"][..],
-        &["never-accepts", "F-75", "Nothing is accepted"],
+        &["fault", "of", "spec", "what it is"][..],
+        &["value-not-asked", "client", "R-FLW-011"],
+        &["never-accepts", "runtime", "F-75", "Nothing is accepted"],
         &["truncate=22", "N bytes of the reply are sent, then the end."],
-        &[
-            "profiles: coreclr-3.1, coreclr-8, coreclr-9, coreclr-10, coreclr-11, nativeaot-8, nativeaot-9, nativeaot, mono, strict",
-        ],
     ] {
         assert!(
             listed.lines().any(|line| words.iter().all(|word| line.contains(word))),
             "{words:?} is not in\n{listed}"
         );
     }
+    let list: Vec<Value> =
+        serde_json::from_str(&text(&run(&["list", "faults", "--json"], b"", 0))).unwrap();
+    assert_eq!(list.len(), listed.lines().count() - 1);
+    let known = text(&run(&["list", "cases"], b"", 0));
+    let has = |name: &str| known.lines().any(|line| line.starts_with(name));
+    assert!(has("vectors/grammar/") && known.lines().count() > 2000, "{known}");
+    assert!(cfg!(not(unix)) || has("server/scripts/") && has("client/reply/"), "{known}");
 }
 
 #[test]
@@ -113,7 +116,7 @@ fn vectors_corpus_writes_seeds_and_dictionary() {
     let directory = crate::tool::directory();
     let place = directory.path().join("new/corpus");
     let status = std::process::Command::new(DIAGIPC)
-        .args(["vectors", "corpus"])
+        .args(["dev", "corpus"])
         .arg(&place)
         .output()
         .unwrap()

@@ -224,7 +224,9 @@ fn client_that_always_fails_passes_nothing() {
 fn exported_scenarios_fit_their_schema_and_name_faults_of_clients() {
     let directory = crate::tool::directory();
     let to = directory.path();
-    assert!(tool::diagipc().args(["vectors", "export"]).arg(to).status().unwrap().success());
+    assert!(
+        tool::diagipc().args(["list", "vectors", "--export"]).arg(to).status().unwrap().success()
+    );
     let schema = Schema::at(to.join("schema/scenarios.schema.json").to_str().unwrap());
     let mut files = 0;
     for entry in fs::read_dir(to.join("clients/scenarios")).unwrap() {

@@ -1,4 +1,4 @@
-//! `diagipc grammar`: its output equals the committed files, and is enough to write a codec.
+//! `diagipc dev grammar`: its output equals the committed files, and is enough to write a codec.
 
 use std::path::{Path, PathBuf};
 
@@ -18,10 +18,11 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(here("..").join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// What `diagipc grammar` prints.
+/// What `diagipc dev grammar` prints.
 #[track_caller]
 fn printed(format: &str) -> String {
-    let output = tool::diagipc().args(["grammar", "--format", format]).output().expect("it starts");
+    let output =
+        tool::diagipc().args(["dev", "grammar", "--format", format]).output().expect("it starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
 }

@@ -17,10 +17,10 @@ DIAGIPC = os.environ.get("DIAGIPC") or str(ROOT / "target/debug/diagipc")
 
 
 def header(grammar, to):
-    """The header that `diagipc grammar` prints for a changed grammar; the committed file without one. An error instead is an Unprintable."""
+    """The header that `diagipc dev grammar` prints for a changed grammar; the committed file without one. An error instead is an Unprintable."""
     if grammar is None:
         return ROOT / "c/dotnet_ipc.h"
-    done = subprocess.run([DIAGIPC, "grammar", "--format", "c", "--from", grammar], capture_output=True, text=True)
+    done = subprocess.run([DIAGIPC, "dev", "grammar", "--format", "c", "--from", grammar], capture_output=True, text=True)
     if done.returncode:
         raise Unprintable(done.stderr.strip())
     to.write_text(done.stdout)

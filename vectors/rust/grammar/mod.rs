@@ -8,7 +8,7 @@
 //! | limits, the meaning of absent and empty strings | `constraints`: a table; tests compare each row, and each field without one, with the crate |
 //!
 //! `spec/GRAMMAR.md` explains it, `spec/grammar.json` has it as JSON, `spec/grammar.schema.json` says
-//! what each key means, and `diagipc grammar` prints it for other languages and tools. The parts
+//! what each key means, and `diagipc dev grammar` prints it for other languages and tools. The parts
 //! that no generator needs are plain JSON.
 
 mod build;
