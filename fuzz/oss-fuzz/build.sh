@@ -2,7 +2,7 @@
 # For OSS-Fuzz: builds every target into $OUT, with its seeds and the dictionary.
 cd "$SRC/dotnet-diagnostics-ipc"
 # The tool that writes the seeds is built without sanitizers: the compiler cannot load macros that contain one.
-env -u RUSTFLAGS -u CFLAGS -u CXXFLAGS cargo run -p diagipc -- vectors corpus "$WORK/corpus"
+env -u RUSTFLAGS -u CFLAGS -u CXXFLAGS cargo run -p diagipc -- dev corpus "$WORK/corpus"
 cargo fuzz build -O --debug-assertions
 for source in fuzz/fuzz_targets/*.rs; do
     target=$(basename "$source" .rs)
