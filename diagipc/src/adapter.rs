@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::io::Canceller;
 
-use super::captured::{Captured, Keep, on_standard_error};
-use super::pace::Limit;
-use super::program::Program;
-use super::started::Started;
+use super::process::Started;
+use super::process::output_reader::{Captured, Keep, on_standard_error};
+use super::process::program::Program;
+use super::process::timeouts::Limit;
 
 /// The maximum length of an answer: the largest message in hexadecimal, with its value, is well
 /// below.

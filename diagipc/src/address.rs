@@ -8,7 +8,7 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
 use dotnet_diagnostics_ipc::io::{Endpoint, WaitLimit, discovery};
 
-use crate::program::Program;
+use crate::process::program::Program;
 
 /// The location of the target. All forms are parsed on every system; a run reports unsupported
 /// ones.

@@ -15,7 +15,7 @@
 //! | [`report`] | the results of a run: [`Report`], as JSON, for build servers, or as a page |
 //! | [`annotated`] | bytes with the meaning of each |
 //! | [`embedded`] | the vectors and other texts, as of the build |
-//! | [`proc`] | what the system says of a process |
+//! | [`process`] | started programs, which end with this one, and what the system reports about a process |
 //! | [`vectors`], [`corpus`] | this crate's own codec against the vectors; seeds for fuzzers |
 //!
 //! For Unix and Windows. The program `diagipc` is a command line for each of them; its command line,
@@ -44,7 +44,6 @@ mod adapter;
 mod address;
 pub mod annotated;
 mod byte_count;
-mod captured;
 pub mod client;
 pub mod codec;
 mod conversation;
@@ -57,25 +56,22 @@ pub mod known;
 pub mod nettrace;
 pub mod networks;
 mod order;
-mod pace;
 pub mod print;
-pub mod proc;
-mod program;
+pub mod process;
 pub mod record;
 pub mod report;
 pub mod runtime;
 pub mod server;
-mod started;
 pub mod vectors;
 
 pub use adapter::{Adapter, AdapterCommand, AdapterError};
 pub use address::{Address, SpawnCommand};
 pub use glob::Glob;
-pub use program::Program;
+pub use process::program::Program;
+pub use process::{OwnDirectory, Started, end_all_started};
+#[cfg(unix)]
+pub use process::{ended_orphans, own_all_started, socket_name, watch_started};
 pub use report::{
     Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Level,
     Lost, Playable, Report, Said, Section, TooFewJudged, Turn,
 };
-pub use started::{OwnDirectory, Started, end_all_started};
-#[cfg(unix)]
-pub use started::{ended_orphans, own_all_started, socket_name, watch_started};

@@ -8,20 +8,8 @@ use floors::Floors;
 const TOOL: Floors = Floors {
     root: env!("CARGO_MANIFEST_DIR"),
     floors: &[
-        &[
-            "address",
-            "byte_count",
-            "captured",
-            "embedded",
-            "faults",
-            "glob",
-            "nettrace",
-            "order",
-            "pace",
-            "proc",
-            "program",
-        ],
-        &["annotated", "corpus", "networks", "print", "report", "started"],
+        &["address", "byte_count", "embedded", "faults", "glob", "nettrace", "order", "process"],
+        &["annotated", "corpus", "networks", "print", "report"],
         &["adapter", "conversation"],
         &["codec", "known", "vectors"],
         &["server"],

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, de};
 
 use super::operation::{Argument, Operation, OutputKind};
-use crate::program::shown;
+use crate::process::program::shown;
 
 /// The default time that a client waits for the next byte.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::Canceller;
 
-use crate::captured::{Captured, Keep};
-use crate::pace::Limit;
+use crate::process::Started;
+use crate::process::output_reader::{Captured, Keep};
+use crate::process::timeouts::Limit;
 use crate::server::Death;
-use crate::started::Started;
 
 /// How much of its output is kept: more than any scenario sends, so that a longer one is wrong by what
 /// is kept.

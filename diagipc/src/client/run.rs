@@ -21,8 +21,8 @@ use super::target::{Target, lacking, text};
 use super::verdict::{UNSENT, Verdict, how};
 use super::{Argument, Operations, across_cases};
 use crate::order::Order;
-use crate::pace::{Again, Limit, here};
-use crate::program::{Program, shown};
+use crate::process::program::{Program, shown};
+use crate::process::timeouts::{Again, Limit, here};
 use crate::{Glob, Grade, Interrupted, Report};
 
 /// The time limit of a script's step.

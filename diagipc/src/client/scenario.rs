@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer};
 use super::{Argument, Operation};
 use crate::Playable;
 use crate::faults::Fault;
-use crate::pace::silence_ms;
+use crate::process::timeouts::silence_ms;
 
 /// Arguments of an operation.
 pub type Arguments = BTreeMap<Argument, String>;

@@ -22,7 +22,7 @@ use super::target::{Target, is_there};
 use super::{Argument, Operation, runtime_bytes};
 use crate::faults::Fault;
 use crate::networks::Peer;
-use crate::pace::Limit;
+use crate::process::timeouts::Limit;
 
 /// How long a client may take to connect, or to complete a message.
 pub(super) const WITHIN: Duration = Duration::from_secs(10);

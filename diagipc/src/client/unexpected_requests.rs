@@ -17,7 +17,7 @@ use super::scenario::{Act, Exit, Flag, Move, Unread};
 use super::scenario_player::{REST, SLICE, ScenarioPlayer, Stop};
 use super::{Operation, runtime_bytes};
 use crate::faults::Fault;
-use crate::pace::Limit;
+use crate::process::timeouts::Limit;
 
 /// The most that is read of what should never have been sent.
 const MOST: usize = 200_000;

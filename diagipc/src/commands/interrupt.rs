@@ -41,7 +41,8 @@ pub(crate) fn cancels(steps: Vec<Vec<Canceller>>) -> std::io::Result<()> {
 
     // `nohup` lets it be ignored.
     let own = std::process::id();
-    let is_ignored = u8::try_from(SIGHUP).is_ok_and(|signal| diagipc::proc::ignores(own, signal));
+    let is_ignored =
+        u8::try_from(SIGHUP).is_ok_and(|signal| diagipc::process::procfs::ignores(own, signal));
     let hang_up = Some(SIGHUP).filter(|_| !is_ignored);
     let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up))?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {

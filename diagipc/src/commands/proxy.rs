@@ -241,7 +241,7 @@ mod unix {
     fn says_who_looks_elsewhere(at: &Path) {
         let name = at.file_name().and_then(|name| name.to_str()).map(names::SocketName::parse);
         let Some(Ok(names::SocketName { pid: process_id, .. })) = name else { return };
-        let Some(environment) = diagipc::proc::environment(process_id) else { return };
+        let Some(environment) = diagipc::process::procfs::environment(process_id) else { return };
         let tmpdir = environment.iter().find_map(|one| one.strip_prefix(b"TMPDIR="));
         let tmpdir = tmpdir.map(|tmpdir| String::from_utf8_lossy(tmpdir).into_owned());
         let theirs = PathBuf::from(names::directory(tmpdir.as_deref()));

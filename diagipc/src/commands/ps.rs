@@ -8,7 +8,7 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use diagipc::proc;
+use diagipc::process::procfs;
 use dotnet_diagnostics_ipc::io::discovery::{
     self, DiscoveredEndpoint, EndpointState, UnreadablePath,
 };
@@ -122,7 +122,7 @@ pub(crate) fn named(name: &str) -> anyhow::Result<Vec<u32>> {
 
 /// The name of a process's program, as it was started.
 pub(crate) fn program_of(process_id: u32) -> Option<String> {
-    let program = String::from_utf8(proc::arguments(process_id)?.into_iter().next()?).ok()?;
+    let program = String::from_utf8(procfs::arguments(process_id)?.into_iter().next()?).ok()?;
     Some(std::path::Path::new(&program).file_name()?.to_str()?.to_owned())
 }
 
@@ -196,7 +196,7 @@ fn row(found: &DiscoveredEndpoint, answer: Option<Answer>) -> Row {
 }
 
 fn command_line_of(process_id: u32) -> Option<String> {
-    let line = proc::arguments(process_id)?.join(&b' ');
+    let line = procfs::arguments(process_id)?.join(&b' ');
     (!line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned())
 }
 

@@ -88,7 +88,7 @@ impl Reach {
 #[cfg(target_os = "linux")]
 fn is_ours(target: &Address) -> anyhow::Result<()> {
     let Address::Process(id) = target else { return Ok(()) };
-    let (owner, ours) = (diagipc::proc::user(*id), rustix::process::geteuid().as_raw());
+    let (owner, ours) = (diagipc::process::procfs::user(*id), rustix::process::geteuid().as_raw());
     let Some(owner) = owner.filter(|owner| *owner != ours) else { return Ok(()) };
     let error = Error::new(Phase::Trust, Distrust::PeerOwner { owner, ours });
     Err(anyhow::Error::new(error).context(format!(

@@ -9,7 +9,7 @@ use super::options::Options;
 use super::play::{Observed, play};
 use super::verdict::CaseVerdict;
 use crate::known::Profile;
-use crate::proc::resident;
+use crate::process::procfs::resident;
 use crate::server;
 use crate::server::target::Target;
 

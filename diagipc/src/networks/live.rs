@@ -23,7 +23,7 @@ use super::unix as system;
 #[cfg(windows)]
 use super::windows as system;
 use super::{Peer, cancelled, failed};
-use crate::pace;
+use crate::process::timeouts;
 
 /// The length of a wait that the canceller cannot end.
 const SLICE: Duration = Duration::from_millis(50);
@@ -267,7 +267,7 @@ impl Network for LiveNetwork {
     }
 
     fn here(&self, idle: Duration) -> Duration {
-        pace::here(idle)
+        timeouts::here(idle)
     }
 
     fn memory(&self) -> Option<u64> {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
 
-use crate::proc;
+use crate::process::procfs;
 
 /// The process at the other end of a network's open connections. A copy is updated with the
 /// network.
@@ -31,12 +31,12 @@ impl Peer {
 
     /// The memory of the process in KiB, if the system reports it.
     pub(super) fn memory(&self) -> Option<u64> {
-        proc::resident(self.process_id()?)
+        procfs::resident(self.process_id()?)
     }
 
-    /// Whether the process is known to run for somebody else ([`proc::is_stranger`]).
+    /// Whether the process is known to run for somebody else ([`procfs::is_stranger`]).
     pub(crate) fn is_stranger(&self) -> bool {
-        self.process_id().is_some_and(proc::is_stranger)
+        self.process_id().is_some_and(procfs::is_stranger)
     }
 
     pub(super) fn is_process(&self, process_id: Option<u32>) {

@@ -5,7 +5,7 @@ use std::io;
 use dotnet_diagnostics_ipc_vectors::script::SignalKind;
 use rustix::process::{self, Pid, Signal, test_kill_process};
 
-use crate::proc::Stat;
+use crate::process::procfs::Stat;
 
 /// Sends a signal to a process started by the player.
 pub(crate) fn send(id: u32, signal: SignalKind) -> io::Result<()> {

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::io::{Canceller, ErrorKind, WaitLimit};
 use rustix::process::Signal;
 
-use crate::captured::{Captured, Keep};
-use crate::started::{OwnDirectory, Started};
+use crate::process::output_reader::{Captured, Keep};
+use crate::process::{OwnDirectory, Started};
 
 /// The longest line of a proxy: a path is shorter.
 const LONGEST_LINE: usize = 64 * 1024;

@@ -32,7 +32,7 @@ use super::{
 use crate::conversation::{Answer, Exchange, Exchanges, FaultSeen};
 use crate::faults::Fault;
 use crate::known::{Layer, Outcome, Profile, Request, Row, Seen, explain, harm_of, ways_of};
-use crate::pace::Limit;
+use crate::process::timeouts::Limit;
 use crate::{Case, CaseFault, Detail, Grade, Playable as _, Turn};
 
 /// How long a target whose start-up has not ended is left alone.

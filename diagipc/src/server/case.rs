@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc_vectors::script::{
 use dotnet_diagnostics_ipc_vectors::{Direction, Group, Hazard, ScriptFile, Test, Type};
 
 use crate::conversation::{is_cut, is_too_small, wants_descriptor};
-use crate::pace::silence_ms;
+use crate::process::timeouts::silence_ms;
 use crate::report::cited;
 use crate::{Playable, embedded::NamedFile};
 

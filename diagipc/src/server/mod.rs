@@ -52,4 +52,4 @@ pub use options::Options;
 pub use recorded_report::report_of_recording;
 pub use run::run;
 
-pub use crate::started::Death;
+pub use crate::process::Death;

@@ -1,12 +1,12 @@
 //! How long to wait for a target, from its own answers. On a busy machine each limit is longer:
-//! [`here`](crate::pace::here).
+//! [`here`](crate::process::timeouts::here).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
 
-use crate::pace::idle;
+use crate::process::timeouts::idle;
 
 /// The time limit of a request of the vectors, and the default for scripts.
 pub(super) const WITHIN: Duration = Duration::from_secs(10);

@@ -82,7 +82,7 @@ impl Process {
 mod linux {
     use std::collections::BTreeMap;
 
-    use crate::proc::{self, Stat};
+    use crate::process::procfs::{self, Stat};
 
     /// Those of a process that lives, in our pid namespace first.
     pub(super) fn ids(process: u32) -> Vec<u32> {
@@ -90,15 +90,15 @@ mod linux {
             return Vec::new();
         }
         // A kernel without pid namespaces has no `NSpid`.
-        let ids = proc::status(process, "NSpid");
-        if ids.is_empty() { proc::status(process, "Pid") } else { ids }
+        let ids = procfs::status(process, "NSpid");
+        if ids.is_empty() { procfs::status(process, "Pid") } else { ids }
     }
 
     /// Whether a process that reports the id `said`, in its own pid namespace or ours, descends
     /// from `id` or is in its group.
     pub(super) fn is_kin(id: u32, said: u32) -> bool {
-        let parent = |id: u32| Some((id, proc::status(id, "PPid").first().copied()?));
-        let parents: BTreeMap<u32, u32> = proc::processes().filter_map(parent).collect();
+        let parent = |id: u32| Some((id, procfs::status(id, "PPid").first().copied()?));
+        let parents: BTreeMap<u32, u32> = procfs::processes().filter_map(parent).collect();
         let group_of = |id| Stat::of(id).map(|stat| stat.group).filter(|group| *group > 0);
         let group = group_of(id);
         parents.keys().filter(|other| ids(**other).contains(&said)).any(|other| {

@@ -13,7 +13,7 @@ use super::recognise::known_version;
 use super::spawn::{RunsIn, Spawned};
 use crate::address::SpawnCommand;
 use crate::networks::LiveNetwork;
-use crate::pace::Limit;
+use crate::process::timeouts::Limit;
 
 /// How long managed code may take to start.
 pub(super) const BEGINS: Duration = Duration::from_secs(20);

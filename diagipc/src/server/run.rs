@@ -26,7 +26,7 @@ use crate::conversation::FaultSeen;
 use crate::faults::Fault;
 use crate::known::Profile;
 use crate::order::Order;
-use crate::pace::Again;
+use crate::process::timeouts::Again;
 use crate::{Case, Grade, Interrupted, Lost, Report, TooFewJudged};
 
 /// The decision about a case before anything is played.

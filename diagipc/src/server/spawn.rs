@@ -15,11 +15,11 @@ use dotnet_diagnostics_ipc_vectors::script::Target;
 
 use super::{Death, system};
 use crate::address::SpawnCommand;
-use crate::captured::{Captured, Keep, TooLong, on_standard_error};
 use crate::networks::LiveNetwork;
-use crate::pace::Limit;
-use crate::program::Program;
-use crate::started::{OwnDirectory, Started};
+use crate::process::output_reader::{Captured, Keep, TooLong, on_standard_error};
+use crate::process::program::Program;
+use crate::process::timeouts::Limit;
+use crate::process::{OwnDirectory, Started};
 
 /// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -13,8 +13,8 @@ use rustix::fs::{Uid, chown};
 use crate::client::finding::Findings;
 use crate::client::scenario::Decoy;
 use crate::faults::Fault;
-use crate::proc;
-use crate::started::OwnDirectory;
+use crate::process::OwnDirectory;
+use crate::process::procfs;
 
 /// How long a client may take to send something after connecting.
 const SENDS: Duration = Duration::from_millis(300);
@@ -94,7 +94,7 @@ impl Decoys {
         for (name, listener) in &self.0 {
             while let Ok((mut stream, _)) = listener.accept() {
                 let peer = peer_of(&stream).ok().and_then(|peer| peer.process_id);
-                if peer.is_some_and(proc::is_stranger) {
+                if peer.is_some_and(procfs::is_stranger) {
                     continue;
                 }
                 let is_ready = stream

@@ -15,8 +15,8 @@ use super::decoys::Decoys;
 use crate::client::finding::Findings;
 use crate::client::scenario::{Decoy, Scenario};
 use crate::networks::{Listener, LiveNetwork};
-use crate::program::Program;
-use crate::started::{OwnDirectory, Started, socket_name};
+use crate::process::program::Program;
+use crate::process::{OwnDirectory, Started, socket_name};
 
 /// How long the process may take to start.
 const STARTS: Duration = Duration::from_secs(10);

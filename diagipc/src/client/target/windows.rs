@@ -15,8 +15,8 @@ use crate::client::Operation;
 use crate::client::finding::Findings;
 use crate::client::scenario::{Decoy, Move, Scenario};
 use crate::networks::{self, Listener, LiveNetwork};
-use crate::program::Program;
-use crate::started::OwnDirectory;
+use crate::process::OwnDirectory;
+use crate::process::program::Program;
 
 /// The turn to own the pipe.
 static TURN: Mutex<()> = Mutex::new(());

@@ -18,7 +18,7 @@ use rustix::process::Pid;
 
 use super::unix::{Process, start_time};
 #[cfg(target_os = "linux")]
-use crate::proc;
+use crate::process::procfs;
 
 /// How long killed processes may take to end.
 const ENDS: Duration = Duration::from_secs(1);
@@ -158,7 +158,7 @@ impl Left {
         use rustix::process::{PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 
         let mut any = false;
-        for number in proc::processes() {
+        for number in procfs::processes() {
             let Some(pid) = i32::try_from(number).ok().and_then(Pid::from_raw) else { continue };
             // Opened before its environment is read: the signal is for the process that has it, or
             // for none.

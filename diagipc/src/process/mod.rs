@@ -5,8 +5,12 @@ mod death;
 mod everything;
 #[cfg(target_os = "linux")]
 mod orphans;
+pub(crate) mod output_reader;
 #[cfg(unix)]
 mod owner;
+pub mod procfs;
+pub(crate) mod program;
+pub(crate) mod timeouts;
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]

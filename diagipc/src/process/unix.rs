@@ -10,7 +10,7 @@ use rustix::process::{
 };
 
 use super::Death;
-use crate::proc::Stat;
+use crate::process::procfs::Stat;
 
 /// A process that was not waited for yet: its id is not reused, and neither is that of its group.
 pub(super) struct Process {

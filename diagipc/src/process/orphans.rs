@@ -12,7 +12,7 @@ use rustix::process::{
 };
 
 use super::unix::Process;
-use crate::proc;
+use crate::process::procfs;
 
 /// The orphans that this process has adopted.
 pub(super) struct Orphans {
@@ -60,7 +60,7 @@ impl Orphans {
             });
             if is_its_own && self.killed.insert(number) {
                 if !is_of_group {
-                    let count = self.ended.entry(proc::name(number)).or_default();
+                    let count = self.ended.entry(procfs::name(number)).or_default();
                     *count += 1;
                 }
                 let _ = kill_process(pid, Signal::KILL);
@@ -96,7 +96,7 @@ fn children() -> Vec<u32> {
 /// Whether a variable of a process names this directory, with or without a separator at its end. A
 /// process that has ended has none.
 pub(super) fn is_in_environment(number: u32, directory: &Path) -> bool {
-    proc::environment(number).unwrap_or_default().iter().any(|entry| {
+    procfs::environment(number).unwrap_or_default().iter().any(|entry| {
         let mut parts = entry.splitn(2, |byte| *byte == b'=');
         parts.nth(1).is_some_and(|value| Path::new(OsStr::from_bytes(value)) == directory)
     })

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::pace::Limit;
+use super::timeouts::Limit;
 
 /// How long it may stay open after the end of its program: a child may hold it.
 const ENDS: Duration = Duration::from_millis(500);
@@ -14,18 +14,18 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// Which part of the output is kept: this many bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Keep {
+pub(crate) enum Keep {
     First(usize),
     Last(usize),
 }
 
 /// A line is longer than what is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TooLong;
+pub(crate) struct TooLong;
 
 /// The kept part of an output, which a thread reads.
 #[derive(Debug)]
-pub(super) struct Captured {
+pub(crate) struct Captured {
     keep: Keep,
     kept: Arc<Mutex<Vec<u8>>>,
     thread: JoinHandle<()>,
@@ -33,7 +33,7 @@ pub(super) struct Captured {
 
 impl Captured {
     /// Nothing, if there is no such stream.
-    pub(super) fn start(stream: Option<impl Read + Send + 'static>, keep: Keep) -> Self {
+    pub(crate) fn start(stream: Option<impl Read + Send + 'static>, keep: Keep) -> Self {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let all = Arc::clone(&kept);
         let thread = thread::spawn(move || {
@@ -59,18 +59,18 @@ impl Captured {
     }
 
     /// What was kept by now.
-    pub(super) fn so_far(&self) -> Vec<u8> {
+    pub(crate) fn so_far(&self) -> Vec<u8> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether it has ended.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.thread.is_finished()
     }
 
     /// The first line, once it has ended, of an output whose beginning is kept. The end of the output
     /// ends it too, unless it is empty.
-    pub(super) fn first_line(&self) -> Option<Result<String, TooLong>> {
+    pub(crate) fn first_line(&self) -> Option<Result<String, TooLong>> {
         let (is_over, Keep::First(most) | Keep::Last(most)) = (self.is_over(), self.keep);
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let line = kept.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -83,7 +83,7 @@ impl Captured {
     }
 
     /// What is kept of the whole, of a program that has ended.
-    pub(super) fn whole(&self) -> Vec<u8> {
+    pub(crate) fn whole(&self) -> Vec<u8> {
         let limit = Limit::new(ENDS);
         while !self.is_over() && !limit.is_over() {
             thread::sleep(PAUSE);
@@ -93,7 +93,7 @@ impl Captured {
 }
 
 /// The words after how a program ended: its standard error, if it wrote anything.
-pub(super) fn on_standard_error(text: &[u8]) -> String {
+pub(crate) fn on_standard_error(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     if text.trim().is_empty() {
         String::new()

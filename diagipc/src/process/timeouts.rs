@@ -29,7 +29,7 @@ const ENOUGH: u8 = 3;
 static MEASURED: Mutex<Option<(Instant, u32)>> = Mutex::new(None);
 
 /// How long a step of a script waits, where nothing may happen, in milliseconds.
-pub(super) const fn silence_ms(step: &Step) -> u32 {
+pub(crate) const fn silence_ms(step: &Step) -> u32 {
     match step {
         Step::Wait(step) => step.wait,
         Step::ExpectNothing(step) => step.expect_nothing,
@@ -40,7 +40,7 @@ pub(super) const fn silence_ms(step: &Step) -> u32 {
 
 /// How long `whole` of an idle machine takes here and now: measured when a limit is about to
 /// decide, not before.
-pub(super) fn here(whole: Duration) -> Duration {
+pub(crate) fn here(whole: Duration) -> Duration {
     if whole <= LOOK {
         return whole;
     }
@@ -48,7 +48,7 @@ pub(super) fn here(whole: Duration) -> Duration {
 }
 
 /// How long something that took `here` would take on an idle machine.
-pub(super) fn idle(here: Duration) -> Duration {
+pub(crate) fn idle(here: Duration) -> Duration {
     here.saturating_mul(100).checked_div(slower()).unwrap_or(here)
 }
 
@@ -87,24 +87,24 @@ fn percent(whole: Duration, own: Duration) -> u32 {
 
 /// A time limit that has begun.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limit {
+pub(crate) struct Limit {
     began: Instant,
     whole: Duration,
 }
 
 impl Limit {
     /// It begins now.
-    pub(super) fn new(whole: Duration) -> Self {
+    pub(crate) fn new(whole: Duration) -> Self {
         Self { began: Instant::now(), whole }
     }
 
     /// So long on an idle machine.
-    pub(super) const fn whole(&self) -> Duration {
+    pub(crate) const fn whole(&self) -> Duration {
         self.whole
     }
 
     /// Whether it is over.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         let elapsed = self.began.elapsed();
         elapsed >= self.whole && elapsed >= here(self.whole)
     }
@@ -113,16 +113,16 @@ impl Limit {
 /// Which cases that failed by time alone are played again, by themselves: not all of those that
 /// fail again and again.
 #[derive(Debug, Default)]
-pub(super) struct Again(std::collections::BTreeMap<String, u8>);
+pub(crate) struct Again(std::collections::BTreeMap<String, u8>);
 
 impl Again {
     /// Whether one of this kind is worth another try.
-    pub(super) fn is_worth(&self, kind: &str) -> bool {
+    pub(crate) fn is_worth(&self, kind: &str) -> bool {
         self.0.get(kind).is_none_or(|failed| *failed < ENOUGH)
     }
 
     /// One of this kind was played again.
-    pub(super) fn was_played(&mut self, kind: &str, passes: bool) {
+    pub(crate) fn was_played(&mut self, kind: &str, passes: bool) {
         let failed = self.0.entry(kind.into()).or_default();
         *failed = if passes { 0 } else { failed.saturating_add(1) };
     }

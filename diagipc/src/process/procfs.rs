@@ -2,7 +2,7 @@
 //!
 //! ```
 //! let own = std::process::id();
-//! let words = diagipc::proc::arguments(own);
+//! let words = diagipc::process::procfs::arguments(own);
 //! assert!(words.is_none_or(|words| !words.is_empty()));
 //! ```
 
