@@ -430,7 +430,7 @@ mod tests {
         let until = Instant::now() + Duration::from_secs(60);
         // Its new parent may not have waited for it yet.
         let lives = || {
-            crate::networks::process::lives(u32::try_from(started.as_raw_nonzero().get()).unwrap())
+            crate::network::process::lives(u32::try_from(started.as_raw_nonzero().get()).unwrap())
         };
         while lives() && Instant::now() < until {
             thread::sleep(Duration::from_millis(5));

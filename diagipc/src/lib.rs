@@ -10,7 +10,7 @@
 //! | [`runtime`] | the reference runtime: imitates a recorded build, or shows a chosen fault |
 //! | [`known`] | the known behaviour of each released runtime |
 //! | [`nettrace`] | reads the stream of a session: whether it is whole, and how many events were dropped |
-//! | [`record`], [`networks`] | records conversations as exchange scripts, and plays them over real connections |
+//! | [`record`], [`network`] | records conversations as exchange scripts, and plays them over real connections |
 //! | [`print`](mod@print) | the grammar of every message for other languages and tools |
 //! | [`report`] | the results of a run: [`Report`], as JSON, for build servers, or as a page |
 //! | [`annotated`] | bytes with the meaning of each |
@@ -41,7 +41,6 @@
 )]
 
 mod adapter;
-mod address;
 pub mod annotated;
 mod byte_count;
 pub mod client;
@@ -54,7 +53,7 @@ pub mod fuzz_server;
 mod glob;
 pub mod known;
 pub mod nettrace;
-pub mod networks;
+pub mod network;
 mod order;
 pub mod print;
 pub mod process;
@@ -65,8 +64,8 @@ pub mod server;
 pub mod vectors;
 
 pub use adapter::{Adapter, AdapterCommand, AdapterError};
-pub use address::{Address, SpawnCommand};
 pub use glob::Glob;
+pub use network::address::{Address, SpawnCommand};
 pub use process::program::Program;
 pub use process::{OwnDirectory, Started, end_all_started};
 #[cfg(unix)]

@@ -9,7 +9,7 @@ const TOOL: Floors = Floors {
     root: env!("CARGO_MANIFEST_DIR"),
     floors: &[
         &["address", "byte_count", "embedded", "faults", "glob", "nettrace", "order", "process"],
-        &["annotated", "corpus", "networks", "print", "report"],
+        &["annotated", "corpus", "network", "print", "report"],
         &["adapter", "conversation"],
         &["codec", "known", "vectors"],
         &["server"],

@@ -21,7 +21,7 @@ use super::scenario::{
 use super::target::{Target, is_there};
 use super::{Argument, Operation, runtime_bytes};
 use crate::faults::Fault;
-use crate::networks::Peer;
+use crate::network::Peer;
 use crate::process::timeouts::Limit;
 
 /// How long a client may take to connect, or to complete a message.

@@ -59,7 +59,7 @@ mod unix {
     use std::time::Duration;
 
     use anyhow::{Context as _, anyhow, bail};
-    use diagipc::networks::{Listener, LiveNetwork};
+    use diagipc::network::{Listener, LiveNetwork};
     use diagipc::{Address, Turn};
     use dotnet_diagnostics_ipc_vectors::player::{
         Conversation, Failure, Network as _, Player, PlayerError, TurnDirection,

@@ -15,7 +15,7 @@ use super::stage::Stage;
 use super::summary::CampaignSummary;
 use super::verdict::CaseVerdict;
 use crate::Interrupted;
-use crate::address::Address;
+use crate::network::address::Address;
 use crate::server::target::Target;
 
 /// Progress reports of a campaign.

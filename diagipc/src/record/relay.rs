@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::log::Log;
 use super::pieces::{self, Piece};
-use crate::networks::kind_of;
+use crate::network::kind_of;
 
 /// How often a socket is polled that has a byte left in it.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };

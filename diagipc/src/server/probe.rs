@@ -27,7 +27,7 @@ use super::target::Target;
 use crate::conversation::{Answer, Exchange, FaultSeen, Reply, wants_descriptor};
 use crate::embedded::NamedFile;
 use crate::faults::Fault;
-use crate::networks::LiveNetwork;
+use crate::network::LiveNetwork;
 
 /// The name of the port for testing whether a target has ports.
 const PORT: &str = "p";

@@ -2,7 +2,7 @@
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
 
-use crate::networks::Peer;
+use crate::network::Peer;
 
 /// What is known of a target's process.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +86,7 @@ mod linux {
 
     /// Those of a process that lives, in our pid namespace first.
     pub(super) fn ids(process: u32) -> Vec<u32> {
-        if !crate::networks::process::lives(process) {
+        if !crate::network::process::lives(process) {
             return Vec::new();
         }
         // A kernel without pid namespaces has no `NSpid`.

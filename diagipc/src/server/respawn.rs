@@ -11,8 +11,8 @@ use dotnet_diagnostics_ipc_vectors::script::Target;
 use super::ask::{Identity, identity_of};
 use super::recognise::known_version;
 use super::spawn::{RunsIn, Spawned};
-use crate::address::SpawnCommand;
-use crate::networks::LiveNetwork;
+use crate::network::LiveNetwork;
+use crate::network::address::SpawnCommand;
 use crate::process::timeouts::Limit;
 
 /// How long managed code may take to start.

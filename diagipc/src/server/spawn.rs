@@ -14,8 +14,8 @@ use dotnet_diagnostics_ipc_vectors::player::Network as _;
 use dotnet_diagnostics_ipc_vectors::script::Target;
 
 use super::{Death, system};
-use crate::address::SpawnCommand;
-use crate::networks::LiveNetwork;
+use crate::network::LiveNetwork;
+use crate::network::address::SpawnCommand;
 use crate::process::output_reader::{Captured, Keep, TooLong, on_standard_error};
 use crate::process::program::Program;
 use crate::process::timeouts::Limit;

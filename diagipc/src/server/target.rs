@@ -14,11 +14,11 @@ use super::process_id::TargetProcess;
 use super::respawn::Respawned;
 use super::spawn::{RunsIn, Spawned};
 use super::system::{self, named_process};
-use crate::address::Address;
 use crate::conversation::FaultSeen;
 use crate::faults::Fault;
 use crate::known::{Family, Profile};
-use crate::networks::{Listener, LiveNetwork, is_served};
+use crate::network::address::Address;
+use crate::network::{Listener, LiveNetwork, is_served};
 
 /// The target of a run.
 pub(crate) struct Target {

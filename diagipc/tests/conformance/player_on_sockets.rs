@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use diagipc::Turn;
-use diagipc::networks::{Listener, LiveNetwork};
+use diagipc::network::{Listener, LiveNetwork};
 use dotnet_diagnostics_ipc_vectors::player::{
     Failure, Link, Network as _, Player, PlayerError, TurnDirection,
 };

@@ -14,7 +14,7 @@ use dotnet_diagnostics_ipc::io::{WaitLimit, fd};
 use super::decoys::Decoys;
 use crate::client::finding::Findings;
 use crate::client::scenario::{Decoy, Scenario};
-use crate::networks::{Listener, LiveNetwork};
+use crate::network::{Listener, LiveNetwork};
 use crate::process::program::Program;
 use crate::process::{OwnDirectory, Started, socket_name};
 

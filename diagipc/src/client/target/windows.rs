@@ -14,7 +14,7 @@ use dotnet_diagnostics_ipc::io::windows::PipeTransport;
 use crate::client::Operation;
 use crate::client::finding::Findings;
 use crate::client::scenario::{Decoy, Move, Scenario};
-use crate::networks::{self, Listener, LiveNetwork};
+use crate::network::{self, Listener, LiveNetwork};
 use crate::process::OwnDirectory;
 use crate::process::program::Program;
 
@@ -104,7 +104,7 @@ pub(in crate::client) fn lacking(scenario: &Scenario) -> Option<String> {
         return Some("the arguments are too long for a Windows command line".to_string());
     }
     scenario.moves.iter().find_map(|one| match one {
-        Move::Step(step) => networks::lacks(step).map(str::to_owned),
+        Move::Step(step) => network::lacks(step).map(str::to_owned),
         _ => None,
     })
 }

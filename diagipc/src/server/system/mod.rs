@@ -19,7 +19,7 @@ pub(super) use this::{
     port_address, variable, without_core_file,
 };
 
-use crate::address::Address;
+use crate::network::address::Address;
 
 /// The endpoint in a line that a target prints, once it exists.
 pub(super) fn named(line: &str, canceller: Option<&Canceller>) -> Option<PathBuf> {

@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc_vectors::script::VariableValue;
 
 use crate::conversation::FaultSeen;
 use crate::faults::Fault;
-use crate::networks::{is_served, process};
+use crate::network::{is_served, process};
 
 /// What is missing in a target that cannot be reached.
 pub(in crate::server) const NO_ENDPOINT: &str =

@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::io::windows::PipeTransport;
 use dotnet_diagnostics_ipc_vectors::script::VariableValue;
 
 use crate::conversation::FaultSeen;
-use crate::networks::is_served;
+use crate::network::is_served;
 
 /// What is missing in a target that cannot be reached.
 pub(in crate::server) const NO_ENDPOINT: &str = "prints no endpoint, and has no default-port pipe";

@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use diagipc::networks::{Listener, LiveNetwork};
+use diagipc::network::{Listener, LiveNetwork};
 use diagipc::record::{Proxy, Recording, script_file};
 use dotnet_diagnostics_ipc::io::{Canceller, Client, Endpoint};
 use dotnet_diagnostics_ipc::message::eventpipe::{

@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 use diagipc::known::Profile;
-use diagipc::networks::LiveNetwork;
+use diagipc::network::LiveNetwork;
 use diagipc::runtime::{Misbehaviour, MisbehaviourKind, ReferenceRuntime};
 use dotnet_diagnostics_ipc_vectors as vectors;
 use dotnet_diagnostics_ipc_vectors::player::Player;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use diagipc::known::Profile;
-use diagipc::networks::LiveNetwork;
+use diagipc::network::LiveNetwork;
 use diagipc::runtime::{Config, ReferenceRuntime};
 use dotnet_diagnostics_ipc_vectors as vectors;
 use dotnet_diagnostics_ipc_vectors::Hazard;

@@ -6,7 +6,7 @@
 //! ```no_run
 //! # #[cfg(unix)] {
 //! use std::time::Duration;
-//! use diagipc::networks::LiveNetwork;
+//! use diagipc::network::LiveNetwork;
 //! use dotnet_diagnostics_ipc_vectors::player::Player;
 //! use dotnet_diagnostics_ipc_vectors::script::Step;
 //!
@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub(crate) mod address;
 mod background;
 mod live;
 mod peer;

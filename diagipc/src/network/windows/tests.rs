@@ -2,7 +2,7 @@ use dotnet_diagnostics_ipc_vectors::player::{Difference, Link, Network as _, Pla
 use dotnet_diagnostics_ipc_vectors::script::Life;
 
 use super::*;
-use crate::networks::LiveNetwork;
+use crate::network::LiveNetwork;
 
 fn steps(json: &str) -> Vec<Step> {
     serde_json::from_str(json).unwrap()
