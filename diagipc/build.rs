@@ -1,4 +1,4 @@
-//! Packs the texts of `src/embedded.rs`.
+//! Packs the texts of `src/embedded/mod.rs`.
 
 use std::path::{Path, PathBuf};
 use std::{env, fmt::Write as _, fs, hash::Hasher as _, io};
@@ -45,7 +45,7 @@ fn main() {
     pack().expect("texts that can be read");
 }
 
-/// Writes the expression of each table or text of `src/embedded.rs`.
+/// Writes the expression of each table or text of `src/embedded/mod.rs`.
 fn pack() -> io::Result<()> {
     let directory = PathBuf::from(env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?);
     let mut packed = Packed { directory, texts: 0 };

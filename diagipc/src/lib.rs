@@ -11,12 +11,10 @@
 //! | [`known`] | the known behaviour of each released runtime |
 //! | [`nettrace`] | reads the stream of a session: whether it is whole, and how many events were dropped |
 //! | [`record`], [`network`] | records conversations as exchange scripts, and plays them over real connections |
-//! | [`print`](mod@print) | the grammar of every message for other languages and tools |
+//! | [`print`](mod@print) | the grammar of every message for other languages and tools; bytes with the meaning of each |
 //! | [`report`] | the results of a run: [`Report`], as JSON, for build servers, or as a page |
-//! | [`annotated`] | bytes with the meaning of each |
-//! | [`embedded`] | the vectors and other texts, as of the build |
+//! | [`embedded`] | the vectors and other texts, as of the build; seeds for fuzzers |
 //! | [`process`] | started programs, which end with this one, and what the system reports about a process |
-//! | [`vectors`], [`corpus`] | this crate's own codec against the vectors; seeds for fuzzers |
 //!
 //! For Unix and Windows. The program `diagipc` is a command line for each of them; its command line,
 //! its formats and the names of cases are what stays the same, not the types here.
@@ -40,17 +38,12 @@
     deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
-mod adapter;
-pub mod annotated;
-mod byte_count;
 pub mod client;
 pub mod codec;
 mod conversation;
-pub mod corpus;
 pub mod embedded;
 pub mod faults;
 pub mod fuzz_server;
-mod glob;
 pub mod known;
 pub mod nettrace;
 pub mod network;
@@ -61,15 +54,14 @@ pub mod record;
 pub mod report;
 pub mod runtime;
 pub mod server;
-pub mod vectors;
 
-pub use adapter::{Adapter, AdapterCommand, AdapterError};
-pub use glob::Glob;
+pub use codec::adapter::{Adapter, AdapterCommand, AdapterError};
 pub use network::address::{Address, SpawnCommand};
 pub use process::program::Program;
 pub use process::{OwnDirectory, Started, end_all_started};
 #[cfg(unix)]
 pub use process::{ended_orphans, own_all_started, socket_name, watch_started};
+pub use report::glob::Glob;
 pub use report::{
     Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Level,
     Lost, Playable, Report, Said, Section, TooFewJudged, Turn,

@@ -8,10 +8,10 @@ use floors::Floors;
 const TOOL: Floors = Floors {
     root: env!("CARGO_MANIFEST_DIR"),
     floors: &[
-        &["address", "byte_count", "embedded", "faults", "glob", "nettrace", "order", "process"],
-        &["annotated", "corpus", "network", "print", "report"],
-        &["adapter", "conversation"],
-        &["codec", "known", "vectors"],
+        &["embedded", "faults", "nettrace", "order", "process"],
+        &["network", "print", "report"],
+        &["conversation"],
+        &["codec", "known"],
         &["server"],
         &["runtime"],
         &["client", "fuzz_server", "record"],

@@ -13,7 +13,7 @@ use super::scenario::Arguments;
 use super::spelling::{empty_at_the_end, empty_before_zeroes, holds_right, misspelled};
 use super::wanted::{Field, Wanted, is_implied, seen, shortened, wanted};
 use super::{Argument, Operation};
-use crate::byte_count::ByteCount;
+use crate::conversation::ByteCount;
 use crate::conversation::{Spelling, WRONG, guid_reversed, is_request_in, request_as};
 use crate::faults::Fault;
 

@@ -17,6 +17,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub(crate) mod adapter;
 mod answer;
 mod case;
 mod difference;
@@ -25,6 +26,7 @@ mod judge;
 mod mistake;
 mod own;
 mod run;
+pub mod vectors;
 
 pub use answer::{Answer, AnswerKind};
 pub use case::{CodecCase, Operation, cases};

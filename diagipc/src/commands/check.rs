@@ -9,11 +9,12 @@ use std::thread;
 
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
+use diagipc::Report;
 #[cfg(unix)]
 use diagipc::client;
+use diagipc::codec::vectors;
 use diagipc::embedded::{self, NamedFile, PACKAGE, SCENARIOS, SCRIPTS, Texts, VECTORS};
 use diagipc::report::{Requirement, cited};
-use diagipc::{Report, vectors};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc_vectors::parse;
 

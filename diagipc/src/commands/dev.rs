@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap_complete::{Shell, generate};
 use diagipc::codec;
-use diagipc::corpus::{TARGETS, dictionary, seeds};
+use diagipc::embedded::corpus::{TARGETS, dictionary, seeds};
 use diagipc::print::Format;
 use dotnet_diagnostics_ipc_vectors::grammar::Grammar;
 

@@ -7,8 +7,9 @@ use diagipc::codec::{self, CodecCase};
 use diagipc::embedded::{self, SCENARIOS};
 use diagipc::faults::{Fault, Suite};
 use diagipc::known::harm_of;
+use diagipc::print::explained;
 use diagipc::report::{Glossary, Requirement, cited};
-use diagipc::{Citations, annotated, client};
+use diagipc::{Citations, client};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc_vectors::explain::{Item, Splitter};
@@ -306,7 +307,7 @@ fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  value   {}", shortened(&test.value.to_string()))?;
     }
     if let (Some(wire), Some(subject)) = (&test.wire, group.subject()) {
-        annotated::fields(out, subject, wire)?;
+        explained::fields(out, subject, wire)?;
     }
     Ok(())
 }
@@ -410,7 +411,7 @@ fn explain_step(
         .next()
         .filter(|item: &Item| item.subject.is_some())
     {
-        annotated::item(out, &item, &bytes)?;
+        explained::item(out, &item, &bytes)?;
     }
     Ok(())
 }

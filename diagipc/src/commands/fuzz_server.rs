@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use comfy_table::CellAlignment;
+use diagipc::embedded;
 use diagipc::faults::{Fault, Suite};
 use diagipc::fuzz_server::{
     Bases, CampaignProgress, CampaignSummary, CaseVerdict, Finding, FuzzCase, Options,
     run as campaign,
 };
 use diagipc::known::Profile;
-use diagipc::{annotated, embedded};
+use diagipc::print::explained;
 use dotnet_diagnostics_ipc_vectors::Direction;
 use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 use indicatif::{ProgressBar, ProgressDrawTarget};
@@ -227,7 +228,7 @@ fn write(finding: &Finding, directory: &Path, within: Duration) -> anyhow::Resul
 /// A message in words.
 fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
     for item in Splitter::new(bytes, Some(Direction::Client), None) {
-        annotated::item(out, &item, bytes)?;
+        explained::item(out, &item, bytes)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context as _;
-use diagipc::annotated;
+use diagipc::print::explained;
 use diagipc::record::{Direction, Recording, script_file};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
@@ -125,7 +125,7 @@ fn items(
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     for item in Splitter::new(bytes, Some(from), request) {
-        annotated::item(out, &item, bytes)?;
+        explained::item(out, &item, bytes)?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc_vectors::player::{Connection, Conversation, EventKind
 
 use super::reply::Reply;
 use super::request_bytes::command_of;
-use crate::byte_count::ByteCount;
+use crate::conversation::ByteCount;
 
 /// One connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 //! once, with every fault of its bytes.
 
 mod block_faults;
+mod byte_count;
 mod byte_order;
 mod exchange;
 mod fault_seen;
@@ -13,6 +14,7 @@ mod spelling;
 mod stream_faults;
 
 pub(crate) use block_faults::value_in_block;
+pub(crate) use byte_count::ByteCount;
 pub(crate) use byte_order::guid_reversed;
 pub(crate) use exchange::{Answer, Exchange, Exchanges};
 pub(crate) use fault_seen::FaultSeen;

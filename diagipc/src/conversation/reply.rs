@@ -15,7 +15,7 @@ use super::fault_seen::FaultSeen;
 use super::layout::Layout;
 use super::request_bytes::command_of;
 use super::stream_faults::{self, begins_stream};
-use crate::byte_count::ByteCount;
+use crate::conversation::ByteCount;
 use crate::faults::Fault;
 
 /// The strings with which a process describes itself.

@@ -10,6 +10,7 @@
 //! ```
 
 mod c_header;
+pub mod explained;
 
 use std::fmt;
 

@@ -20,6 +20,7 @@
 mod cause;
 mod citations;
 mod comparison;
+pub(crate) mod glob;
 mod glossary;
 mod html;
 mod junit;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use diagipc::corpus;
+use diagipc::embedded::corpus;
 use dotnet_diagnostics_ipc_vectors as vectors;
 use serde_json::Value;
 

@@ -6,7 +6,7 @@ use std::vec::Vec;
 use serde_json::{Map, json};
 
 use diagipc::codec;
-use diagipc::corpus::{Asked, asked_of_c_header};
+use diagipc::embedded::corpus::{Asked, asked_of_c_header};
 use dotnet_diagnostics_ipc_vectors::{Type, Value};
 
 /// Any bytes as any type of `c/dotnet_ipc.h`: both read the same value, or refuse in the same

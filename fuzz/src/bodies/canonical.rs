@@ -1,6 +1,6 @@
 //! Canonical bytes encode to the same bytes again, others do not.
 
-use diagipc::corpus::{Asked, SUBJECTS};
+use diagipc::embedded::corpus::{Asked, SUBJECTS};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec};
 

@@ -11,7 +11,7 @@ use super::drive::{
     Answer, Conversation, Course, Cut, ENDS, Judged, Peer, Played, hear, judge, play,
 };
 use super::in_memory::{self, Chunking};
-use diagipc::corpus::COMMANDS;
+use diagipc::embedded::corpus::COMMANDS;
 use dotnet_diagnostics_ipc::command::{Continuation, ReplyType};
 use dotnet_diagnostics_ipc::exchange::{Client, End, Outcome, ServerOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;

@@ -1,7 +1,7 @@
 //! The bodies of the fuzz targets.
 //!
 //! A body takes any bytes, and panics if the crate contradicts itself. The first bytes of most
-//! inputs select; [`corpus::seeds`](diagipc::corpus::seeds) knows how.
+//! inputs select; [`corpus::seeds`](diagipc::embedded::corpus::seeds) knows how.
 #![forbid(unsafe_code)]
 #![allow(
     missing_docs,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use diagipc::corpus::{self, Seed};
+use diagipc::embedded::corpus::{self, Seed};
 use diagipc::{Adapter, AdapterCommand, Program};
 use dotnet_diagnostics_ipc_fuzz::bodies;
 

@@ -8,6 +8,8 @@
 //! # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 //! ```
 
+pub mod corpus;
+
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
 use std::thread::{self, ScopedJoinHandle};

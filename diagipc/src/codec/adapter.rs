@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::io::Canceller;
 
-use super::process::Started;
-use super::process::output_reader::{Captured, Keep, on_standard_error};
-use super::process::program::Program;
-use super::process::timeouts::Limit;
+use crate::process::Started;
+use crate::process::output_reader::{Captured, Keep, on_standard_error};
+use crate::process::program::Program;
+use crate::process::timeouts::Limit;
 
 /// The maximum length of an answer: the largest message in hexadecimal, with its value, is well
 /// below.

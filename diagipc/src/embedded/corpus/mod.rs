@@ -2,7 +2,7 @@
 //! dictionary.
 //!
 //! ```
-//! use diagipc::corpus;
+//! use diagipc::embedded::corpus;
 //!
 //! for target in corpus::TARGETS {
 //!     assert!(!corpus::seeds(target)?.is_empty(), "{target}");

@@ -5,7 +5,8 @@
 //! Check this crate's codec, with a report like any other:
 //!
 //! ```
-//! use diagipc::{embedded, vectors};
+//! use diagipc::codec::vectors;
+//! use diagipc::embedded;
 //!
 //! let report = vectors::run(embedded::vectors()?);
 //! assert!(report.failures().next().is_none());
@@ -15,15 +16,16 @@
 use dotnet_diagnostics_ipc_vectors::{Group, Test, Value, check};
 use serde_json::json;
 
-use super::embedded::NamedFile;
-use super::report::cited;
-use super::{Case, Detail, Grade, Level, Report, Said};
+use crate::embedded::NamedFile;
+use crate::report::cited;
+use crate::{Case, Detail, Grade, Level, Report, Said};
 
 /// Checks every test of `files` against this codec: decoding, encoding, and whether bytes are
 /// canonical.
 ///
 /// ```
-/// use diagipc::{embedded, vectors};
+/// use diagipc::codec::vectors;
+/// use diagipc::embedded;
 ///
 /// let report = vectors::run(embedded::vectors()?);
 /// assert!(report.counts.pass > 1000 && report.failures().next().is_none());
