@@ -28,7 +28,7 @@
 //! // This crate's own codec as an adapter.
 //! let answer = codec::answer(&case.request().to_string());
 //! let answer = codec::Answer::parse(&answer).expect("it keeps to the protocol");
-//! assert_eq!(case.judge(&answer).grade, Grade::Pass);
+//! assert_eq!(case.judge(&answer, false).grade, Grade::Pass);
 //! # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 //! ```
 #![deny(unsafe_code)]
@@ -47,13 +47,13 @@ pub mod fuzz_server;
 pub mod known;
 pub mod nettrace;
 pub mod network;
-mod order;
 pub mod print;
 pub mod process;
 pub mod record;
 pub mod report;
 pub mod runtime;
 pub mod server;
+mod suite;
 
 pub use codec::adapter::{Adapter, AdapterCommand, AdapterError};
 pub use network::address::{Address, SpawnCommand};

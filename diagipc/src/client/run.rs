@@ -5,25 +5,24 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc_vectors::player::Player;
 
+use super::across_cases::reclassify;
 use super::finding::{Finding, Findings};
 use super::operations::CommandLine;
 use super::process::{CANNOT, Running};
 use super::scenario::{Arguments, Flag, Scenario};
 use super::scenario_player::{ScenarioPlayer, Stop};
 use super::target::{Target, lacking, text};
-use super::verdict::{UNSENT, Verdict, how};
-use super::{Argument, Operations, across_cases};
-use crate::order::Order;
+use super::verdict::{Facts, UNSENT, how};
+use super::{Argument, Operations};
 use crate::process::program::{Program, shown};
-use crate::process::timeouts::{Again, Limit, here};
-use crate::{Glob, Grade, Interrupted, Report};
+use crate::process::timeouts::{Limit, here};
+use crate::suite::{self, Failure, Played, RunLimits, Suite};
+use crate::{Glob, Grade, Report};
 
 /// The time limit of a script's step.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -56,12 +55,6 @@ pub struct Options {
     pub canceller: Option<Canceller>,
 }
 
-impl Options {
-    fn is_cancelled(&self) -> bool {
-        self.canceller.as_ref().is_some_and(Canceller::is_cancelled)
-    }
-}
-
 /// Plays `scenarios` with the client described by `operations`. `done` is called with the name and
 /// the grade of each case, in any order; other cases may change that grade in the report.
 ///
@@ -76,65 +69,30 @@ pub fn run(
     // A limitation of this system is neither a fault of the client, nor something that it lacks.
     let (left_out, playable): (Vec<usize>, Vec<usize>) = (0..scenarios.len())
         .partition(|nth| scenarios.get(*nth).is_some_and(|scenario| lacking(scenario).is_some()));
-    let order = Order::new(playable.clone(), |nth| match scenarios.get(*nth) {
+    let suite =
+        ClientSuite { scenarios, operations, options, has_connected: AtomicBool::new(false) };
+    let limits = RunLimits {
+        jobs: options.jobs,
+        fail_fast: false,
+        max_time: None,
+        canceller: options.canceller.as_ref(),
+    };
+    let waits = |nth: usize| match scenarios.get(nth) {
         Some(scenario) if scenario.waits_for_client_to_give_up() => SOON,
         Some(scenario) => scenario.waits(),
         None => Duration::ZERO,
-    });
-    let verdicts: Mutex<Vec<(usize, Verdict)>> = Mutex::new(Vec::new());
-    let has_connected = AtomicBool::new(false);
-    let work = |worker| {
-        // Starting a process takes longer than most scenarios.
-        let mut kept = None;
-        while let Some(nth) = order.take(worker) {
-            let Some(scenario) = scenarios.get(*nth).filter(|_| !options.is_cancelled()) else {
-                return;
-            };
-            let verdict = play(scenario, operations, options, &has_connected, &mut kept);
-            if options.is_cancelled() {
-                // That may have changed its behaviour.
-                return;
-            }
-            if !verdict.is_to_repeat() {
-                done(&scenario.name, verdict.grade());
-            }
-            verdicts.lock().unwrap_or_else(PoisonError::into_inner).push((*nth, verdict));
-        }
     };
-    thread::scope(|scope| {
-        for worker in 0..playable.len().min(options.jobs.get()) {
-            scope.spawn(move || work(worker));
-        }
+    let turns = playable.into_iter().map(|nth| vec![nth]).collect();
+    let played = suite::run(&suite, turns, waits, &limits, None, &mut |nth, facts| {
+        done(&suite.name(nth), facts.grade());
     });
-    let mut verdicts = verdicts.into_inner().unwrap_or_else(PoisonError::into_inner);
-    verdicts.sort_by_key(|(nth, _)| *nth);
-    let (mut again, mut notes) = (Again::default(), Vec::new());
-    for (nth, verdict) in verdicts.iter_mut().filter(|(_, verdict)| verdict.is_to_repeat()) {
-        let Some(scenario) = scenarios.get(*nth) else { continue };
-        let kind = verdict.kind();
-        if again.is_worth(&kind) && !options.is_cancelled() {
-            let second = play(scenario, operations, options, &has_connected, &mut None);
-            let passes = second.grade() != Grade::Fail;
-            again.was_played(&kind, passes);
-            if passes {
-                let (name, why) = (&scenario.name, verdict.why());
-                notes.push(format!("{name}: passed only at the second try; the first: {why}"));
-            }
-            if !options.is_cancelled() {
-                *verdict = second;
-            }
-        }
-        done(&scenario.name, verdict.grade());
-    }
-    let mut played: Vec<(&Scenario, Verdict)> = verdicts
-        .into_iter()
-        .filter_map(|(nth, verdict)| Some((scenarios.get(nth)?, verdict)))
-        .collect();
-    across_cases::settle(&mut played);
     let mut report = Report::new("client", &operations.name);
-    let not_run = playable.len() - played.len();
-    report.interrupted = (options.is_cancelled() && not_run > 0).then_some(Interrupted { not_run });
-    report.notes = notes;
+    played.end_into(&mut report);
+    report.notes.clone_from(&played.notes);
+    let results = played.results.into_iter();
+    let mut played: Vec<(&Scenario, Facts)> =
+        results.filter_map(|(nth, facts)| Some((scenarios.get(nth)?, facts))).collect();
+    reclassify(&mut played);
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for why in left_out.iter().filter_map(|nth| lacking(scenarios.get(*nth)?)) {
         let count = reasons.entry(why).or_default();
@@ -143,30 +101,66 @@ pub fn run(
     report.notes.extend(
         reasons.iter().map(|(why, count)| format!("{count} scenarios were not played: {why}")),
     );
-    for (scenario, verdict) in played {
-        report.add(verdict.case(scenario, &options.require));
+    for (scenario, facts) in played {
+        report.add(facts.decide(scenario, &options.require));
     }
     report
 }
 
-fn play(
-    scenario: &Scenario,
-    operations: &Operations,
-    options: &Options,
-    has_connected: &AtomicBool,
-    kept: &mut Option<Target>,
-) -> Verdict {
-    let line = match told(scenario, operations) {
-        Ok(line) => line,
-        Err(lacks) => return Verdict::lacking(lacks),
-    };
-    let line = if scenario.waits_for_client_to_give_up() {
-        line.with_patience(line.patience.min(here(SOON)))
-    } else {
-        // A busy machine must not make it give up.
-        line.with_patience(line.patience.saturating_mul(UNHURRIED))
-    };
-    converse(scenario, &line, options, has_connected, kept).unwrap_or_else(Verdict::trouble)
+/// The scenarios of a run, as the runner of suites plays them.
+struct ClientSuite<'r> {
+    scenarios: &'r [Scenario],
+    operations: &'r Operations,
+    options: &'r Options,
+    has_connected: AtomicBool,
+}
+
+impl Suite for ClientSuite<'_> {
+    /// Starting a process takes longer than most scenarios, so one that can be used again is kept.
+    type Player = Option<Target>;
+    type Result = Facts;
+
+    fn name(&self, nth: usize) -> String {
+        self.scenarios.get(nth).map_or_else(String::new, |scenario| scenario.name.clone())
+    }
+
+    fn player(&self) -> Result<Option<Target>, String> {
+        Ok(None)
+    }
+
+    fn play(&self, kept: &mut Option<Target>, nth: usize) -> Result<Played<Facts>, String> {
+        let Some(scenario) = self.scenarios.get(nth) else {
+            return Err(format!("there is no scenario {nth}"));
+        };
+        let facts = self.play_scenario(scenario, kept);
+        Ok(if facts.is_to_repeat() { Played::Late(facts) } else { Played::Done(facts) })
+    }
+
+    fn failure(&self, facts: &Facts) -> Option<Failure> {
+        let fails = facts.grade() == Grade::Fail;
+        fails.then(|| Failure { kind: facts.kind(), found: facts.why() })
+    }
+
+    fn begin_again(&self, kept: &mut Option<Target>, _: usize) {
+        *kept = None;
+    }
+}
+
+impl ClientSuite<'_> {
+    fn play_scenario(&self, scenario: &Scenario, kept: &mut Option<Target>) -> Facts {
+        let line = match told(scenario, self.operations) {
+            Ok(line) => line,
+            Err(lacks) => return Facts::lacking(lacks),
+        };
+        let line = if scenario.waits_for_client_to_give_up() {
+            line.with_patience(line.patience.min(here(SOON)))
+        } else {
+            // A busy machine must not make it give up.
+            line.with_patience(line.patience.saturating_mul(UNHURRIED))
+        };
+        converse(scenario, &line, self.options, &self.has_connected, kept)
+            .unwrap_or_else(Facts::trouble)
+    }
 }
 
 /// The command line for the scenario, or what it lacks.
@@ -204,7 +198,7 @@ fn converse(
     options: &Options,
     has_connected: &AtomicBool,
     kept: &mut Option<Target>,
-) -> Result<Verdict, String> {
+) -> Result<Facts, String> {
     let mut target = match kept.take().filter(|_| scenario.decoys.is_empty()) {
         Some(target) => target,
         None => Target::start(&options.stand_in, &scenario.decoys)
@@ -253,7 +247,7 @@ fn converse(
     let took = began.elapsed();
     let is_of_machine = took >= SLOW.min(line.gives_up());
     let is_success = ended.is_success();
-    let mut verdict = Verdict {
+    let mut facts = Facts {
         lacks: None,
         findings,
         about: Vec::new(),
@@ -262,22 +256,22 @@ fn converse(
         is_success,
         took,
     };
-    target.judge_decoys(&mut verdict.findings);
+    target.judge_decoys(&mut facts.findings);
     match outcome {
-        _ if ended.cannot() && !manner.has_asked && verdict.findings.iter().all(is_unsent) => {
-            verdict.findings = Findings::default();
-            verdict.lacks = Some(format!("it cannot do this: exit status {CANNOT}"));
+        _ if ended.cannot() && !manner.has_asked && facts.findings.iter().all(is_unsent) => {
+            facts.findings = Findings::default();
+            facts.lacks = Some(format!("it cannot do this: exit status {CANNOT}"));
         }
-        Ok(()) => verdict.judge_end(scenario, line, &ended, &target, manner),
-        Err(Stop::Lacks(what)) => verdict.lacks = Some(what),
-        Err(Stop::Differs(fault, text)) => verdict.findings.must(fault, text),
-        Err(Stop::LeftOpen(fault, text)) => verdict.findings.may(fault, text),
+        Ok(()) => facts.judge_end(scenario, line, &ended, &target, manner),
+        Err(Stop::Lacks(what)) => facts.lacks = Some(what),
+        Err(Stop::Differs(fault, text)) => facts.findings.must(fault, text),
+        Err(Stop::LeftOpen(fault, text)) => facts.findings.may(fault, text),
         Err(Stop::Over) => {}
     }
-    verdict.about = [format!("command line: {}", shown(&words)), how(&ended)].to_vec();
+    facts.about = [format!("command line: {}", shown(&words)), how(&ended)].to_vec();
     // A client that fails may have left something that runs.
-    *kept = Some(target).filter(|_| verdict.grade() == Grade::Pass).and_then(Target::kept);
-    Ok(verdict)
+    *kept = Some(target).filter(|_| facts.grade() == Grade::Pass).and_then(Target::kept);
+    Ok(facts)
 }
 
 /// Whether it is only that nothing was sent.

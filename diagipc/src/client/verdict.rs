@@ -1,4 +1,5 @@
-//! The result of a scenario: how the client ended, its output and messages, and the resulting case.
+//! What playing a scenario showed: how the client ended, its output and its messages. From that
+//! [`Facts::decide`] makes the case of the report.
 
 use std::time::Duration;
 
@@ -31,9 +32,9 @@ pub(super) const UNSENT: [Fault; 4] = [
     Fault::LargestMessageRefused,
 ];
 
-/// The result of one scenario.
+/// What playing a scenario showed.
 #[derive(Default)]
-pub(super) struct Verdict {
+pub(super) struct Facts {
     /// The client does not support the scenario.
     pub(super) lacks: Option<String>,
     pub(super) findings: Findings,
@@ -48,7 +49,7 @@ pub(super) struct Verdict {
     pub(super) took: Duration,
 }
 
-impl Verdict {
+impl Facts {
     /// The client cannot be given this task.
     pub(super) fn lacking(what: String) -> Self {
         Self { lacks: Some(what), ..Self::default() }
@@ -86,8 +87,8 @@ impl Verdict {
         }
     }
 
-    /// The case of a report.
-    pub(super) fn case(self, scenario: &Scenario, require: &[Glob]) -> Case {
+    /// Decides about the scenario.
+    pub(super) fn decide(self, scenario: &Scenario, require: &[Glob]) -> Case {
         let mut grade = self.grade();
         let mut found: Vec<String> =
             self.lacks.filter(|_| grade == Grade::Unimplemented).into_iter().collect();

@@ -17,7 +17,7 @@ use super::*;
 use crate::conversation::Answer;
 use crate::embedded;
 use crate::server::expectation::Expectation;
-use crate::server::judge::grade;
+use crate::server::expectation::grade;
 use crate::server::{ServerCase, ServerCaseKind, cases};
 use crate::{Grade, Playable as _};
 

@@ -12,7 +12,7 @@ use super::*;
 use crate::Grade;
 use crate::embedded;
 use crate::server::expectation::Expectation;
-use crate::server::judge::grade;
+use crate::server::expectation::grade;
 use crate::server::{ServerCase, ServerCaseKind, cases};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../spec/RUNTIMES.md");

@@ -21,10 +21,6 @@ const FRESH: Duration = Duration::from_millis(250);
 const IDLE: u32 = 150;
 /// A shorter wait only looks whether something is there.
 const LOOK: Duration = Duration::from_millis(50);
-/// How many cases of a kind are played again in a row without passing: the others do not pass
-/// either.
-const ENOUGH: u8 = 3;
-
 /// The last measurement, in percent of an idle machine's time, and when it ended.
 static MEASURED: Mutex<Option<(Instant, u32)>> = Mutex::new(None);
 
@@ -110,24 +106,6 @@ impl Limit {
     }
 }
 
-/// Which cases that failed by time alone are played again, by themselves: not all of those that
-/// fail again and again.
-#[derive(Debug, Default)]
-pub(crate) struct Again(std::collections::BTreeMap<String, u8>);
-
-impl Again {
-    /// Whether one of this kind is worth another try.
-    pub(crate) fn is_worth(&self, kind: &str) -> bool {
-        self.0.get(kind).is_none_or(|failed| *failed < ENOUGH)
-    }
-
-    /// One of this kind was played again.
-    pub(crate) fn was_played(&mut self, kind: &str, passes: bool) {
-        let failed = self.0.entry(kind.into()).or_default();
-        *failed = if passes { 0 } else { failed.saturating_add(1) };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,17 +125,5 @@ mod tests {
         assert_eq!(here(LOOK), LOOK);
         let here = here(ms(1000));
         assert!(here >= ms(1000) && here <= ms(30_000), "{here:?}");
-    }
-
-    #[test]
-    fn kind_that_never_passes_is_not_played_again_forever() {
-        let mut again = Again::default();
-        for _ in 0..ENOUGH {
-            assert!(again.is_worth("a"));
-            again.was_played("a", false);
-        }
-        assert!(!again.is_worth("a") && again.is_worth("b"));
-        again.was_played("a", true);
-        assert!(again.is_worth("a"));
     }
 }

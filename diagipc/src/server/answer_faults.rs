@@ -8,6 +8,7 @@ use dotnet_diagnostics_ipc_vectors::script::{Captures, Pattern, Step};
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type};
 
 use super::expectation::{Expectation, Refusable, other_refusal_of};
+use super::judge::Facts;
 use super::process_id::TargetProcess;
 use super::request::{ON, Reaction};
 use super::unanswered::{asked, left_open, no_reply, without_stop};
@@ -56,15 +57,13 @@ pub(super) fn faults_in_answer(
 
 /// Why a script failed at a step.
 pub(super) fn faults_in_failure(
-    captures: &Captures,
-    exchanges: &Exchanges,
-    process: &TargetProcess,
+    facts: &Facts<'_>,
     step: &Step,
     failure: &Failure,
-    death: Option<Death>,
     arrives_in_pieces: bool,
 ) -> Vec<FaultSeen> {
-    let mut found = consistency::faults_in_case(exchanges, process);
+    let (captures, exchanges) = (&facts.conversation.captures, &facts.exchanges);
+    let mut found = consistency::faults_in_case(exchanges, &facts.process);
     if !found.is_empty() {
         if let Step::Expect(expect) = step {
             found.extend(exchanges.on(&expect.on).and_then(|exchange| {
@@ -73,7 +72,7 @@ pub(super) fn faults_in_failure(
         }
         return found;
     }
-    if let Some(death) = death {
+    if let Some(death) = facts.death {
         return [FaultSeen::new(Fault::Crash, format!("the target {death}"))].into();
     }
     let PlayerError::Differs(difference) = &failure.trouble else { return found };

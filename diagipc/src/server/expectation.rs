@@ -1,12 +1,13 @@
-//! The allowed results of a request.
+//! The allowed results of a request, and the grade of one.
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::MAGIC;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Group, Hazard, Test};
 
-use crate::conversation::{is_cut, is_too_small, message_of, request_as};
-use crate::known::{Profile, Request};
+use crate::Grade;
+use crate::conversation::{Answer, is_cut, is_too_small, message_of, request_as};
+use crate::known::{Profile, Request, Row, Seen, explain};
 
 /// The allowed results of a request.
 #[derive(Clone, Copy, Debug)]
@@ -138,4 +139,83 @@ fn refusal_of(command: Option<Command>, wire: &[u8]) -> Option<HResult> {
 pub(super) fn other_refusal_of(wire: &[u8]) -> Option<HResult> {
     let has_wrong_magic = wire.iter().zip(&MAGIC).any(|(byte, magic)| byte != magic);
     (has_wrong_magic && (is_too_small(wire) || is_cut(wire))).then_some(HResult::UNKNOWN_MAGIC)
+}
+
+/// The expected answer, in words.
+pub(super) fn expected(expectation: &Expectation<'_>) -> String {
+    match expectation.verdict {
+        ExpectedResult::Valid => match expectation.refusable {
+            Refusable::Never => "an OK, and any continuation".into(),
+            Refusable::ByTheMachine => {
+                "an OK, or an error that says why it cannot be done here".into()
+            }
+            Refusable::By(refusals) => {
+                let refusals: Vec<String> =
+                    refusals.iter().map(|hresult| format!(", or the error {hresult}")).collect();
+                format!("an OK{}", refusals.concat())
+            }
+        },
+        ExpectedResult::Acceptable => "an OK, or DS_IPC_E_BAD_ENCODING".into(),
+        ExpectedResult::Invalid => {
+            expectation.refusal.map_or_else(String::new, |hresult| format!("the error {hresult}"))
+        }
+    }
+}
+
+/// The grade of the result, and the row by which the runtime is known for it.
+pub(crate) fn grade(
+    profile: Profile,
+    expectation: &Expectation<'_>,
+    seen: &Seen,
+) -> (Grade, Option<&'static Row>) {
+    let known = || expectation.request.as_ref().and_then(|request| explain(profile, request, seen));
+    let is_clean = !seen.died && !seen.left_open && !seen.wrong;
+    // A server may refuse it, and this runtime is known to (F-54).
+    let may_be_refused = expectation.verdict == ExpectedResult::Acceptable
+        && matches!(seen.answer, Answer::Error(_));
+    match by_the_document(profile, expectation, seen) {
+        Some(Grade::Unimplemented) => (Grade::Unimplemented, None),
+        Some(grade) if is_clean => (grade, if may_be_refused { known() } else { None }),
+        _ => (Grade::Fail, known()),
+    }
+}
+
+/// The grade of an answer; `None` if it is wrong, whatever happened to the connection.
+pub(super) fn by_the_document(
+    profile: Profile,
+    expectation: &Expectation<'_>,
+    seen: &Seen,
+) -> Option<Grade> {
+    match seen.answer {
+        Answer::Error(HResult::UNKNOWN_COMMAND) if expectation.may_be_unknown(profile) => {
+            Some(Grade::Unimplemented)
+        }
+        Answer::Error(hresult) => refused(expectation, hresult),
+        Answer::Ok => taken(expectation),
+        Answer::NoHeader | Answer::Nothing | Answer::Other => None,
+    }
+}
+
+/// The grade of an OK; `None` if it is wrong.
+const fn taken(expectation: &Expectation<'_>) -> Option<Grade> {
+    match expectation.verdict {
+        ExpectedResult::Valid => Some(Grade::Pass),
+        ExpectedResult::Acceptable => Some(Grade::PassLenient),
+        ExpectedResult::Invalid => None,
+    }
+}
+
+/// The grade of an error; `None` if it is wrong.
+fn refused(expectation: &Expectation<'_>, hresult: HResult) -> Option<Grade> {
+    if expectation.other_refusal == Some(hresult) {
+        return Some(Grade::PassLenient);
+    }
+    let is_right = match expectation.verdict {
+        ExpectedResult::Valid => expectation.refusable.takes(hresult),
+        ExpectedResult::Acceptable => {
+            hresult == HResult::BAD_ENCODING || expectation.refusable.takes(hresult)
+        }
+        ExpectedResult::Invalid => expectation.refusal == Some(hresult),
+    };
+    is_right.then_some(Grade::Pass)
 }

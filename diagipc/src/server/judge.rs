@@ -1,49 +1,129 @@
-//! The grade of a request's answer.
+//! The verdict about a case: [`decide`] takes everything that playing it showed, and nothing changes
+//! the verdict afterwards.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::ExpectedResult;
+use dotnet_diagnostics_ipc_vectors::Hazard;
+use dotnet_diagnostics_ipc_vectors::player::{Conversation, Difference, Failure};
+use dotnet_diagnostics_ipc_vectors::script::{Deviation, Step};
 
-use super::Death;
-use super::expectation::{Expectation, Refusable};
+use super::abilities::{Abilities, Lack};
+use super::expectation::{Expectation, by_the_document, expected, grade};
+use super::process_id::TargetProcess;
 use super::request::Reaction;
-use crate::conversation::{Answer, Exchange, FaultSeen};
+use super::{Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency, left_open};
+use crate::conversation::{Answer, Exchange, Exchanges, FaultSeen};
 use crate::faults::Fault;
-use crate::known::{Profile, Row, Seen, explain};
-use crate::{Grade, KnownDeviation};
+use crate::known::{Layer, Outcome, Profile, Request, Row, Seen, explain, harm_of};
+use crate::{Case, CaseFault, Detail, Grade, KnownDeviation, Playable as _, Turn};
 
-/// The judgement of an answer.
+/// What is known of a target before a case.
+pub(super) struct Known<'o> {
+    pub(super) options: &'o Options,
+    pub(super) profile: Profile,
+    pub(super) abilities: &'o Abilities,
+    /// The commands that were answered with an OK.
+    pub(super) served: BTreeSet<Command>,
+}
+
+/// What playing a case showed.
+pub(super) struct Facts<'c> {
+    pub(super) end: PlayEnd<'c>,
+    pub(super) conversation: Conversation,
+    /// The conversation by connection.
+    pub(super) exchanges: Exchanges,
+    pub(super) process: TargetProcess,
+    /// How the target ended, if it did while the case was played.
+    pub(super) death: Option<Death>,
+    /// How a target that other cases share ended, if it did until the case was over.
+    pub(super) death_after: Option<Death>,
+    /// Why the target no longer answers after the case, if it does not.
+    pub(super) hangs: Option<String>,
+    pub(super) took: Duration,
+}
+
+/// How far a case was played.
+pub(super) enum PlayEnd<'c> {
+    /// It was not played: the target lacks a requirement.
+    Lacks(Lack),
+    /// It was not played: no target was started.
+    NotStarted(String),
+    /// It cannot be played on this machine.
+    Unavailable(String),
+    /// A request was not sent.
+    NotSent(Difference),
+    /// A request was sent.
+    Reacted(Reaction),
+    /// A script went as written, or as in a known deviation.
+    AsWritten(Option<&'c Deviation>),
+    /// A step of a script differed.
+    Differs(Failure, Option<&'c Step>),
+}
+
+impl Facts<'_> {
+    /// The facts about a case that was not played.
+    pub(super) fn unplayed(end: PlayEnd<'_>) -> Facts<'_> {
+        Facts {
+            end,
+            conversation: Conversation::default(),
+            exchanges: Exchanges::default(),
+            process: TargetProcess::default(),
+            death: None,
+            death_after: None,
+            hangs: None,
+            took: Duration::ZERO,
+        }
+    }
+}
+
+/// A verdict, and why.
 #[derive(Clone, Debug)]
-pub(crate) struct Judgement {
+pub(crate) struct Verdict {
     pub(super) grade: Grade,
     pub(crate) deviation: Option<KnownDeviation>,
     pub(super) found: Vec<String>,
-    /// The faults shown by a failure.
+    /// Only with [`Grade::Fail`].
     pub(super) faults: Vec<FaultSeen>,
-    /// The result of a request.
-    pub(crate) seen: Option<Seen>,
+    /// What the target did, whatever is known of it.
+    pub(super) outcome: Option<Outcome>,
 }
 
-impl Judgement {
+impl Verdict {
     pub(super) const fn new(grade: Grade, found: Vec<String>) -> Self {
-        Self { grade, deviation: None, found, faults: Vec::new(), seen: None }
+        Self { grade, deviation: None, found, faults: Vec::new(), outcome: None }
+    }
+
+    fn fail(text: String, faults: Vec<FaultSeen>) -> Self {
+        Self { faults, ..Self::new(Grade::Fail, [text].into()) }
     }
 
     pub(super) fn known(fact: &str, text: &str, found: Vec<String>) -> Self {
         let deviation = Some(KnownDeviation { fact: fact.into(), text: text.into() });
-        Self { grade: Grade::Informational, deviation, found, faults: Vec::new(), seen: None }
+        Self { deviation, ..Self::new(Grade::Informational, found) }
     }
 
-    /// Whether it may be another correct behaviour: no message is wrong in itself.
-    pub(super) fn may_be_habit(&self) -> bool {
-        self.faults.iter().all(|seen| {
-            let is_other_answer = seen.fault == Fault::ValidRequestRefused;
-            !seen.is_certain && (seen.may_be_lateness() || is_other_answer)
-        })
+    /// By a row of the table. A fault of the runtime stays a failure, and has its name.
+    pub(super) fn of_row(row: &Row, found: Vec<String>) -> Self {
+        let mut known = Self::known(row.fact, row.text, found);
+        if row.fault {
+            known.grade = Grade::Fail;
+            known.found.push(format!("a known fault of this runtime, {}: {}", row.fact, row.text));
+        }
+        known
     }
 
-    /// Faults in the bytes are always reported. Known behaviour of the target stays known.
-    pub(super) fn with_faults(mut self, faults: Vec<FaultSeen>) -> Self {
+    /// The target does not know a command.
+    fn unknown_command(command: Option<Command>) -> Self {
+        let name =
+            command.and_then(Command::name).map_or_else(String::new, |name| format!("{name}: "));
+        Self::new(Grade::Unimplemented, [format!("{name}DS_IPC_E_UNKNOWN_COMMAND")].into())
+    }
+
+    /// Faults in the bytes are a failure, unless the behaviour of the target is known.
+    fn with_faults(mut self, faults: Vec<FaultSeen>) -> Self {
         match self.grade {
             Grade::Pass | Grade::PassLenient if !faults.is_empty() => {
                 self.grade = Grade::Fail;
@@ -56,45 +136,298 @@ impl Judgement {
         self
     }
 
-    /// By a row of the table. A fault of the runtime stays a failure, and has its name.
-    pub(super) fn of_row(row: &Row, found: Vec<String>) -> Self {
-        let mut known = Self::known(row.fact, row.text, found);
-        if row.fault {
-            known.grade = Grade::Fail;
-            known.found.push(format!("a known fault of this runtime, {}: {}", row.fact, row.text));
+    /// Whether it may be another correct behaviour: no message is wrong in itself.
+    fn may_be_habit(&self) -> bool {
+        self.faults.iter().all(|seen| {
+            let is_other_answer = seen.fault == Fault::ValidRequestRefused;
+            !seen.is_certain && (seen.may_be_lateness() || is_other_answer)
+        })
+    }
+
+    /// Its entry in the report.
+    pub(super) fn case(self, case: &ServerCase<'_>, conversation: &Conversation) -> Case {
+        let Self { grade, deviation, found, faults, outcome } = self;
+        let detail = (grade != Grade::Pass).then(|| {
+            let expected = match case.kind {
+                ServerCaseKind::Request { group, test } => {
+                    expected(&Expectation::of_vector(group, test))
+                }
+                ServerCaseKind::Script { script, .. } => {
+                    format!("as in script {}: diagipc explain {}", script.sc_id, script.name)
+                }
+            };
+            let mut detail = Detail::conversation(Turn::all(conversation), &expected, found);
+            // Not where nothing was sent.
+            let is_played = conversation.has_bytes();
+            if let (Some(Hazard::Harmful), Some(word), true) =
+                (case.hazard(), case.words().last(), is_played)
+            {
+                detail.about.push(harm_of(word));
+            }
+            detail
+        });
+        Case {
+            name: case.name(),
+            section: case.section(),
+            group: case.group(),
+            title: case.title(),
+            grade,
+            spec: case.spec(),
+            level: case.level(),
+            detail,
+            deviation,
+            faults: faults.iter().map(CaseFault::from).collect(),
+            hazard: case.hazard(),
+            outcome: outcome.map(|outcome| outcome.to_string()),
+            took: Duration::ZERO,
         }
-        known
     }
 }
 
-/// The expected answer, in words.
-pub(super) fn expected(expectation: &Expectation<'_>) -> String {
-    match expectation.verdict {
-        ExpectedResult::Valid => match expectation.refusable {
-            Refusable::Never => "an OK, and any continuation".into(),
-            Refusable::ByTheMachine => {
-                "an OK, or an error that says why it cannot be done here".into()
+/// Decides about a case.
+pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &Facts<'_>) -> Verdict {
+    let mut verdict = match &facts.end {
+        PlayEnd::Lacks(Lack::Silent(found)) => {
+            Verdict::fail(found.clone(), [FaultSeen::new(Fault::NoAnswer, found.clone())].into())
+        }
+        PlayEnd::Lacks(Lack::Missing(found) | Lack::Unclaimed(found)) => {
+            Verdict::new(Grade::Unimplemented, [found.clone()].into())
+        }
+        PlayEnd::NotStarted(text) | PlayEnd::Unavailable(text) => {
+            Verdict::fail(text.clone(), Vec::new())
+        }
+        PlayEnd::NotSent(difference) => {
+            let fault = (*difference == Difference::NotConnected)
+                .then(|| answer_faults::not_connected(&facts.exchanges));
+            Verdict::fail(difference.to_string(), fault.into_iter().collect())
+        }
+        PlayEnd::Reacted(reaction) => of_request(known, case, facts, reaction),
+        PlayEnd::AsWritten(deviation) => of_played_script(known, case, facts, *deviation),
+        PlayEnd::Differs(failure, step) => {
+            let (text, faults) = difference(known, case, facts, failure, *step);
+            of_failed_script(known, case, facts, text, faults)
+        }
+    };
+    if let (Some(reason), PlayEnd::Reacted(_) | PlayEnd::NotSent(_)) = (&facts.hangs, &facts.end) {
+        verdict.grade = Grade::Fail;
+        verdict.found.push(reason.clone());
+    }
+    name_unknown_command(known, facts, &mut verdict.faults);
+    if let Some(fact) = left_open::of_script(known.profile, case, &facts.exchanges) {
+        let lives = facts.death.is_none() && facts.death_after.is_none();
+        if verdict.grade == Grade::Fail && lives && verdict.may_be_habit() {
+            verdict = Verdict { outcome: verdict.outcome, ..left_open::known(fact, verdict.found) };
+        }
+    }
+    if verdict.grade == Grade::Unimplemented {
+        let is_required = known.options.require.iter().any(|glob| case.is_chosen(glob));
+        let is_claimed = facts.conversation.has_bytes()
+            && case.wanted_commands().into_iter().any(|command| known.claims(command));
+        for (text, is_so) in [("it is required", is_required), ("it is claimed", is_claimed)] {
+            if is_so && verdict.grade == Grade::Unimplemented {
+                verdict.grade = Grade::Fail;
+                verdict.found.insert(0, text.to_owned());
             }
-            Refusable::By(refusals) => {
-                let refusals: Vec<String> =
-                    refusals.iter().map(|hresult| format!(", or the error {hresult}")).collect();
-                format!("an OK{}", refusals.concat())
-            }
+        }
+    }
+    verdict
+}
+
+impl Known<'_> {
+    fn claims(&self, command: Command) -> bool {
+        self.options.claims.claims(command) == Some(true)
+    }
+
+    /// Whether a command was answered with an OK.
+    fn serves(&self, command: Option<Command>) -> bool {
+        command.is_some_and(|command| self.served.contains(&command))
+    }
+}
+
+/// Whether a case may have failed by time alone: no received message is wrong in itself.
+pub(super) fn may_be_late(verdict: &Verdict) -> bool {
+    verdict.grade == Grade::Fail
+        && verdict.deviation.is_none()
+        && verdict.faults.iter().all(FaultSeen::may_be_lateness)
+}
+
+/// The verdict about a reaction to a request.
+fn of_request(
+    known: &Known<'_>,
+    case: &ServerCase<'_>,
+    facts: &Facts<'_>,
+    reaction: &Reaction,
+) -> Verdict {
+    let ServerCaseKind::Request { group, test } = case.kind else {
+        return Verdict::new(Grade::Fail, Vec::new());
+    };
+    let is_served = known.serves(Expectation::command_of(group));
+    let expectation = Expectation { is_served, ..Expectation::of_vector(group, test) };
+    let (profile, death) = (known.profile, facts.death);
+    let habit = left_open::fault_in_request(profile, &expectation, test, reaction);
+    let verdict = habit.filter(|_| death.is_none()).unwrap_or_else(|| {
+        let mut faults =
+            answer_faults::faults_in_answer(&facts.process, &expectation, reaction, death);
+        // A server with several requests per connection does not close it, and answers them all.
+        let of_open = [Fault::ConnectionLeftOpen, Fault::SecondReply];
+        faults.retain(|seen| !(known.abilities.keeps_open && of_open.contains(&seen.fault)));
+        judge(profile, &expectation, reaction, death).with_faults(faults)
+    });
+    match facts.death_after {
+        Some(death) if verdict.grade != Grade::Fail && verdict.deviation.is_none() => {
+            let died = Seen { answer: Answer::Other, died: true, left_open: false, wrong: false };
+            Verdict { outcome: Some(Outcome::Answered(died)), ..crash(death) }
+        }
+        _ => verdict,
+    }
+}
+
+fn crash(death: Death) -> Verdict {
+    let text = format!("the target {death}");
+    Verdict::fail(text.clone(), [FaultSeen::new(Fault::Crash, text)].into())
+}
+
+/// The verdict about a script that was played to its end.
+fn of_played_script(
+    known: &Known<'_>,
+    case: &ServerCase<'_>,
+    facts: &Facts<'_>,
+    deviation: Option<&Deviation>,
+) -> Verdict {
+    // A target's known reply may be malformed.
+    let faults = match deviation {
+        None => consistency::faults_in_case(&facts.exchanges, &facts.process),
+        Some(_) => Vec::new(),
+    };
+    if !faults.is_empty() {
+        let texts: Vec<String> = faults.iter().map(|seen| seen.text.clone()).collect();
+        return of_failed_script(known, case, facts, texts.join("; "), faults);
+    }
+    if let Some(death) = facts.death_after {
+        let Verdict { found, faults, .. } = crash(death);
+        return of_failed_script(known, case, facts, found.concat(), faults);
+    }
+    match deviation {
+        None => {
+            Verdict { outcome: Some(Outcome::AsWritten), ..Verdict::new(Grade::Pass, Vec::new()) }
+        }
+        Some(deviation) => Verdict {
+            outcome: Some(Outcome::Deviated(deviation.fact.clone())),
+            ..Verdict::known(&deviation.fact, &deviation.text, Vec::new())
         },
-        ExpectedResult::Acceptable => "an OK, or DS_IPC_E_BAD_ENCODING".into(),
-        ExpectedResult::Invalid => {
-            expectation.refusal.map_or_else(String::new, |hresult| format!("the error {hresult}"))
+    }
+}
+
+/// What differed in a script, and the faults shown by it.
+fn difference(
+    known: &Known<'_>,
+    case: &ServerCase<'_>,
+    facts: &Facts<'_>,
+    failure: &Failure,
+    step: Option<&Step>,
+) -> (String, Vec<FaultSeen>) {
+    let faults = step.map_or_else(Vec::new, |step| {
+        let arrives_in_pieces = case.sends_in_pieces()
+            && case.wanted_commands().into_iter().all(|one| known.serves(Some(one)));
+        answer_faults::faults_in_failure(facts, step, failure, arrives_in_pieces)
+    });
+    let death = facts.death.map_or_else(String::new, |death| format!(" (the target {death})"));
+    (format!("{failure}{death}"), faults)
+}
+
+/// The verdict about a script that failed: the target lacks the command, or is known for this, or
+/// is wrong.
+fn of_failed_script(
+    known: &Known<'_>,
+    case: &ServerCase<'_>,
+    facts: &Facts<'_>,
+    text: String,
+    faults: Vec<FaultSeen>,
+) -> Verdict {
+    let died = facts.death.or(facts.death_after).is_some();
+    let text = match &facts.hangs {
+        Some(reason) => format!("{text}; {reason}"),
+        None => text,
+    };
+    let seen = seen_in(case, &facts.exchanges, died);
+    let row = seen.iter().find_map(|(request, seen)| {
+        let is_harmful = died && case.hazard() == Some(Hazard::Harmful);
+        let row = explain(known.profile, &Request { is_harmful, ..*request }, seen)?;
+        // The script itself covers behaviour of a program on its machine.
+        (died || !matches!(row.layer, Layer::Host)).then_some((row, *seen))
+    });
+    let answer = row.map(|(_, seen)| seen).or_else(|| seen.last().map(|(_, seen)| *seen));
+    let verdict = match row {
+        _ if lacks_it(known, case, &facts.exchanges) => {
+            Verdict::unknown_command(case.wanted_commands().first().copied())
+        }
+        Some((row, _)) => Verdict::of_row(row, [text].into()).with_faults(faults),
+        None => Verdict::fail(text, faults),
+    };
+    Verdict { outcome: Some(Outcome::Otherwise(answer)), ..verdict }
+}
+
+/// Whether the target answers that it does not know the command.
+fn lacks_it(known: &Known<'_>, case: &ServerCase<'_>, exchanges: &Exchanges) -> bool {
+    let has_it = |since| known.profile.has(since);
+    let must_have = known.profile.is_known() && case.since().is_some_and(has_it);
+    !must_have
+        && !case.is_about_unknown_commands()
+        && exchanges.has_error(HResult::UNKNOWN_COMMAND)
+        && !exchanges.answered().any(|exchange| {
+            exchange.reply.error() == Some(HResult::UNKNOWN_COMMAND)
+                && known.serves(exchange.command())
+        })
+}
+
+/// A command that is refused like one that does not exist is not known: its request is not misread.
+fn name_unknown_command(known: &Known<'_>, facts: &Facts<'_>, faults: &mut [FaultSeen]) {
+    let is_unknown = |exchange: &Exchange| {
+        let error = exchange.reply.error();
+        !known.serves(exchange.command())
+            && error.is_some()
+            && error == known.abilities.wrong_unknown
+    };
+    let has_unknown = facts.exchanges.all.iter().any(is_unknown);
+    for seen in faults.iter_mut().filter(|_| has_unknown) {
+        if seen.fault == Fault::ValidRequestRefused {
+            let text = format!("{}; or {}", seen.text, HResult::UNKNOWN_COMMAND);
+            *seen = FaultSeen::new(Fault::WrongErrorCode, text);
         }
     }
 }
 
-/// Grades the result. `death` is how the target ended, if it did.
+/// The target's answer to each request of a script; if it died, for the last one.
+fn seen_in(case: &ServerCase<'_>, exchanges: &Exchanges, died: bool) -> Vec<(Request, Seen)> {
+    let in_pieces = case.sends_in_pieces();
+    let seen = |answer| Seen { answer, died, left_open: false, wrong: false };
+    if died {
+        let request = exchanges.last_asked().and_then(|exchange| {
+            Some(Request { in_pieces, ..Request::of(exchange.command()?, &exchange.sent) })
+        });
+        return request.into_iter().map(|request| (request, seen(Answer::Other))).collect();
+    }
+    let answered = exchanges.answered().map(|exchange| {
+        let command = exchange.command().unwrap_or(Command::OK);
+        let request = if exchange.sent.is_empty() {
+            Request::right(command)
+        } else {
+            Request::of(command, &exchange.sent)
+        };
+        let answer = exchange.reply.error().map_or(Answer::Ok, Answer::Error);
+        (Request { in_pieces, ..request }, seen(answer))
+    });
+    answered.collect()
+}
+
+/// Grades the reaction to a request, without the faults in its bytes. `death` is how the target
+/// ended, if it did.
 pub(crate) fn judge(
     profile: Profile,
     expectation: &Expectation<'_>,
     answered: &Reaction,
     death: Option<Death>,
-) -> Judgement {
+) -> Verdict {
     let seen = seen(answered, death);
     let mut found: Vec<String> = answered.wrong().collect();
     if answered.left_open {
@@ -106,51 +439,14 @@ pub(crate) fn judge(
     if by_the_document(profile, expectation, &seen).is_none() {
         found.insert(0, came(answered.exchange()));
     }
-    let judgement = match grade(profile, expectation, &seen) {
-        (_, Some(row)) => Judgement::of_row(row, found),
-        (Grade::Unimplemented, None) => Judgement::new(
-            Grade::Unimplemented,
-            [lacks(expectation.request.map(|request| request.command))].into(),
-        ),
-        (grade, None) => Judgement::new(grade, found),
-    };
-    Judgement { seen: Some(seen), ..judgement }
-}
-
-/// The grade of the result, and the row by which the runtime is known for it.
-pub(crate) fn grade(
-    profile: Profile,
-    expectation: &Expectation<'_>,
-    seen: &Seen,
-) -> (Grade, Option<&'static Row>) {
-    let known = || expectation.request.as_ref().and_then(|request| explain(profile, request, seen));
-    let is_clean = !seen.died && !seen.left_open && !seen.wrong;
-    // A server may refuse it, and this runtime is known to (F-54).
-    let may_be_refused = expectation.verdict == ExpectedResult::Acceptable
-        && matches!(seen.answer, Answer::Error(_));
-    match by_the_document(profile, expectation, seen) {
-        Some(Grade::Unimplemented) => (Grade::Unimplemented, None),
-        Some(grade) if is_clean => (grade, if may_be_refused { known() } else { None }),
-        _ => (Grade::Fail, known()),
-    }
-}
-
-/// The grade of an answer; `None` if it is wrong, whatever happened to the connection.
-fn by_the_document(profile: Profile, expectation: &Expectation<'_>, seen: &Seen) -> Option<Grade> {
-    match seen.answer {
-        Answer::Error(HResult::UNKNOWN_COMMAND) if expectation.may_be_unknown(profile) => {
-            Some(Grade::Unimplemented)
+    let verdict = match grade(profile, expectation, &seen) {
+        (_, Some(row)) => Verdict::of_row(row, found),
+        (Grade::Unimplemented, None) => {
+            Verdict::unknown_command(expectation.request.map(|request| request.command))
         }
-        Answer::Error(hresult) => refused(expectation, hresult),
-        Answer::Ok => taken(expectation),
-        Answer::NoHeader | Answer::Nothing | Answer::Other => None,
-    }
-}
-
-/// That a target does not know a command.
-pub(super) fn lacks(command: Option<Command>) -> String {
-    let name = command.and_then(Command::name).map_or_else(String::new, |name| format!("{name}: "));
-    format!("{name}DS_IPC_E_UNKNOWN_COMMAND")
+        (grade, None) => Verdict::new(grade, found),
+    };
+    Verdict { outcome: Some(Outcome::Answered(seen)), ..verdict }
 }
 
 fn came(exchange: &Exchange) -> String {
@@ -159,30 +455,6 @@ fn came(exchange: &Exchange) -> String {
         Answer::Ok => "the reply is OK".into(),
         Answer::NoHeader | Answer::Nothing | Answer::Other => exchange.to_string(),
     }
-}
-
-/// The grade of an OK; `None` if it is wrong.
-const fn taken(expectation: &Expectation<'_>) -> Option<Grade> {
-    match expectation.verdict {
-        ExpectedResult::Valid => Some(Grade::Pass),
-        ExpectedResult::Acceptable => Some(Grade::PassLenient),
-        ExpectedResult::Invalid => None,
-    }
-}
-
-/// The grade of an error; `None` if it is wrong.
-fn refused(expectation: &Expectation<'_>, hresult: HResult) -> Option<Grade> {
-    if expectation.other_refusal == Some(hresult) {
-        return Some(Grade::PassLenient);
-    }
-    let is_right = match expectation.verdict {
-        ExpectedResult::Valid => expectation.refusable.takes(hresult),
-        ExpectedResult::Acceptable => {
-            hresult == HResult::BAD_ENCODING || expectation.refusable.takes(hresult)
-        }
-        ExpectedResult::Invalid => expectation.refusal == Some(hresult),
-    };
-    is_right.then_some(Grade::Pass)
 }
 
 /// The result of a request.
@@ -199,7 +471,7 @@ fn seen(answered: &Reaction, death: Option<Death>) -> Seen {
 mod tests {
     use dotnet_diagnostics_ipc::exchange::End;
     use dotnet_diagnostics_ipc::message::{encode_to_vec, server::ErrorReply};
-    use dotnet_diagnostics_ipc_vectors::{File, Group, Hazard, Test, Type, files};
+    use dotnet_diagnostics_ipc_vectors::{ExpectedResult, File, Group, Test, Type, files};
 
     use super::*;
     use crate::conversation::Exchange;
@@ -242,8 +514,8 @@ mod tests {
         let (group, test) = find(files, tc_id);
         let exchange = Exchange::new(ON, test.wire.as_deref().unwrap(), &came, quiet);
         let answered = Reaction { left_open, ..exchange.into() };
-        let judgement = judge(profile, &Expectation::of_vector(group, test), &answered, None);
-        (judgement.grade, judgement.deviation.map(|one| one.fact), judgement.found)
+        let verdict = judge(profile, &Expectation::of_vector(group, test), &answered, None);
+        (verdict.grade, verdict.deviation.map(|one| one.fact), verdict.found)
     }
 
     #[test]

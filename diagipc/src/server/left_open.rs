@@ -6,7 +6,7 @@ use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Test, Value};
 
 use super::ServerCase;
 use super::expectation::Expectation;
-use super::judge::Judgement;
+use super::judge::Verdict;
 use super::request::Reaction;
 use crate::conversation::{Answer, Exchanges, is_cut};
 use crate::known::{Family, Profile};
@@ -17,9 +17,9 @@ const LEFT_OPEN: &str = "runtimes do this; the document leaves it open";
 /// The fact that runtimes answer `StopTracing` of any id with OK.
 const STOPS_ANY_ID: &str = "F-31";
 
-/// The judgement of a server that differs from runtimes, by this fact.
-pub(super) fn known(fact: &str, found: Vec<String>) -> Judgement {
-    Judgement::known(fact, LEFT_OPEN, found)
+/// The verdict about a server that differs from runtimes, by this fact.
+pub(super) fn known(fact: &str, found: Vec<String>) -> Verdict {
+    Verdict::known(fact, LEFT_OPEN, found)
 }
 
 /// The fact by which a failed script requires a habit. Only a runtime must have it.
@@ -38,7 +38,7 @@ pub(super) fn fault_in_request(
     expectation: &Expectation<'_>,
     test: &Test,
     answered: &Reaction,
-) -> Option<Judgement> {
+) -> Option<Verdict> {
     if profile.family() != Family::Strict {
         return None;
     }

@@ -15,11 +15,6 @@ impl LeftOut {
         }
     }
 
-    /// How many cases.
-    pub(super) fn len(&self) -> usize {
-        self.0.iter().map(|(_, cases)| cases.len()).sum()
-    }
-
     /// A line for each reason.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|(why, cases)| {

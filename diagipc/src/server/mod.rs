@@ -22,7 +22,6 @@
 mod abilities;
 mod answer_faults;
 pub(super) mod ask;
-mod attempt;
 mod case;
 mod claims;
 mod consistency;
@@ -33,6 +32,7 @@ mod left_open;
 mod left_out;
 mod options;
 mod pace;
+mod play;
 mod probe;
 mod process_id;
 mod recognise;

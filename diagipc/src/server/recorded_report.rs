@@ -3,10 +3,9 @@
 use dotnet_diagnostics_ipc_vectors::player::Conversation;
 use dotnet_diagnostics_ipc_vectors::script::Plays;
 
-use super::attempt::entry;
-use super::expectation::Expectation;
-use super::judge::{self, Judgement};
-use super::{Options, ServerCase, ServerCaseKind, cases};
+use super::expectation::{Expectation, grade};
+use super::judge::Verdict;
+use super::{ServerCase, ServerCaseKind, cases};
 use crate::embedded;
 use crate::known::{self, Outcome, Profile, Recording};
 use crate::{Case, Grade, Report};
@@ -43,15 +42,15 @@ pub fn report_of_recording(text: &str) -> Result<Report, String> {
 
 fn judged(profile: Profile, case: &ServerCase<'_>, outcome: &Outcome) -> Result<Case, String> {
     let text = outcome.to_string();
-    let judgement = match (case.kind, outcome) {
+    let verdict = match (case.kind, outcome) {
         (ServerCaseKind::Request { group, test }, Outcome::Answered(seen)) => {
-            match judge::grade(profile, &Expectation::of_vector(group, test), seen) {
-                (_, Some(row)) => Judgement::of_row(row, vec![text.clone()]),
-                (grade, None) => Judgement::new(grade, vec![text.clone()]),
+            match grade(profile, &Expectation::of_vector(group, test), seen) {
+                (_, Some(row)) => Verdict::of_row(row, vec![text.clone()]),
+                (grade, None) => Verdict::new(grade, vec![text.clone()]),
             }
         }
         (ServerCaseKind::Script { .. }, Outcome::AsWritten) => {
-            Judgement::new(Grade::Pass, Vec::new())
+            Verdict::new(Grade::Pass, Vec::new())
         }
         (ServerCaseKind::Script { script, .. }, Outcome::Deviated(fact)) => {
             let Plays::Client(part) = &script.plays else {
@@ -59,19 +58,18 @@ fn judged(profile: Profile, case: &ServerCase<'_>, outcome: &Outcome) -> Result<
             };
             let known = part.deviations.iter().find(|deviation| deviation.fact == *fact);
             let known = known.ok_or_else(|| format!("{} has no deviation {fact}", case.name()))?;
-            Judgement::known(fact, &known.text, vec![text.clone()])
+            Verdict::known(fact, &known.text, vec![text.clone()])
         }
         (ServerCaseKind::Script { script, .. }, Outcome::Otherwise(seen)) => {
             let row = seen.and_then(|seen| known::explain_script(profile, script, &seen));
             row.map_or_else(
-                || Judgement::new(Grade::Fail, vec![text.clone()]),
-                |row| Judgement::of_row(row, vec![text.clone()]),
+                || Verdict::new(Grade::Fail, vec![text.clone()]),
+                |row| Verdict::of_row(row, vec![text.clone()]),
             )
         }
         _ => return Err(format!("{}: {text} is no outcome of it", case.name())),
     };
-    let entry = entry(&Options::default(), case, judgement, &Conversation::default());
-    Ok(Case { outcome: Some(text), ..entry })
+    Ok(Case { outcome: Some(text), ..verdict.case(case, &Conversation::default()) })
 }
 
 #[cfg(test)]

@@ -1,32 +1,25 @@
 //! Plays the cases against a target, or against several equal ones.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::sync::mpsc::Sender;
-use std::thread;
-use std::time::Instant;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 
 use dotnet_diagnostics_ipc_vectors::Hazard;
-use dotnet_diagnostics_ipc_vectors::player::Conversation;
 use dotnet_diagnostics_ipc_vectors::script::Ability;
 
 use super::ServerCase;
 use super::abilities::Lack;
-use super::attempt::{CasePlayer, Played, entry};
-use super::judge::Judgement;
+use super::judge::{Facts, Known, PlayEnd, decide};
 use super::left_out::LeftOut;
 use super::options::Options;
 use super::pace::WITHIN;
+use super::play::CasePlayer;
 use super::recognise::Conclusion;
 use super::survey::{Survey, survey};
 use super::target::Target;
 use crate::conversation::FaultSeen;
-use crate::faults::Fault;
 use crate::known::Profile;
 use crate::network::address::Address;
-use crate::order::Order;
-use crate::process::timeouts::Again;
+use crate::suite::{self, Failure, Played, RunLimits, Suite};
 use crate::{Case, Grade, Interrupted, Lost, Report, TooFewJudged};
 
 /// The decision about a case before anything is played.
@@ -44,13 +37,6 @@ enum Plan {
 const SIDE_EFFECTS: &str = "they change the target: --allow-side-effects allows them";
 const HARMFUL: &str = "they may kill, hang or exhaust the target: --allow-harmful allows them";
 const OWN_TARGET: &str = "they need a target started for them: use --spawn";
-
-/// A message of a worker.
-enum News {
-    Played(usize, Played),
-    Note(String),
-    Lost(String),
-}
 
 /// Plays `cases` against the target at `place`. `done` is called for each.
 ///
@@ -102,6 +88,12 @@ pub fn run(
     notes.extend(subject.unknown_process().map(String::from));
     notes.extend(survey.weaknesses.iter().map(note_of_weakness));
     let (mut elsewhere, mut unclaimed) = (LeftOut::default(), 0_usize);
+    let known = Known {
+        options,
+        profile: survey.profile,
+        abilities: &survey.abilities,
+        served: BTreeSet::new(),
+    };
     for (nth, (case, slot)) in cases.iter().zip(&mut entries).enumerate() {
         let planned = plan(case, &subject, &survey, options);
         match planned {
@@ -110,47 +102,38 @@ pub fn run(
             Plan::Elsewhere(why) => elsewhere.push(case, why),
             Plan::Lacks(lack) => {
                 unclaimed += usize::from(matches!(lack, Lack::Unclaimed(_)));
-                let judgement = match lack {
-                    Lack::Silent(found) => {
-                        let fault = FaultSeen::new(Fault::NoAnswer, found.clone());
-                        Judgement::new(Grade::Fail, [found].into()).with_faults([fault].into())
-                    }
-                    Lack::Missing(found) | Lack::Unclaimed(found) => {
-                        Judgement::new(Grade::Unimplemented, [found].into())
-                    }
-                };
-                let case = entry(options, case, judgement, &Conversation::default());
+                let facts = Facts::unplayed(PlayEnd::Lacks(lack));
+                let case = decide(&known, case, &facts).case(case, &facts.conversation);
                 done(&case);
                 *slot = Some(case);
             }
         }
     }
-    let (mut unavailable, mut lost) = (LeftOut::default(), None);
-    let mut take = |news: News| match news {
-        News::Played(nth, Played::Case(case) | Played::Late(case)) => {
-            done(&case);
-            if let Some(slot) = entries.get_mut(nth) {
-                *slot = Some(*case);
-            }
-        }
-        News::Played(nth, Played::Unavailable(why)) => {
-            if let Some(case) = cases.get(nth) {
-                unavailable.push(case, why);
-            }
-        }
-        News::Note(note) => notes.push(note),
-        News::Lost(reason) => lost = lost.take().or(Some(reason)),
-    };
     dumps_last(cases, &mut to_play);
-    let first = CasePlayer::new(subject, &survey, options);
     let turns = turns(cases, &to_play);
-    work(cases, turns, (first, &survey), address, &mut take);
-
-    let not_run =
-        to_play.iter().filter(|nth| entries.get(**nth).is_some_and(Option::is_none)).count();
-    let not_run = not_run.saturating_sub(unavailable.len());
-    report.interrupted = (lost.is_none() && not_run > 0).then_some(Interrupted { not_run });
-    report.lost = lost.map(|reason| Lost { reason, not_run });
+    // A target that is not started by the suite has one case after another (F-75).
+    let jobs = if subject.can_spawn() { options.jobs } else { NonZeroUsize::MIN };
+    let limits = RunLimits {
+        jobs,
+        fail_fast: options.fail_fast,
+        max_time: options.max_time,
+        canceller: options.canceller.as_ref(),
+    };
+    let suite = ServerSuite { cases, address, options, survey: &survey };
+    let waits = |nth: usize| cases.get(nth).map(ServerCase::waits).unwrap_or_default();
+    let first = suite.player_of(subject);
+    let played = suite::run(&suite, turns, waits, &limits, Some(first), &mut |_, case| done(case));
+    played.end_into(&mut report);
+    let mut unavailable = LeftOut::default();
+    for (nth, why) in played.unavailable {
+        cases.get(nth).into_iter().for_each(|case| unavailable.push(case, why.clone()));
+    }
+    for (nth, case) in played.results {
+        if let Some(slot) = entries.get_mut(nth) {
+            *slot = Some(case);
+        }
+    }
+    notes.extend(played.notes);
     for case in entries.into_iter().flatten() {
         report.add(case);
     }
@@ -181,12 +164,6 @@ fn not_played(left_out: &[&str]) -> Vec<String> {
         .filter(|(n, _)| *n > 0)
         .map(|(n, why)| format!("{n} cases were not played: {why}"))
         .collect()
-}
-
-/// The note on a case that failed at the first try only.
-fn at_the_second_try(first: Case) -> String {
-    let found = first.detail.map(|detail| detail.found.join("; ")).unwrap_or_default();
-    format!("{}: passed only at the second try; the first: {found}", first.name)
 }
 
 /// Dumps are last: one may remove the target's socket (P-6).
@@ -259,188 +236,82 @@ fn turns(cases: &[ServerCase<'_>], to_play: &[usize]) -> Vec<Vec<usize>> {
     turns
 }
 
-/// Plays the cases of `turns`: `first` has a target, and more are started if allowed.
-fn work(
-    cases: &[ServerCase<'_>],
-    turns: Vec<Vec<usize>>,
-    (first, survey): (CasePlayer<'_>, &Survey),
-    address: &Address,
-    take: &mut dyn FnMut(News),
-) {
-    let options = first.options;
-    let jobs = if first.subject.can_spawn() { options.jobs.get().min(turns.len()) } else { 1 };
-    // One worker takes them as they are.
-    let waits = |nth: &usize| cases.get(*nth).map(ServerCase::waits).filter(|_| jobs > 1);
-    let turns = Order::new(turns, |turn| turn.iter().filter_map(waits).sum());
-    let queue = Queue { cases, turns, over: AtomicBool::new(false), began: Instant::now() };
-    let (sender, news) = mpsc::channel();
-    let mut late = BTreeMap::new();
-    let player = thread::scope(|scope| {
-        let queue = &queue;
-        let mut first = Some(first);
-        let mut players = Vec::new();
-        for worker in 0..jobs.max(1) {
-            let (sender, first) = (sender.clone(), first.take());
-            players.push(scope.spawn(move || {
-                let player = match first {
-                    Some(player) => Ok(player),
-                    None => Target::find(
-                        address,
-                        options.within.unwrap_or(WITHIN),
-                        options.trust,
-                        options.canceller.as_ref(),
-                    )
-                    .map(|subject| CasePlayer::new(subject, survey, options)),
-                };
-                let still_there = player.and_then(|mut player| {
-                    queue.play_all(worker, &mut player, &sender).map(|()| player)
-                });
-                still_there.map_err(|reason| queue.is_lost(options, reason, &sender)).ok()
-            }));
-        }
-        drop(sender);
-        for one in news {
-            match one {
-                News::Played(nth, Played::Late(case)) => _ = late.insert(nth, case),
-                other => take(other),
+/// The cases of a run, as the runner of suites plays them.
+struct ServerSuite<'r> {
+    cases: &'r [ServerCase<'r>],
+    address: &'r Address,
+    options: &'r Options,
+    survey: &'r Survey,
+}
+
+impl<'r> ServerSuite<'r> {
+    fn player_of(&self, subject: Target) -> WorkerOfTarget<'r> {
+        let player = CasePlayer::new(subject, self.survey, self.options);
+        WorkerOfTarget { player, last: None, again: false }
+    }
+}
+
+/// A player, with the name of its last case.
+struct WorkerOfTarget<'r> {
+    player: CasePlayer<'r>,
+    last: Option<String>,
+    /// Whether it plays cases again.
+    again: bool,
+}
+
+impl<'r> Suite for ServerSuite<'r> {
+    type Player = WorkerOfTarget<'r>;
+    type Result = Case;
+
+    fn name(&self, case: usize) -> String {
+        self.cases.get(case).map_or_else(String::new, ServerCase::name)
+    }
+
+    fn player(&self) -> Result<WorkerOfTarget<'r>, String> {
+        let Options { within, trust, canceller, .. } = self.options;
+        let within = within.unwrap_or(WITHIN);
+        Target::find(self.address, within, *trust, canceller.as_ref())
+            .map(|subject| self.player_of(subject))
+    }
+
+    fn play(&self, worker: &mut WorkerOfTarget<'r>, nth: usize) -> Result<Played<Case>, String> {
+        let Some(case) = self.cases.get(nth) else { return Err(format!("there is no case {nth}")) };
+        let name = case.name();
+        let played = worker.player.play(case).map_err(|reason| format!("by {name}: {reason}"))?;
+        worker.last = Some(name);
+        Ok(played)
+    }
+
+    fn failure(&self, case: &Case) -> Option<Failure> {
+        (case.grade == Grade::Fail).then(|| {
+            let faults: Vec<&str> = case.faults.iter().map(|fault| fault.name.as_str()).collect();
+            let found = case.detail.as_ref().map(|detail| detail.found.join("; "));
+            Failure {
+                kind: format!("{} {}", case.group, faults.join(" ")),
+                found: found.unwrap_or_default(),
             }
-        }
-        players.into_iter().find_map(|player| player.join().ok().flatten())
-    });
-    let (sender, news) = mpsc::channel();
-    if let Some(mut player) = player {
-        if let Err(reason) = queue.play_again(&mut player, &mut late, &sender) {
-            queue.is_lost(options, reason, &sender);
-        }
+        })
     }
-    drop(sender);
-    news.into_iter().for_each(&mut *take);
-    // Those that were not played again keep their verdict.
-    for (nth, case) in late {
-        take(News::Played(nth, Played::Case(case)));
+
+    fn check(&self, worker: &mut WorkerOfTarget<'r>) -> Result<(), String> {
+        let name = worker.last.as_deref().unwrap_or_default();
+        worker.player.lost().map_or(Ok(()), |reason| Err(format!("by {name}: {reason}")))
     }
-}
 
-/// Plays a case, and says how long it took.
-fn timed(player: &mut CasePlayer<'_>, case: &ServerCase<'_>) -> Result<Played, String> {
-    let began = Instant::now();
-    let mut result = player.play(case).map_err(|reason| format!("by {}: {reason}", case.name()))?;
-    if let Played::Case(one) | Played::Late(one) = &mut result {
-        one.took = began.elapsed();
-    }
-    Ok(result)
-}
-
-/// What cases have in common that fail for one reason.
-fn kind_of(case: &Case) -> String {
-    let faults: Vec<&str> = case.faults.iter().map(|fault| fault.name.as_str()).collect();
-    format!("{} {}", case.group, faults.join(" "))
-}
-
-/// The cases to play, by several workers.
-struct Queue<'q> {
-    cases: &'q [ServerCase<'q>],
-    turns: Order<Vec<usize>>,
-    /// No more cases are started.
-    over: AtomicBool,
-    began: Instant,
-}
-
-impl Queue<'_> {
-    /// Plays the remaining cases, and checks at the end whether the target still answers.
-    fn play_all(
-        &self,
-        worker: usize,
-        player: &mut CasePlayer<'_>,
-        sender: &Sender<News>,
-    ) -> Result<(), String> {
-        let mut last = None;
-        while !self.is_over(player.options) {
-            let Some(turn) = self.turns.take(worker) else {
-                break;
-            };
-            for nth in turn {
-                let Some(case) = self.cases.get(*nth).filter(|_| !self.is_over(player.options))
-                else {
-                    break;
-                };
-                let result = timed(player, case)?;
-                if player.options.is_cancelled() {
-                    // That may have changed its behaviour.
-                    return Ok(());
-                }
-                let fails = matches!(&result, Played::Case(case) if case.grade == Grade::Fail);
-                let _ = sender.send(News::Played(*nth, result));
-                if let Some(reason) = player.lost() {
-                    return Err(format!("by {}: {reason}", case.name()));
-                }
-                if fails && player.options.fail_fast {
-                    self.over.store(true, Ordering::Relaxed);
-                }
-                last = Some(case);
-            }
-        }
-        player.subject.reacts().map_err(|reason| match last {
-            Some(case) => format!("after {}, the last case: {reason}", case.name()),
+    fn finish(&self, worker: &mut WorkerOfTarget<'r>) -> Result<(), String> {
+        worker.player.subject.reacts().map_err(|reason| match &worker.last {
+            Some(name) => format!("after {name}, the last case: {reason}"),
             None => format!("before the first case: {reason}"),
         })
     }
 
-    /// Plays those that are `late` again, one after another, with nothing beside them: each with
-    /// those before it in its turn, whose effects it may check.
-    fn play_again(
-        &self,
-        player: &mut CasePlayer<'_>,
-        late: &mut BTreeMap<usize, Box<Case>>,
-        sender: &Sender<News>,
-    ) -> Result<(), String> {
-        let mut again = Again::default();
-        player.begins_again();
-        for turn in self.turns.iter() {
-            let is_due =
-                |nth: &usize| late.get(nth).is_some_and(|case| again.is_worth(&kind_of(case)));
-            let Some(last) = turn.iter().rposition(is_due) else { continue };
-            if turn.len() > 1 {
-                player.subject.end_shared();
-            }
-            for nth in turn.iter().take(last + 1) {
-                let Some(case) = self.cases.get(*nth).filter(|_| !self.is_over(player.options))
-                else {
-                    return Ok(());
-                };
-                let result = timed(player, case)?;
-                if player.options.is_cancelled() {
-                    return Ok(());
-                }
-                let Some(first) = late.remove(nth) else { continue };
-                let passes = !matches!(&result, Played::Case(case) | Played::Late(case) if case.grade == Grade::Fail);
-                again.was_played(&kind_of(&first), passes);
-                let note = passes.then(|| at_the_second_try(*first)).map(News::Note);
-                let _ = sender.send(News::Played(*nth, result));
-                let _ = note.map(|note| sender.send(note));
-                if let Some(reason) = player.lost() {
-                    return Err(format!("by {}: {reason}", case.name()));
-                }
-                if !passes && player.options.fail_fast {
-                    return Ok(());
-                }
-            }
+    fn begin_again(&self, worker: &mut WorkerOfTarget<'r>, together: usize) {
+        if !std::mem::replace(&mut worker.again, true) {
+            worker.player.begins_again();
         }
-        Ok(())
-    }
-
-    /// No target is left, or it no longer answers.
-    fn is_lost(&self, options: &Options, reason: String, sender: &Sender<News>) {
-        self.over.store(true, Ordering::Relaxed);
-        if !options.is_cancelled() {
-            let _ = sender.send(News::Lost(reason));
+        if together > 1 {
+            worker.player.subject.end_shared();
         }
-    }
-
-    /// Whether no more cases may be started.
-    fn is_over(&self, options: &Options) -> bool {
-        let is_late = options.max_time.is_some_and(|most| self.began.elapsed() >= most);
-        self.over.load(Ordering::Relaxed) || options.is_cancelled() || is_late
     }
 }
 

@@ -1,0 +1,331 @@
+//! Plays a case to a target, and collects what it shows. [`decide`](super::judge::decide) is the
+//! only one to judge that.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc_vectors::Hazard;
+use dotnet_diagnostics_ipc_vectors::player::{Failure, Network, Player, PlayerError};
+use dotnet_diagnostics_ipc_vectors::script::{self, Life, Script, Step};
+
+use super::judge::{Facts, Known, PlayEnd, decide, may_be_late};
+use super::pace::{About, Pace, WITHIN};
+use super::process_id::TargetProcess;
+use super::request::{CLOSES, Patience};
+use super::respawn::{BEGINS, is_suspended};
+use super::spawn::RunsIn;
+use super::survey::Survey;
+use super::target::{Target, process_of};
+use super::{Death, Options, ServerCase, ServerCaseKind, consistency, dump_path, request};
+use crate::conversation::{Exchange, Exchanges};
+use crate::known::ways_of;
+use crate::process::timeouts::Limit;
+use crate::suite::Played;
+use crate::{Case, Grade, Playable as _};
+
+/// How long a target whose start-up has not ended is left alone.
+const STARTS: Duration = Duration::from_millis(100);
+
+/// Plays cases to a target.
+pub(super) struct CasePlayer<'o> {
+    pub(super) subject: Target,
+    known: Known<'o>,
+    pace: Pace,
+    /// Whether targets still answered that their start-up has not ended after all the time for it.
+    never_starts: Cell<bool>,
+    /// Why there is no target any more.
+    lost: Option<String>,
+}
+
+/// How a case is played.
+struct Way<'w> {
+    /// With a target that is started for it.
+    own: bool,
+    target: &'w script::Target,
+    within: Duration,
+}
+
+/// What a case uses while it is played.
+struct Stage<'s> {
+    process: &'s TargetProcess,
+    /// The directory of a target that was started for the case.
+    directory: Option<&'s Path>,
+    death: &'s dyn Fn() -> Option<Death>,
+}
+
+impl<'o> CasePlayer<'o> {
+    /// Plays to `subject`, about which `survey` is known.
+    pub(super) fn new(subject: Target, survey: &'o Survey, options: &'o Options) -> Self {
+        let abilities = &survey.abilities;
+        let served = abilities.served().collect();
+        Self {
+            subject,
+            known: Known { options, profile: survey.profile, abilities, served },
+            pace: survey.pace.clone(),
+            never_starts: Cell::new(false),
+            lost: None,
+        }
+    }
+
+    /// Why the target was lost by the last case, which shows it.
+    pub(super) fn lost(&mut self) -> Option<String> {
+        self.lost.take()
+    }
+
+    /// Before a case is played again: silence is waited for as if it were the first.
+    pub(super) fn begins_again(&mut self) {
+        self.pace.forget_silence();
+    }
+
+    /// Plays a case; `Err` if the target is lost.
+    pub(super) fn play(&mut self, case: &ServerCase<'_>) -> Result<Played<Case>, String> {
+        let wants_own =
+            case.cannot_share() || case.wants_own_target() && !self.known.options.keep_target;
+        let own = wants_own && self.subject.can_spawn();
+        let began = Instant::now();
+        let facts = self.collect(case, own)?;
+        let served = facts.exchanges.answered().filter(|exchange| exchange.reply.is_ok());
+        self.known.served.extend(served.filter_map(Exchange::command));
+        if !self.fails(case, &facts) {
+            self.pace.passed(about(case), facts.took);
+        } else if facts.exchanges.answered().next().is_none() && began.elapsed() >= self.whole(case)
+        {
+            self.pace.was_silent(about(case));
+        }
+        if let PlayEnd::Unavailable(why) = facts.end {
+            return Ok(Played::Unavailable(why));
+        }
+        let verdict = decide(&self.known, case, &facts);
+        // A target that others use is harmed once.
+        let is_late = may_be_late(&verdict) && (own || case.hazard() != Some(Hazard::Harmful));
+        let entry = Case { took: began.elapsed(), ..verdict.case(case, &facts.conversation) };
+        Ok(if is_late { Played::Late(entry) } else { Played::Done(entry) })
+    }
+
+    /// Whether the target did not do what the case expects, whatever is known of it.
+    fn fails(&self, case: &ServerCase<'_>, facts: &Facts<'_>) -> bool {
+        match &facts.end {
+            PlayEnd::AsWritten(Some(_)) => facts.death_after.is_some(),
+            PlayEnd::AsWritten(None) => {
+                facts.death_after.is_some()
+                    || !consistency::faults_in_case(&facts.exchanges, &facts.process).is_empty()
+            }
+            PlayEnd::Reacted(_) => decide(&self.known, case, facts).grade == Grade::Fail,
+            _ => true,
+        }
+    }
+
+    /// Plays a request once, and a script in each way in which the target may be known to go, until
+    /// one fits. The first way that did not fit is what counts otherwise.
+    fn collect<'c>(&mut self, case: &ServerCase<'c>, own: bool) -> Result<Facts<'c>, String> {
+        let within = self.within(case);
+        match case.kind {
+            ServerCaseKind::Request { test, .. } => {
+                let keeps_open = self.known.abilities.keeps_open;
+                let patience = Patience {
+                    reply: within,
+                    rest: within,
+                    close: if keeps_open { Duration::ZERO } else { CLOSES },
+                    may_be_held: self.subject.may_be_held(self.known.profile),
+                };
+                let target = script::Target::default();
+                let way = Way { own, target: &target, within };
+                self.with_target(case, &way, |player, stage| {
+                    let sent = stage
+                        .directory
+                        .map_or(Cow::Borrowed(test), |path| dump_path::below(path, test));
+                    let mut reaction = match request::play(player, &sent, patience) {
+                        Ok(reaction) => reaction,
+                        Err(PlayerError::Unavailable(why)) => {
+                            return (PlayEnd::Unavailable(why), None, None);
+                        }
+                        Err(PlayerError::Differs(difference)) => {
+                            return (PlayEnd::NotSent(difference), None, None);
+                        }
+                    };
+                    reaction.left_open &= !keeps_open;
+                    let lives = reaction.exchange().reply.is_whole()
+                        && test.hazard != Some(Hazard::Harmful);
+                    let death = if lives { None } else { dying(player, stage.death) };
+                    let exchanges = reaction.exchanges.clone();
+                    (PlayEnd::Reacted(reaction), death, Some(exchanges))
+                })
+            }
+            ServerCaseKind::Script { script, target, .. } => {
+                let way = Way { own, target, within };
+                let mut first = None;
+                for deviation in ways_of(self.known.profile, script) {
+                    let steps = match deviation {
+                        Some(deviation) => script.steps_of(deviation),
+                        None => self.steps(script),
+                    };
+                    let facts = self.with_target(case, &way, |player, stage| {
+                        match player.play(steps.iter().copied()) {
+                            Ok(()) => (PlayEnd::AsWritten(deviation), None, None),
+                            Err(Failure { trouble: PlayerError::Unavailable(why), .. }) => {
+                                (PlayEnd::Unavailable(why), None, None)
+                            }
+                            Err(failure) => {
+                                let death = dying(player, stage.death);
+                                let step = steps.get(failure.step).copied();
+                                (PlayEnd::Differs(failure, step), death, None)
+                            }
+                        }
+                    })?;
+                    let is_unavailable = matches!(facts.end, PlayEnd::Unavailable(_));
+                    if is_unavailable || !self.fails(case, &facts) {
+                        return Ok(facts);
+                    }
+                    first.get_or_insert(facts);
+                }
+                first.ok_or_else(|| format!("{}: nothing to play", case.name()))
+            }
+        }
+    }
+
+    /// The case's default time limit.
+    fn whole(&self, case: &ServerCase<'_>) -> Duration {
+        let own = match case.kind {
+            ServerCaseKind::Request { .. } => WITHIN,
+            ServerCaseKind::Script { within_ms, .. } => Duration::from_millis(within_ms.into()),
+        };
+        self.known.options.within.unwrap_or(own)
+    }
+
+    /// The case's time limit: less than the default if the target has once exceeded it. A dump gets
+    /// the full time.
+    fn within(&self, case: &ServerCase<'_>) -> Duration {
+        let whole = self.whole(case);
+        if self.known.options.within.is_some() && case.asks_for_a_dump() {
+            whole
+        } else {
+            self.pace.within(about(case), whole)
+        }
+    }
+
+    /// The steps of a script. If a target keeps connections open, only the end of a stream is
+    /// expected.
+    fn steps<'s>(&self, script: &'s Script) -> Vec<&'s Step> {
+        let streams = |on: &str| {
+            script.steps.iter().any(|step| matches!(step, Step::Drain(drain) if drain.on == on))
+        };
+        let is_due = |step: &&Step| match step {
+            Step::ExpectEnd(end) => !self.known.abilities.keeps_open || streams(&end.on),
+            _ => true,
+        };
+        script.steps.iter().filter(is_due).collect()
+    }
+
+    /// Plays a case to a target, and checks the target afterwards. A target for one case has a
+    /// directory for its files.
+    fn with_target<'c>(
+        &mut self,
+        case: &ServerCase<'c>,
+        way: &Way<'_>,
+        play: impl Fn(&mut Player<'_>, &Stage<'_>) -> (PlayEnd<'c>, Option<Death>, Option<Exchanges>),
+    ) -> Result<Facts<'c>, String> {
+        let stand_in = self.known.options.stand_in_for_user_events;
+        if way.own {
+            let runs_in = if case.asks_for_a_dump() {
+                RunsIn::OwnDirectory
+            } else {
+                RunsIn::CurrentDirectory
+            };
+            let (spawned, network) = match self.subject.own(way.target, runs_in) {
+                Ok(started) => started,
+                Err(reason) => return Ok(Facts::unplayed(PlayEnd::NotStarted(reason))),
+            };
+            let mut network = network.with_user_events_data(stand_in);
+            let process = process_of(&network);
+            let directory = Some(spawned.directory());
+            let stage = Stage { process: &process, directory, death: &|| spawned.death() };
+            return Ok(self.once_started(!is_suspended(way.target), || {
+                facts_of(&mut network, way.within, &stage, &play)
+            }));
+        }
+        let mut network = self.subject.shared()?.with_user_events_data(stand_in);
+        let process = process_of(&network);
+        let stage = Stage { process: &process, directory: None, death: &|| self.subject.death() };
+        let mut facts =
+            self.once_started(true, || facts_of(&mut network, way.within, &stage, &play));
+        drop(network);
+        facts.death_after = self.subject.death();
+        let is_unavailable = matches!(facts.end, PlayEnd::Unavailable(_));
+        if facts.death_after.is_none() && !is_unavailable && self.fails(case, &facts) {
+            self.look_after(case, &mut facts);
+        }
+        Ok(facts)
+    }
+
+    /// Plays until the target's start-up has ended: a runtime answers profiler commands with an
+    /// error before (F-56), unless its start was asked to wait (F-153).
+    fn once_started<'c>(&self, starts: bool, mut play: impl FnMut() -> Facts<'c>) -> Facts<'c> {
+        let limit = Limit::new(BEGINS);
+        loop {
+            let facts = play();
+            let is_early = starts
+                && !self.never_starts.get()
+                && facts.exchanges.has_error(HResult::NOT_YET_AVAILABLE);
+            if !is_early || self.known.options.is_cancelled() {
+                return facts;
+            }
+            if limit.is_over() {
+                self.never_starts.set(true);
+                return facts;
+            }
+            thread::sleep(STARTS);
+        }
+    }
+
+    /// Whether the shared target still answers. Otherwise it is restarted for the next case.
+    fn look_after(&mut self, case: &ServerCase<'_>, facts: &mut Facts<'_>) {
+        let Err(reason) = self.subject.reacts() else { return };
+        if !self.subject.end_shared() {
+            let text = decide(&self.known, case, facts).found.join("; ");
+            self.lost = Some(format!("{reason}; after: {text}"));
+            return;
+        }
+        facts.hangs = Some(format!("afterwards the target no longer answers: {reason}"));
+    }
+}
+
+/// What a case is about.
+fn about(case: &ServerCase<'_>) -> About {
+    case.commands().first().copied().filter(|command| command.name().is_some())
+}
+
+fn facts_of<'c>(
+    network: &mut dyn Network,
+    within: Duration,
+    stage: &Stage<'_>,
+    play: impl FnOnce(&mut Player<'_>, &Stage<'_>) -> (PlayEnd<'c>, Option<Death>, Option<Exchanges>),
+) -> Facts<'c> {
+    let mut player = Player::new(network, within);
+    let began = Instant::now();
+    let (end, death, exchanges) = play(&mut player, stage);
+    let took = began.elapsed();
+    let exchanges = exchanges.unwrap_or_else(|| Exchanges::of(player.conversation()));
+    // Dropping the network ends the connections anyway.
+    let _ = player.close_all();
+    let conversation = player.conversation().clone();
+    let process = stage.process.clone();
+    Facts { end, conversation, exchanges, process, death, death_after: None, hangs: None, took }
+}
+
+/// How the target ended, if it is ending: it may take a moment after its last message.
+fn dying(player: &mut Player<'_>, death: &dyn Fn() -> Option<Death>) -> Option<Death> {
+    const MOMENT: Duration = Duration::from_millis(300);
+    let until = player.network().now() + MOMENT;
+    // A process that closed without a reply may still be exiting. Others have most often not ended.
+    let conversation = player.conversation();
+    let _ = if conversation.has_end() && !conversation.has_received() {
+        player.life(Life::Dead, until)
+    } else {
+        player.network().life(Life::Dead, until)
+    };
+    death()
+}

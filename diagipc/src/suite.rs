@@ -1,0 +1,441 @@
+//! Run the cases of a suite: the queue of several workers, the second attempt of cases that failed
+//! by time alone, cancellation, and the cases that were not run.
+//!
+//! A suite says how a case is played, and decides from what it showed. Which cases are played, and
+//! the verdicts, are not of interest here.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::io::Canceller;
+
+use crate::{Interrupted, Lost, Report};
+
+/// How many cases of a kind are played again in a row without passing: the others do not pass
+/// either.
+const MOST_FAILED_AGAIN: u8 = 3;
+/// One worker of so many takes no case that waits while there are others.
+const COMPUTES: usize = 8;
+
+/// The result of playing a case.
+pub(crate) enum Played<R> {
+    /// It counts.
+    Done(R),
+    /// It failed, and only the time may be the cause: it is played again, with nothing beside it.
+    Late(R),
+    /// This machine cannot play it: why.
+    Unavailable(String),
+}
+
+/// How a case failed, for a second attempt.
+pub(crate) struct Failure {
+    /// What cases have in common that fail for one reason.
+    pub(crate) kind: String,
+    /// What was found.
+    pub(crate) found: String,
+}
+
+/// A suite: how its cases are played.
+pub(crate) trait Suite: Sync {
+    /// What plays cases one after another: a target, an adapter.
+    type Player;
+    /// What playing a case showed.
+    type Result: Send;
+
+    /// The name of a case.
+    fn name(&self, case: usize) -> String;
+
+    /// Another player. The error ends the run.
+    fn player(&self) -> Result<Self::Player, String>;
+
+    /// Plays a case. The error ends the run: no target answers any more.
+    fn play(&self, player: &mut Self::Player, case: usize) -> Result<Played<Self::Result>, String>;
+
+    /// How a case failed; `None` if it passed.
+    fn failure(&self, result: &Self::Result) -> Option<Failure>;
+
+    /// Checks the player after a case was reported. The error ends the run.
+    fn check(&self, _: &mut Self::Player) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Checks the player after its last case. The error ends the run.
+    fn finish(&self, _: &mut Self::Player) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Prepares the player for second attempts of cases, of which so many belong together.
+    fn begin_again(&self, _: &mut Self::Player, _together: usize) {}
+}
+
+/// When a run ends early, and how many workers it has.
+#[derive(Clone, Debug)]
+pub(crate) struct RunLimits<'o> {
+    pub(crate) jobs: NonZeroUsize,
+    pub(crate) fail_fast: bool,
+    pub(crate) max_time: Option<Duration>,
+    pub(crate) canceller: Option<&'o Canceller>,
+}
+
+impl RunLimits<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.canceller.is_some_and(Canceller::is_cancelled)
+    }
+}
+
+/// The result of a run.
+#[derive(Debug)]
+pub(crate) struct Run<R> {
+    /// The results by case.
+    pub(crate) results: BTreeMap<usize, R>,
+    /// The cases that cannot be played here, and why.
+    pub(crate) unavailable: Vec<(usize, String)>,
+    /// Which cases passed only at the second attempt.
+    pub(crate) notes: Vec<String>,
+    lost: Option<String>,
+    not_run: usize,
+}
+
+impl<R> Run<R> {
+    /// Writes into a report why the run ended early, if it did.
+    pub(crate) fn end_into(&self, report: &mut Report) {
+        let not_run = self.not_run;
+        report.lost = self.lost.clone().map(|reason| Lost { reason, not_run });
+        report.interrupted =
+            (self.lost.is_none() && not_run > 0).then_some(Interrupted { not_run });
+    }
+}
+
+/// A message of a worker.
+enum Progress<R> {
+    Played(usize, Played<R>),
+    Note(String),
+    Lost(String),
+}
+
+/// Plays `turns`: the cases of one turn are played one after another by one worker. `first` is the
+/// first player, if there is one already. `waits` is how long a case waits: cases that wait and
+/// cases that compute run beside each other. `done` is called for each result that counts.
+///
+/// On cancellation, the current cases are abandoned: that may have changed their behaviour.
+pub(crate) fn run<S: Suite>(
+    suite: &S,
+    turns: Vec<Vec<usize>>,
+    waits: impl Fn(usize) -> Duration,
+    limits: &RunLimits<'_>,
+    first: Option<S::Player>,
+    done: &mut dyn FnMut(usize, &S::Result),
+) -> Run<S::Result>
+where
+    S::Player: Send,
+{
+    let cases: usize = turns.iter().map(Vec::len).sum();
+    let jobs = limits.jobs.get().min(turns.len()).max(1);
+    // One worker takes them as they are.
+    let wait = |turn: &Vec<usize>| turn.iter().filter(|_| jobs > 1).map(|nth| waits(*nth)).sum();
+    let all = ordered(turns, wait);
+    let turns = all.iter().map(|(_, turn)| turn.as_slice()).collect();
+    let is_waiting = |nth: usize| all.get(nth).is_some_and(|(wait, _)| !wait.is_zero());
+    let waiting = (0..all.len()).take_while(|nth| is_waiting(*nth)).count();
+    let queue = Queue {
+        suite,
+        limits,
+        turns,
+        next: Mutex::new([(0..waiting).collect(), (waiting..all.len()).collect()]),
+        over: AtomicBool::new(false),
+        began: Instant::now(),
+    };
+    let mut run = Run {
+        results: BTreeMap::new(),
+        unavailable: Vec::new(),
+        notes: Vec::new(),
+        lost: None,
+        not_run: 0,
+    };
+    let mut late = BTreeMap::new();
+    let (sender, progress) = mpsc::channel();
+    let player = thread::scope(|scope| {
+        let (queue, mut first) = (&queue, first);
+        let mut workers = Vec::new();
+        for worker in 0..jobs {
+            let (sender, first) = (sender.clone(), first.take());
+            workers.push(scope.spawn(move || {
+                let player = first.map_or_else(|| queue.suite.player(), Ok);
+                let played = player.and_then(|mut player| {
+                    queue.play_all(worker, &mut player, &sender).map(|()| player)
+                });
+                played.map_err(|reason| queue.lose(reason, &sender)).ok()
+            }));
+        }
+        drop(sender);
+        for one in progress {
+            match one {
+                Progress::Played(nth, Played::Late(result)) => _ = late.insert(nth, result),
+                other => run.take(other, done),
+            }
+        }
+        workers.into_iter().find_map(|worker| worker.join().ok().flatten())
+    });
+    let (sender, progress) = mpsc::channel();
+    if let Some(mut player) = player {
+        if let Err(reason) = queue.play_again(&mut player, &mut late, &sender) {
+            queue.lose(reason, &sender);
+        }
+    }
+    drop(sender);
+    progress.into_iter().for_each(|one| run.take(one, done));
+    // Cases that were not played again keep their first result.
+    for (nth, result) in late {
+        run.take(Progress::Played(nth, Played::Done(result)), done);
+    }
+    run.not_run = cases - run.results.len() - run.unavailable.len();
+    run
+}
+
+/// The turns with how long they wait: the longest first, and then those that do not wait.
+fn ordered(
+    turns: Vec<Vec<usize>>,
+    wait: impl Fn(&Vec<usize>) -> Duration,
+) -> Vec<(Duration, Vec<usize>)> {
+    let mut all: Vec<_> = turns.into_iter().map(|turn| (wait(&turn), turn)).collect();
+    all.sort_by_key(|(wait, _)| Reverse(*wait));
+    all
+}
+
+impl<R> Run<R> {
+    fn take(&mut self, progress: Progress<R>, done: &mut dyn FnMut(usize, &R)) {
+        match progress {
+            Progress::Played(nth, Played::Done(result) | Played::Late(result)) => {
+                done(nth, &result);
+                self.results.insert(nth, result);
+            }
+            Progress::Played(nth, Played::Unavailable(why)) => self.unavailable.push((nth, why)),
+            Progress::Note(note) => self.notes.push(note),
+            Progress::Lost(reason) => self.lost = self.lost.take().or(Some(reason)),
+        }
+    }
+}
+
+/// The cases to play, by several workers.
+struct Queue<'q, S> {
+    suite: &'q S,
+    limits: &'q RunLimits<'q>,
+    turns: Vec<&'q [usize]>,
+    /// The turns that were not taken yet: those that wait, and the others.
+    next: Mutex<[VecDeque<usize>; 2]>,
+    /// No more cases are started.
+    over: AtomicBool,
+    began: Instant,
+}
+
+impl<S: Suite> Queue<'_, S> {
+    fn next(&self, worker: usize) -> Option<&[usize]> {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let [waiting, others] = &mut *next;
+        let nth = if worker % COMPUTES == COMPUTES - 1 {
+            others.pop_front().or_else(|| waiting.pop_front())
+        } else {
+            waiting.pop_front().or_else(|| others.pop_front())
+        };
+        self.turns.get(nth?).copied()
+    }
+
+    /// Plays the remaining cases.
+    fn play_all(
+        &self,
+        worker: usize,
+        player: &mut S::Player,
+        sender: &Sender<Progress<S::Result>>,
+    ) -> Result<(), String> {
+        while !self.is_over() {
+            let Some(turn) = self.next(worker) else { break };
+            for nth in turn {
+                if self.is_over() {
+                    break;
+                }
+                let played = self.suite.play(player, *nth)?;
+                if self.limits.is_cancelled() {
+                    return Ok(());
+                }
+                let fails = match &played {
+                    Played::Done(result) => self.suite.failure(result).is_some(),
+                    _ => false,
+                };
+                let _ = sender.send(Progress::Played(*nth, played));
+                self.suite.check(player)?;
+                if fails && self.limits.fail_fast {
+                    self.over.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+        self.suite.finish(player)
+    }
+
+    /// Plays the `late` cases again, one after another: each with those before it in its turn, whose
+    /// effects it may check.
+    fn play_again(
+        &self,
+        player: &mut S::Player,
+        late: &mut BTreeMap<usize, S::Result>,
+        sender: &Sender<Progress<S::Result>>,
+    ) -> Result<(), String> {
+        let mut failed_again = BTreeMap::<String, u8>::new();
+        let failure = |result: &S::Result| self.suite.failure(result);
+        for turn in &self.turns {
+            let is_due = |nth: &usize| {
+                let kind = late.get(nth).and_then(failure).map(|failure| failure.kind);
+                kind.is_some_and(|kind| {
+                    failed_again.get(&kind).is_none_or(|times| *times < MOST_FAILED_AGAIN)
+                })
+            };
+            let Some(last) = turn.iter().rposition(is_due) else { continue };
+            self.suite.begin_again(player, turn.len());
+            for nth in turn.iter().take(last + 1) {
+                if self.is_over() {
+                    return Ok(());
+                }
+                let played = self.suite.play(player, *nth)?;
+                if self.limits.is_cancelled() {
+                    return Ok(());
+                }
+                let Some(first) = late.remove(nth).as_ref().and_then(failure) else { continue };
+                let passes = match &played {
+                    Played::Done(result) | Played::Late(result) => failure(result).is_none(),
+                    Played::Unavailable(_) => true,
+                };
+                let times = failed_again.entry(first.kind).or_default();
+                *times = if passes { 0 } else { times.saturating_add(1) };
+                let _ = sender.send(Progress::Played(*nth, played));
+                if passes {
+                    let (name, found) = (self.suite.name(*nth), first.found);
+                    let _ = sender.send(Progress::Note(format!(
+                        "{name}: passed only at the second try; the first: {found}"
+                    )));
+                }
+                self.suite.check(player)?;
+                if !passes && self.limits.fail_fast {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the run: no target answers any more.
+    fn lose(&self, reason: String, sender: &Sender<Progress<S::Result>>) {
+        self.over.store(true, Ordering::Relaxed);
+        if !self.limits.is_cancelled() {
+            let _ = sender.send(Progress::Lost(reason));
+        }
+    }
+
+    /// Whether no more cases may be started.
+    fn is_over(&self) -> bool {
+        let is_late = self.limits.max_time.is_some_and(|most| self.began.elapsed() >= most);
+        self.over.load(Ordering::Relaxed) || self.limits.is_cancelled() || is_late
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    /// Cases that fail in the first `fails` attempts, and then pass.
+    struct Failing {
+        fails: usize,
+        attempts: AtomicUsize,
+    }
+
+    impl Suite for Failing {
+        type Player = Vec<usize>;
+        type Result = bool;
+
+        fn name(&self, case: usize) -> String {
+            format!("case {case}")
+        }
+
+        fn player(&self) -> Result<Vec<usize>, String> {
+            Ok(Vec::new())
+        }
+
+        fn play(&self, player: &mut Vec<usize>, case: usize) -> Result<Played<bool>, String> {
+            player.push(case);
+            let passes = self.attempts.fetch_add(1, Ordering::Relaxed) >= self.fails;
+            Ok(if passes { Played::Done(true) } else { Played::Late(false) })
+        }
+
+        fn failure(&self, passes: &bool) -> Option<Failure> {
+            (!passes).then(|| Failure { kind: "late".into(), found: "no reply".into() })
+        }
+    }
+
+    const LIMITS: RunLimits<'_> =
+        RunLimits { jobs: NonZeroUsize::MIN, fail_fast: false, max_time: None, canceller: None };
+
+    fn run_failing(fails: usize, cases: usize, limits: &RunLimits<'_>) -> (Run<bool>, usize) {
+        let suite = Failing { fails, attempts: AtomicUsize::new(0) };
+        let turns = (0..cases).map(|case| vec![case]).collect();
+        let mut reported = 0;
+        let wait = |case| Duration::from_millis((case as u64 % 3) * 5);
+        let run = run(&suite, turns, wait, limits, None, &mut |_, _| reported += 1);
+        (run, reported)
+    }
+
+    #[test]
+    fn late_case_is_played_again_and_noted() {
+        let (run, reported) = run_failing(1, 3, &LIMITS);
+        assert_eq!((run.results.values().filter(|passes| **passes).count(), reported), (3, 3));
+        assert_eq!(run.notes, ["case 0: passed only at the second try; the first: no reply"]);
+    }
+
+    #[test]
+    fn kind_that_never_passes_is_not_played_again_forever() {
+        let suite = Failing { fails: usize::MAX, attempts: AtomicUsize::new(0) };
+        let turns = (0..20).map(|case| vec![case]).collect();
+        let run = run(&suite, turns, |_| Duration::ZERO, &LIMITS, None, &mut |_, _| ());
+        assert!(run.results.len() == 20 && run.results.values().all(|passes| !passes));
+        assert_eq!(suite.attempts.load(Ordering::Relaxed), 20 + usize::from(MOST_FAILED_AGAIN));
+    }
+
+    #[test]
+    fn each_case_is_played_once_by_several_workers() {
+        let jobs = NonZeroUsize::new(16).unwrap();
+        let (run, reported) = run_failing(0, 100, &RunLimits { jobs, ..LIMITS });
+        assert_eq!((run.results.len(), reported, run.not_run), (100, 100, 0));
+    }
+
+    #[test]
+    fn cancelled_or_late_run_counts_what_was_not_run() {
+        let canceller = Canceller::new().unwrap();
+        canceller.cancel();
+        let cancelled = RunLimits { canceller: Some(&canceller), ..LIMITS };
+        let late = RunLimits { max_time: Some(Duration::ZERO), ..LIMITS };
+        for limits in [cancelled, late] {
+            let (run, _) = run_failing(0, 7, &limits);
+            let mut report = Report::new("server", "a target");
+            run.end_into(&mut report);
+            assert_eq!(report.interrupted, Some(Interrupted { not_run: 7 }));
+        }
+    }
+
+    #[test]
+    fn worker_that_computes_takes_cases_without_a_wait_first() {
+        let suite = Failing { fails: 0, attempts: AtomicUsize::new(0) };
+        let taken = |worker| {
+            let all: Vec<&[usize]> = vec![&[3], &[1], &[0], &[2]];
+            let next = Mutex::new([VecDeque::from([0, 1]), VecDeque::from([2, 3])]);
+            let (over, began) = (AtomicBool::new(false), Instant::now());
+            let queue = Queue { suite: &suite, limits: &LIMITS, turns: all, next, over, began };
+            std::iter::from_fn(|| queue.next(worker).map(|turn| turn[0])).collect::<Vec<_>>()
+        };
+        assert_eq!((taken(0), taken(7)), ([3, 1, 0, 2].into(), [0, 2, 3, 1].into()));
+    }
+}
