@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::io::Canceller;
 
+use super::own;
 use crate::process::Started;
 use crate::process::output_reader::{Captured, Keep, on_standard_error};
 use crate::process::program::Program;
@@ -106,6 +107,7 @@ impl AdapterError {
                 | Self::ByteOrderMark(_)
                 | Self::NotFlushed(_)
                 | Self::NoLineFeed(_)
+                | Self::Cancelled
         )
     }
 }
@@ -116,7 +118,8 @@ impl AdapterError {
 /// error. What the program has started ends with it: its process group on Unix, its job on Windows.
 #[derive(Debug)]
 pub struct Adapter {
-    command: AdapterCommand,
+    /// `None` is this crate's own codec.
+    command: Option<AdapterCommand>,
     running: Option<Running>,
     /// Whether it has ever answered, or the reason why not is known.
     is_understood: bool,
@@ -146,7 +149,7 @@ impl Adapter {
     /// [`AdapterError::NotStarted`].
     pub fn start(command: AdapterCommand) -> Result<Self, AdapterError> {
         let running = Some(Running::start(&command)?);
-        Ok(Self { command, running, is_understood: false, canceller: None })
+        Ok(Self { command: Some(command), running, is_understood: false, canceller: None })
     }
 
     /// `canceller` ends the wait for an answer, and then the program.
@@ -156,9 +159,21 @@ impl Adapter {
         self
     }
 
-    /// The started program.
-    pub fn program(&self) -> &Program {
-        &self.command.program
+    /// This crate's own codec, without a program.
+    pub fn own() -> Self {
+        Self { command: None, running: None, is_understood: true, canceller: None }
+    }
+
+    /// The command line of the program.
+    pub fn name(&self) -> String {
+        match &self.command {
+            Some(command) => command.program.to_string(),
+            None => concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+
+    pub(super) const fn canceller(&self) -> Option<&Canceller> {
+        self.canceller.as_ref()
     }
 
     /// Sends the program a line, and waits for one. A lost program is restarted first.
@@ -170,11 +185,12 @@ impl Adapter {
             self.drop_it();
             return Err(AdapterError::Cancelled);
         }
+        let Some(command) = &self.command else { return Ok(own::answer(line)) };
         let mut running = match self.running.take() {
             Some(running) => running,
-            None => Running::start(&self.command)?,
+            None => Running::start(command)?,
         };
-        let mut answer = running.ask(line, self.command.deadline, self.canceller.as_ref());
+        let mut answer = running.ask(line, command.deadline, self.canceller.as_ref());
         if let (Err(AdapterError::TimedOut(deadline)), false) = (&answer, self.is_understood) {
             answer = Err(running.what_it_kept(*deadline, self.canceller.as_ref()));
         }
@@ -196,7 +212,8 @@ impl Adapter {
     /// Closes the program's input, and waits for its end. `None` if it ends correctly,
     /// with status 0; else what it did. The canceller ends the wait and the program.
     pub fn finish(mut self) -> Option<String> {
-        self.running.take()?.finish(END.max(self.command.deadline), self.canceller.as_ref())
+        let deadline = self.command.as_ref()?.deadline;
+        self.running.take()?.finish(END.max(deadline), self.canceller.as_ref())
     }
 }
 

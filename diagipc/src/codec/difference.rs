@@ -40,7 +40,7 @@ const BEFORE: usize = 20;
 /// let cases = codec::cases(&files);
 /// let stop = cases.iter().find(|case| case.is_chosen(&Glob::new("eventpipe/*/5050/decode"))).expect("there is one");
 /// let answer = Answer::parse(r#"{ "result": "ok", "value": { "sessionId": 5 } }"#)?;
-/// let Some(CodecFault::WrongValue(difference)) = stop.judge(&answer).fault else { panic!("a number is not a string") };
+/// let Some(CodecFault::WrongValue(difference)) = stop.judge(&answer, false).fault else { panic!("a number is not a string") };
 /// assert_eq!(difference.field(), "sessionId");
 /// assert!(difference.to_string().starts_with("sessionId is 5, expected \""));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

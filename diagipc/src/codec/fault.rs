@@ -69,7 +69,7 @@ pub enum CodecFault {
 /// let cases = codec::cases(&files);
 /// let wchar = cases.iter().find(|case| case.is_chosen(&Glob::new("wchar/encode"))).expect("there is one");
 /// let answer = Answer::parse(r#"{ "result": "ok", "wire": "4142" }"#)?;
-/// let Some(CodecFault::WrongBytes(wrong)) = wchar.judge(&answer).fault else { panic!("these are others") };
+/// let Some(CodecFault::WrongBytes(wrong)) = wchar.judge(&answer, false).fault else { panic!("these are others") };
 /// assert!(wrong.to_string().starts_with("byte 0 is 41, expected "));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

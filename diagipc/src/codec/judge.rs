@@ -42,21 +42,16 @@ impl Judgement {
         }
         self
     }
-
-    /// The same for a required case.
-    pub(super) fn required(self, answer: &Answer) -> Self {
-        if self.grade == Grade::Unimplemented {
-            CodecFault::Required(answer.reason.clone()).into()
-        } else {
-            self
-        }
-    }
 }
 
 impl CodecCase<'_> {
-    /// The grade of `answer`, ignoring its number.
-    pub fn judge(&self, answer: &Answer) -> Judgement {
+    /// The grade of `answer`, ignoring its number. If the case is required, an answer that it is
+    /// unsupported is a failure.
+    pub fn judge(&self, answer: &Answer, is_required: bool) -> Judgement {
         let judgement = match (&answer.said, self.operation) {
+            (AnswerKind::Unsupported, _) if is_required => {
+                return CodecFault::Required(answer.reason.clone()).into();
+            }
             (AnswerKind::Unsupported, _) => Judgement::new(Grade::Unimplemented, "unsupported"),
             (AnswerKind::Error { layer, value }, _) => {
                 self.judge_refusal(layer.as_deref(), value.as_ref())
@@ -216,7 +211,7 @@ mod tests {
         let case = cases(files).into_iter().find(|case| is_meant(case)).expect("there is one");
         let mut test = case.test.clone();
         change(&mut test);
-        CodecCase { test: &test, ..case }.judge(&Answer::parse(line).unwrap())
+        CodecCase { test: &test, ..case }.judge(&Answer::parse(line).unwrap(), false)
     }
 
     fn same(_: &mut Test) {}

@@ -26,7 +26,6 @@ mod judge;
 mod mistake;
 mod own;
 mod run;
-pub mod vectors;
 
 pub use answer::{Answer, AnswerKind};
 pub use case::{CodecCase, Operation, cases};

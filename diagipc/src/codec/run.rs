@@ -1,17 +1,18 @@
 //! Asks an adapter one question after another.
 
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc_vectors::Value;
 
 use super::{Answer, CodecCase, CodecFault, Judgement};
+use crate::suite::{self, Failure, Played, RunLimits, Suite};
 use crate::{
-    Adapter, AdapterError, Case, CaseFault, Detail, Glob, Grade, Interrupted, Lost, Playable as _,
-    Report, Said,
+    Adapter, AdapterError, Case, CaseFault, Detail, Glob, Grade, Playable as _, Report, Said,
 };
 
 /// After this many questions in a row without an answer the last answered one is asked again.
-const PATIENCE: usize = 8;
+const MOST_UNANSWERED: usize = 8;
 
 /// The result of one question.
 enum Reply {
@@ -21,10 +22,8 @@ enum Reply {
         fault: CodecFault,
         seen: Value,
     },
-    /// The program is lost, or every question would have the same result.
+    /// The program is lost, or cancelled, or every question would have the same result.
     Gone(String),
-    /// The adapter's canceller was used.
-    Cancelled,
 }
 
 /// Asks every one of `cases`. If `require` matches a case, not supporting it is a failure.
@@ -44,54 +43,98 @@ pub fn run(
     require: &[Glob],
     done: &mut dyn FnMut(&Case),
 ) -> Report {
-    let mut report = Report::new("codec", &adapter.program().to_string());
-    let mut id = 0;
-    let mut silent = 0usize;
-    let mut answered: Option<&CodecCase<'_>> = None;
-    for (index, case) in cases.iter().enumerate() {
+    let mut report = Report::new("codec", &adapter.name());
+    let canceller = adapter.canceller().cloned();
+    let limits = RunLimits {
+        jobs: NonZeroUsize::MIN,
+        fail_fast: false,
+        max_time: None,
+        canceller: canceller.as_ref(),
+    };
+    let suite = CodecSuite { cases, require };
+    let turns = (0..cases.len()).map(|nth| vec![nth]).collect();
+    let asker = Asker { adapter, id: 0, unanswered: 0, answered: None, last: String::new() };
+    let wait = |_| Duration::ZERO;
+    let run = suite::run(&suite, turns, wait, &limits, Some(asker), &mut |_, case| done(case));
+    run.end_into(&mut report);
+    run.results.into_values().for_each(|case| report.add(case));
+    report
+}
+
+/// The questions of a run, as the runner of suites asks them.
+struct CodecSuite<'r> {
+    cases: &'r [CodecCase<'r>],
+    require: &'r [Glob],
+}
+
+/// The adapter, and what is known of it.
+struct Asker<'r> {
+    adapter: &'r mut Adapter,
+    /// The number of the last question.
+    id: u64,
+    /// How many questions in a row were not answered.
+    unanswered: usize,
+    /// The last question that was answered.
+    answered: Option<CodecCase<'r>>,
+    /// What was found in the last answer.
+    last: String,
+}
+
+impl<'r> Suite for CodecSuite<'r> {
+    type Player = Asker<'r>;
+    type Result = Case;
+
+    fn name(&self, nth: usize) -> String {
+        self.cases.get(nth).map(CodecCase::name).unwrap_or_default()
+    }
+
+    fn player(&self) -> Result<Asker<'r>, String> {
+        Err("there is one adapter".to_owned())
+    }
+
+    fn play(&self, asker: &mut Asker<'r>, nth: usize) -> Result<Played<Case>, String> {
+        let Some(case) = self.cases.get(nth) else { return Err(format!("there is no case {nth}")) };
         let began = Instant::now();
-        let (judgement, seen) = match ask(case, adapter, &mut id) {
+        let (judgement, seen) = match ask(case, asker.adapter, &mut asker.id) {
             Reply::Answer(answer) => {
-                silent = 0;
-                answered = Some(case);
-                let judgement = case.judge(&answer);
-                let is_required = require.iter().any(|glob| case.is_chosen(glob));
-                (if is_required { judgement.required(&answer) } else { judgement }, answer.whole)
+                asker.unanswered = 0;
+                asker.answered = Some(*case);
+                let is_required = self.require.iter().any(|glob| case.is_chosen(glob));
+                (case.judge(&answer, is_required), answer.whole)
             }
             Reply::None { fault, seen } => {
-                silent += 1;
+                asker.unanswered += 1;
                 (fault.into(), seen)
             }
-            Reply::Gone(reason) => {
-                report.lost = Some(Lost { reason, not_run: cases.len() - index });
-                return report;
-            }
-            Reply::Cancelled => {
-                report.interrupted = Some(Interrupted { not_run: cases.len() - index });
-                return report;
-            }
+            Reply::Gone(reason) => return Err(reason),
         };
-        let last = judgement.found.clone().unwrap_or_default();
-        let result = Case { took: began.elapsed(), ..result(case, judgement, seen) };
-        done(&result);
-        report.add(result);
-        if silent >= PATIENCE {
-            // A cancellation here is noticed at the next case.
-            let answers = answered.is_some_and(|case| {
-                matches!(ask(case, adapter, &mut id), Reply::Answer(_) | Reply::Cancelled)
-            });
-            if !answers {
-                let reason = format!(
-                    "no answer to {silent} questions in a row, nor to one that it had answered before; the last: {last}"
-                );
-                let not_run = cases.len() - index - 1;
-                report.lost = Some(Lost { reason, not_run });
-                return report;
-            }
-            silent = 0;
-        }
+        asker.last = judgement.found.clone().unwrap_or_default();
+        let case = Case { took: began.elapsed(), ..result(case, judgement, seen) };
+        Ok(Played::Done(case))
     }
-    report
+
+    fn failure(&self, case: &Case) -> Option<Failure> {
+        let fails = case.grade == Grade::Fail;
+        fails.then(|| Failure { kind: case.group.clone(), found: String::new() })
+    }
+
+    fn check(&self, asker: &mut Asker<'r>) -> Result<(), String> {
+        let unanswered = asker.unanswered;
+        if unanswered < MOST_UNANSWERED {
+            return Ok(());
+        }
+        asker.unanswered = 0;
+        let answers = asker.answered.is_some_and(|case| {
+            matches!(ask(&case, asker.adapter, &mut asker.id), Reply::Answer(_))
+        });
+        if answers {
+            return Ok(());
+        }
+        Err(format!(
+            "no answer to {unanswered} questions in a row, nor to one that it had answered before; the last: {}",
+            asker.last
+        ))
+    }
 }
 
 fn ask(case: &CodecCase<'_>, adapter: &mut Adapter, id: &mut u64) -> Reply {
@@ -102,11 +145,10 @@ fn ask(case: &CodecCase<'_>, adapter: &mut Adapter, id: &mut u64) -> Reply {
     }
     let line = match adapter.ask(&format!("{request}")) {
         Ok(line) => line,
-        Err(AdapterError::Cancelled) => return Reply::Cancelled,
         Err(AdapterError::NotStarted(error)) => {
             return Reply::Gone(format!("it cannot be started again: {error}"));
         }
-        Err(trouble) if trouble.is_of_every_answer() => return Reply::Gone(format!("{trouble}")),
+        Err(trouble) if trouble.is_of_every_answer() => return Reply::Gone(trouble.to_string()),
         Err(trouble) => {
             return Reply::None { fault: CodecFault::NoAnswer(trouble), seen: Value::Null };
         }

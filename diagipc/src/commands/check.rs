@@ -9,12 +9,12 @@ use std::thread;
 
 use anyhow::{Context as _, bail};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
-use diagipc::Report;
 #[cfg(unix)]
 use diagipc::client;
-use diagipc::codec::vectors;
+use diagipc::codec;
 use diagipc::embedded::{self, NamedFile, PACKAGE, SCENARIOS, SCRIPTS, Texts, VECTORS};
-use diagipc::report::{Requirement, cited};
+use diagipc::report::Requirement;
+use diagipc::{Adapter, Report};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc_vectors::parse;
 
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         Some(files) => files,
         None => embedded::vectors()?,
     };
-    let all = if arguments.vectors.is_some() { tests(files) } else { cases(files)? };
+    let all = if arguments.vectors.is_some() { questions(files) } else { cases(files)? };
     let own: &[Texts] = &[VECTORS, SCRIPTS, SCENARIOS];
     let files_of = if arguments.vectors.is_none() { own } else { &[] };
     let Chosen { cases, suite } = arguments.output.choose(all, files_of)?;
@@ -60,7 +60,10 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     // In parallel, as the suites mostly wait.
     let (own, suites) = thread::scope(|scope| {
         let own = scope.spawn(|| {
-            let report = vectors::run_chosen(files, &|name| chosen("vectors", name));
+            let mut cases = codec::cases(files);
+            cases.retain(|case| chosen("codec", &case.name()));
+            let mut adapter = Adapter::own().with_canceller(canceller.clone());
+            let report = codec::run(&cases, &mut adapter, &[], &mut |_| ());
             (report, coverage(Requirement::embedded()))
         });
         let suites = match given {
@@ -81,27 +84,16 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     arguments.output.write(report, &suite, out)
 }
 
-/// Returns the tests of the vectors, and the cases of the suites that need sockets.
+/// Returns the cases of all suites.
 pub(crate) fn cases(files: &[NamedFile]) -> anyhow::Result<Vec<OfSuite>> {
-    let mut all = tests(files);
+    let mut all = questions(files);
     all.extend(played()?);
     Ok(all)
 }
 
-/// The tests of the vectors.
-fn tests(files: &[NamedFile]) -> Vec<OfSuite> {
-    let mut all = Vec::new();
-    for NamedFile { name, file } in files {
-        for group in &file.groups {
-            all.extend(group.tests.iter().map(|test| OfSuite {
-                name: format!("vectors/{}", vectors::name_of(name, group, test)),
-                spec: cited(group, test),
-                commands: group.command.iter().filter_map(|name| name.parse().ok()).collect(),
-                hazard: test.hazard,
-            }));
-        }
-    }
-    all
+/// Returns the cases of the codec suite.
+fn questions(files: &[NamedFile]) -> Vec<OfSuite> {
+    codec::cases(files).iter().map(|case| OfSuite::new("codec", case)).collect()
 }
 
 /// How many requirements there are, and how many a vector or test covers.

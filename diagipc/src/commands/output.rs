@@ -158,7 +158,6 @@ pub(crate) struct OfSuite {
     pub(crate) hazard: Option<Hazard>,
 }
 
-#[cfg(unix)]
 impl OfSuite {
     pub(crate) fn new(suite: &str, case: &impl Playable) -> Self {
         Self {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use dotnet_diagnostics_ipc_vectors as vectors;
+use diagipc::{codec, embedded};
 use serde_json::{Value, json};
 
 use crate::cli::{STOP, run, text};
@@ -28,8 +28,8 @@ fn check_built_in_suites_pass_and_are_counted() {
             })
             .sum()
     };
-    let tests: usize = vectors::files().unwrap().iter().map(|file| file.number_of_tests).sum();
-    assert_eq!(section("vectors/"), tests as u64);
+    let questions = codec::cases(embedded::vectors().unwrap()).len();
+    assert_eq!(section("codec/"), questions as u64);
     assert!(section("server/") >= 500, "{}", section("server/"));
     assert!(section("client/") >= 400, "{}", section("client/"));
     assert_eq!(
@@ -58,7 +58,7 @@ fn check_plays_only_what_is_chosen() {
         "--only",
         "client/size/largest/*",
         "--only",
-        "vectors/header/*",
+        "codec/header/*",
     ];
     let rest = ["--except", "*/header-in-bytes", "--json", "--junit", file.to_str().unwrap()];
     let report: Value =
@@ -71,7 +71,7 @@ fn check_plays_only_what_is_chosen() {
         .map(|section| section["name"].as_str().unwrap())
         .collect();
     sections.sort_unstable();
-    assert_eq!(sections, ["client/size", "server/scripts/framing", "vectors/header"]);
+    assert_eq!(sections, ["client/size", "codec/header", "server/scripts/framing"]);
     let xml = fs::read_to_string(file).unwrap();
     assert!(xml.matches("time=\"0.").count() > 20, "{xml:.2000}");
     let played = xml.lines().filter(|line| line.contains("<testcase name=\"server/"));
@@ -95,7 +95,7 @@ fn check_wrong_vector_is_named_and_fails() {
         b"",
         1,
     ));
-    assert!(output.contains("vectors/wrong/wrong/4711: claims another id"), "{output}");
+    assert!(output.contains("codec/wrong/wrong/4711/decode: claims another id"), "{output}");
     assert!(
         output.contains(r#"decoded to {"sessionId":"1"}; expected {"sessionId":"2"}"#),
         "{output}"

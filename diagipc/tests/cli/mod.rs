@@ -106,7 +106,7 @@ fn decode(arguments: &[&str], status: i32) -> Value {
 #[test]
 fn output_without_reader_is_not_an_error() {
     for arguments in [
-        &["check", "--json", "--only", "vectors/grammar/*"][..],
+        &["check", "--json", "--only", "codec/grammar/*"][..],
         &["list", "vectors", "--json"],
         &["list", "scripts"],
     ] {

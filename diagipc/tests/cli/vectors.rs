@@ -106,7 +106,7 @@ fn faults_of_suites_and_of_the_runtime_are_listed() {
     assert_eq!(list.len(), listed.lines().count() - 1);
     let known = text(&run(&["list", "cases"], b"", 0));
     let has = |name: &str| known.lines().any(|line| line.starts_with(name));
-    assert!(has("vectors/grammar/") && known.lines().count() > 2000, "{known}");
+    assert!(has("codec/grammar/") && known.lines().count() > 2000, "{known}");
     assert!(cfg!(not(unix)) || has("server/scripts/") && has("client/reply/"), "{known}");
 }
 

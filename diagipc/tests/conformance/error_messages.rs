@@ -27,7 +27,7 @@ fn codec_faults(texts: &mut Texts) {
     let cases = codec::cases(files);
     let judge = |name: &str, answer: &str| {
         let case = cases.iter().find(|case| case.is_chosen(&Glob::new(name))).unwrap();
-        case.judge(&Answer::parse(answer).unwrap()).fault.unwrap()
+        case.judge(&Answer::parse(answer).unwrap(), false).fault.unwrap()
     };
     texts.all([
         judge("eventpipe/*/5050/decode", r#"{ "result": "ok", "value": { "sessionId": 1 } }"#),
