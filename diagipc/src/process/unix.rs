@@ -167,7 +167,7 @@ mod tests {
     /// In a separate process, in which nothing can be started afterwards.
     #[test]
     fn end_all_started_ends_all_and_refuses_new() {
-        const NAME: &str = "started::unix::tests::end_all_started_ends_all_and_refuses_new";
+        const NAME: &str = "process::unix::tests::end_all_started_ends_all_and_refuses_new";
         const VARIABLE: &str = "DIAGIPC_TEST_ENDS_ALL";
         if std::env::var_os(VARIABLE).is_none() {
             let mut this = Command::new(std::env::current_exe().unwrap());

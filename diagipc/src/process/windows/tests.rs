@@ -14,7 +14,7 @@ const LONG: Duration = Duration::from_secs(30);
 /// This program in another role, with our standard output unless changed.
 fn this(role: &str) -> Command {
     let mut this = Command::new(std::env::current_exe().unwrap());
-    this.args(["--exact", "--nocapture", "started::windows::tests::plays_a_role"])
+    this.args(["--exact", "--nocapture", "process::windows::tests::plays_a_role"])
         .env(ROLE, role)
         .stdin(Stdio::null());
     this
