@@ -29,14 +29,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod across_cases;
 mod endings;
+mod expected_fields;
+mod facts;
 mod finding;
-mod given_out;
 mod operation;
 mod operations;
+mod output_check;
 mod process;
 mod reading;
+mod reclassify;
 mod request;
 mod run;
 mod runtime_bytes;
@@ -46,8 +48,6 @@ mod spelling;
 mod suite;
 mod target;
 mod unexpected_requests;
-mod verdict;
-mod wanted;
 
 pub use operation::{Argument, Operation, OutputKind};
 pub use operations::{CommandLine, Operations, OperationsError};

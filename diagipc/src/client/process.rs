@@ -99,7 +99,7 @@ impl Running {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use crate::client::given_out::known;
+    use crate::client::output_check::known;
     use crate::client::scenario::Output;
     use crate::client::scenarios;
 

@@ -7,11 +7,11 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc_vectors::Decoded;
 use serde_json::Value;
 
+use super::expected_fields::{Field, Wanted, is_implied, seen, shortened, wanted};
 use super::finding::Findings;
 use super::operations::CommandLine;
 use super::scenario::Arguments;
 use super::spelling::{empty_at_the_end, empty_before_zeroes, holds_right, misspelled};
-use super::wanted::{Field, Wanted, is_implied, seen, shortened, wanted};
 use super::{Argument, Operation};
 use crate::conversation::ByteCount;
 use crate::conversation::{Spelling, WRONG, guid_reversed, is_request_in, request_as};

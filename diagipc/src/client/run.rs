@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc_vectors::player::Player;
 
-use super::across_cases::reclassify;
+use super::facts::{Facts, UNSENT, how};
 use super::finding::{Finding, Findings};
 use super::operations::CommandLine;
 use super::process::{CANNOT, Running};
+use super::reclassify::reclassify;
 use super::scenario::{Arguments, Flag, Scenario};
 use super::scenario_player::{ScenarioPlayer, Stop};
 use super::target::{Target, lacking, text};
-use super::verdict::{Facts, UNSENT, how};
 use super::{Argument, Operations};
 use crate::process::program::{Program, shown};
 use crate::process::timeouts::{Limit, here};

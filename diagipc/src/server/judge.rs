@@ -14,7 +14,7 @@ use super::abilities::{Abilities, Lack};
 use super::expectation::{Expectation, by_the_document, expected, grade};
 use super::process_id::TargetProcess;
 use super::request::Reaction;
-use super::{Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency, left_open};
+use super::{Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency, unspecified};
 use crate::conversation::{Answer, Exchange, Exchanges, FaultSeen};
 use crate::faults::Fault;
 use crate::known::{Layer, Outcome, Profile, Request, Row, Seen, explain, harm_of};
@@ -213,10 +213,11 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &Facts<'_>
         verdict.found.push(reason.clone());
     }
     name_unknown_command(known, facts, &mut verdict.faults);
-    if let Some(fact) = left_open::of_script(known.profile, case, &facts.exchanges) {
+    if let Some(fact) = unspecified::of_script(known.profile, case, &facts.exchanges) {
         let lives = facts.death.is_none() && facts.death_after.is_none();
         if verdict.grade == Grade::Fail && lives && verdict.may_be_habit() {
-            verdict = Verdict { outcome: verdict.outcome, ..left_open::known(fact, verdict.found) };
+            verdict =
+                Verdict { outcome: verdict.outcome, ..unspecified::known(fact, verdict.found) };
         }
     }
     if verdict.grade == Grade::Unimplemented {
@@ -264,7 +265,7 @@ fn of_request(
     let is_served = known.serves(Expectation::command_of(group));
     let expectation = Expectation { is_served, ..Expectation::of_vector(group, test) };
     let (profile, death) = (known.profile, facts.death);
-    let habit = left_open::fault_in_request(profile, &expectation, test, reaction);
+    let habit = unspecified::fault_in_request(profile, &expectation, test, reaction);
     let verdict = habit.filter(|_| death.is_none()).unwrap_or_else(|| {
         let mut faults =
             answer_faults::faults_in_answer(&facts.process, &expectation, reaction, death);

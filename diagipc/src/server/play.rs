@@ -13,13 +13,13 @@ use dotnet_diagnostics_ipc_vectors::player::{Failure, Network, Player, PlayerErr
 use dotnet_diagnostics_ipc_vectors::script::{self, Life, Script, Step};
 
 use super::judge::{Facts, Known, PlayEnd, decide, may_be_late};
-use super::pace::{About, Pace, WITHIN};
 use super::process_id::TargetProcess;
 use super::request::{CLOSES, Patience};
 use super::respawn::{BEGINS, is_suspended};
 use super::spawn::RunsIn;
 use super::survey::Survey;
 use super::target::{Target, process_of};
+use super::timeouts::{About, Pace, WITHIN};
 use super::{Death, Options, ServerCase, ServerCaseKind, consistency, dump_path, request};
 use crate::conversation::{Exchange, Exchanges};
 use crate::known::ways_of;

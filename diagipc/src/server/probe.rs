@@ -20,10 +20,10 @@ use dotnet_diagnostics_ipc_vectors::{Direction, ExpectedResult, Group, Hazard, T
 
 use super::abilities::Has;
 use super::ask::{hear_message, next_message};
-use super::pace::Pace;
 use super::request::{ON, Patience, read};
 use super::spawn::{RunsIn, Spawned};
 use super::target::Target;
+use super::timeouts::Pace;
 use crate::conversation::{Answer, Exchange, FaultSeen, Reply, wants_descriptor};
 use crate::embedded::NamedFile;
 use crate::faults::Fault;

@@ -14,11 +14,11 @@ use dotnet_diagnostics_ipc_vectors::player::PlayerError;
 use dotnet_diagnostics_ipc_vectors::script::{self, Ability};
 
 use super::abilities::{Abilities, Has};
-use super::pace::{Pace, WITHIN};
 use super::probe::{self, Waits, WithPort};
 use super::recognise::{Conclusion, Recognition, conclude};
 use super::spawn::RunsIn;
 use super::target::Target;
+use super::timeouts::{Pace, WITHIN};
 use super::{Options, ServerCase};
 use crate::conversation::{Exchange, FaultSeen};
 use crate::embedded::{self, NamedFile};

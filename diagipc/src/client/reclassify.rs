@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::Operation;
+use super::facts::{Facts, REPORTS_FAILURE, REPORTS_SUCCESS, UNSENT};
 use super::finding::Weight;
 use super::scenario::{Exit, Flag, Scenario};
-use super::verdict::{Facts, REPORTS_FAILURE, REPORTS_SUCCESS, UNSENT};
 use crate::Grade;
 use crate::faults::Fault;
 
