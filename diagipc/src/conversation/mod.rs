@@ -1,25 +1,15 @@
 //! What went over the connections of a case: what was asked on each, and the reply, which is read
 //! once, with every fault of its bytes.
 
-mod block_faults;
-mod byte_count;
-mod byte_order;
+mod continuation_faults;
 mod exchange;
-mod fault_seen;
-mod layout;
 mod reply;
-mod request_bytes;
-mod spelled;
-mod spelling;
-mod stream_faults;
+mod string_encodings;
 
-pub(crate) use block_faults::value_in_block;
-pub(crate) use byte_count::ByteCount;
-pub(crate) use byte_order::guid_reversed;
-pub(crate) use exchange::{Answer, Exchange, Exchanges};
-pub(crate) use fault_seen::FaultSeen;
-pub(crate) use layout::is_request_in;
+pub(crate) use continuation_faults::{fault_in_stream, guid_reversed, value_in_block};
+pub(crate) use exchange::{
+    Answer, ByteCount, Exchange, Exchanges, FaultSeen, is_cut, is_too_small, message_of,
+    request_as, wants_descriptor,
+};
 pub(crate) use reply::Reply;
-pub(crate) use request_bytes::{is_cut, is_too_small, message_of, request_as, wants_descriptor};
-pub(crate) use spelling::{Spelling, WRONG};
-pub(crate) use stream_faults::fault_in_stream;
+pub(crate) use string_encodings::{Spelling, WRONG, is_request_in};

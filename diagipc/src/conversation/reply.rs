@@ -10,11 +10,11 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::wire::{Decode as _, IpcString, Reader};
 use dotnet_diagnostics_ipc_vectors::{DecodeRefusal, Type, TypedCodec};
 
-use super::block_faults;
-use super::fault_seen::FaultSeen;
-use super::layout::Layout;
-use super::request_bytes::command_of;
-use super::stream_faults::{self, begins_stream};
+use super::continuation_faults;
+use super::continuation_faults::begins_stream;
+use super::exchange::FaultSeen;
+use super::exchange::command_of;
+use super::string_encodings::Layout;
 use crate::conversation::ByteCount;
 use crate::faults::Fault;
 
@@ -416,8 +416,9 @@ impl Message<'_> {
         let behind = self.came.get(len..).unwrap_or_default();
         let is_stream =
             matches!(self.layout, Layout::Ok(ReplyType::Session)) && begins_stream(behind);
-        let is_block =
-            reply.announced.is_some_and(|announced| block_faults::is_whole(behind, announced));
+        let is_block = reply
+            .announced
+            .is_some_and(|announced| continuation_faults::is_whole(behind, announced));
         if is_stream || is_block {
             return self.size_wrong(len);
         }
@@ -479,10 +480,10 @@ impl Message<'_> {
         }
         match self.layout {
             Layout::Ok(ReplyType::ProcessEnvironment) => {
-                block_faults::fault_in_block(reply.announced?, rest, self.quiet)
+                continuation_faults::fault_in_block(reply.announced?, rest, self.quiet)
             }
             Layout::Ok(ReplyType::Session) if command != Command::STOP_TRACING => {
-                stream_faults::fault_in_stream(self.request, rest, false)
+                continuation_faults::fault_in_stream(self.request, rest, false)
             }
             _ => {
                 let start = rest.get(..rest.len().min(16)).unwrap_or_default();

@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use dotnet_diagnostics_ipc::wire::Guid;
 
-use super::process_id::TargetProcess;
+use super::target::TargetProcess;
 use crate::conversation::{Exchange, Exchanges, FaultSeen, guid_reversed, value_in_block};
 use crate::faults::Fault;
 

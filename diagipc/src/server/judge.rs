@@ -1,24 +1,22 @@
 //! The verdict about a case: [`decide`] takes everything that playing it showed, and nothing changes
 //! the verdict afterwards.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
-
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::Hazard;
-use dotnet_diagnostics_ipc_vectors::player::{Conversation, Difference, Failure};
-use dotnet_diagnostics_ipc_vectors::script::{Deviation, Step};
-
 use super::abilities::{Abilities, Lack};
 use super::expectation::{Expectation, by_the_document, expected, grade};
-use super::process_id::TargetProcess;
 use super::request::Reaction;
-use super::{Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency, unspecified};
-use crate::conversation::{Answer, Exchange, Exchanges, FaultSeen};
+use super::target::TargetProcess;
+use super::{Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency};
+use crate::conversation::{Answer, Exchange, Exchanges, FaultSeen, is_cut};
 use crate::faults::Fault;
-use crate::known::{Layer, Outcome, Profile, Request, Row, Seen, explain, harm_of};
+use crate::known::{Family, Layer, Outcome, Profile, Request, Row, Seen, explain, harm_of};
 use crate::{Case, CaseFault, Detail, Grade, KnownDeviation, Playable as _, Turn};
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc_vectors::player::{Conversation, Difference, Failure};
+use dotnet_diagnostics_ipc_vectors::script::{Deviation, Step};
+use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Hazard, Test, Value};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// What is known of a target before a case.
 pub(super) struct Known<'o> {
@@ -213,11 +211,10 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &Facts<'_>
         verdict.found.push(reason.clone());
     }
     name_unknown_command(known, facts, &mut verdict.faults);
-    if let Some(fact) = unspecified::of_script(known.profile, case, &facts.exchanges) {
+    if let Some(fact) = of_script(known.profile, case, &facts.exchanges) {
         let lives = facts.death.is_none() && facts.death_after.is_none();
         if verdict.grade == Grade::Fail && lives && verdict.may_be_habit() {
-            verdict =
-                Verdict { outcome: verdict.outcome, ..unspecified::known(fact, verdict.found) };
+            verdict = Verdict { outcome: verdict.outcome, ..unspecified(fact, verdict.found) };
         }
     }
     if verdict.grade == Grade::Unimplemented {
@@ -265,7 +262,7 @@ fn of_request(
     let is_served = known.serves(Expectation::command_of(group));
     let expectation = Expectation { is_served, ..Expectation::of_vector(group, test) };
     let (profile, death) = (known.profile, facts.death);
-    let habit = unspecified::fault_in_request(profile, &expectation, test, reaction);
+    let habit = fault_in_request(profile, &expectation, test, reaction);
     let verdict = habit.filter(|_| death.is_none()).unwrap_or_else(|| {
         let mut faults =
             answer_faults::faults_in_answer(&facts.process, &expectation, reaction, death);
@@ -468,255 +465,78 @@ fn seen(answered: &Reaction, death: Option<Death>) -> Seen {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use dotnet_diagnostics_ipc::exchange::End;
-    use dotnet_diagnostics_ipc::message::{encode_to_vec, server::ErrorReply};
-    use dotnet_diagnostics_ipc_vectors::{ExpectedResult, File, Group, Test, Type, files};
+/// The text for anything that the document leaves open.
+const LEFT_OPEN: &str = "runtimes do this; the document leaves it open";
 
-    use super::*;
-    use crate::conversation::Exchange;
-    use crate::conversation::{is_cut, message_of};
-    use crate::server::request::ON;
+/// The fact that runtimes answer `StopTracing` of any id with OK.
+const STOPS_ANY_ID: &str = "F-31";
 
-    const CORECLR: Profile = Profile::CORECLR_10;
+/// The verdict about a server that differs from runtimes, by this fact.
+fn unspecified(fact: &str, found: Vec<String>) -> Verdict {
+    Verdict::known(fact, LEFT_OPEN, found)
+}
 
-    /// The received bytes, and why no more arrived.
-    type Came = (Vec<u8>, End);
+/// The fact by which a failed script requires a habit. Only a runtime must have it.
+pub(super) fn of_script<'v>(
+    profile: Profile,
+    case: &ServerCase<'v>,
+    exchanges: &Exchanges,
+) -> Option<&'v str> {
+    let habit = case.habit().filter(|_| profile.family() == Family::Strict)?;
+    (habit != STOPS_ANY_ID || has_a_refused_stop(exchanges)).then_some(habit)
+}
 
-    const SILENCE: Came = (Vec::new(), End::TimedOut);
-
-    fn error(hresult: HResult) -> Came {
-        let error = ErrorReply { hresult, message: None };
-        (encode_to_vec(Command::ERROR, &error).unwrap(), End::TimedOut)
+/// A requirement of a request that only runtimes meet, if a server differs.
+pub(super) fn fault_in_request(
+    profile: Profile,
+    expectation: &Expectation<'_>,
+    test: &Test,
+    answered: &Reaction,
+) -> Option<Verdict> {
+    if profile.family() != Family::Strict {
+        return None;
     }
-
-    /// The generic OK, which fits every command.
-    fn ok() -> Came {
-        (b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0".to_vec(), End::TimedOut)
-    }
-
-    fn find(files: &[File], tc_id: u32) -> (&Group, &Test) {
-        let all = files
-            .iter()
-            .flat_map(|file| &file.groups)
-            .flat_map(|group| group.tests.iter().map(move |test| (group, test)));
-        all.into_iter().find(|(_, test)| test.tc_id == tc_id).unwrap()
-    }
-
-    /// The grade, the fact of a deviation, and the findings.
-    fn judged(
-        files: &[File],
-        profile: Profile,
-        tc_id: u32,
-        (came, quiet): Came,
-        left_open: bool,
-    ) -> (Grade, Option<String>, Vec<String>) {
-        let (group, test) = find(files, tc_id);
-        let exchange = Exchange::new(ON, test.wire.as_deref().unwrap(), &came, quiet);
-        let answered = Reaction { left_open, ..exchange.into() };
-        let verdict = judge(profile, &Expectation::of_vector(group, test), &answered, None);
-        (verdict.grade, verdict.deviation.map(|one| one.fact), verdict.found)
-    }
-
-    #[test]
-    fn wrong_answer_is_described() {
-        let files = files().unwrap();
-        let found = |tc_id, came| {
-            let (grade, fact, found) = judged(&files, Profile::STRICT, tc_id, came, false);
-            assert_eq!((grade, fact), (Grade::Fail, None));
-            found
-        };
-        let invalid = tc_id_of(&files, |_, test| {
-            test.result == ExpectedResult::Invalid && test.error.is_some()
-        });
-        assert_eq!(found(invalid, ok()), ["the reply is OK"]);
-        assert_eq!(found(invalid, SILENCE), ["no reply was received"]);
-        let valid = tc_id_of(&files, |_, test| {
-            test.result == ExpectedResult::Valid && test.hazard.is_none()
-        });
-        assert_eq!(
-            found(valid, error(HResult::BAD_ENCODING)),
-            ["the reply is the error 0x80131384 DS_IPC_E_BAD_ENCODING"]
-        );
-        assert_eq!(found(valid, (vec![1], End::Reset)), ["the connection was reset after 1 byte"]);
-        assert_eq!(
-            found(valid, (vec![0xab; 20], End::TimedOut)),
-            [format!("bytes that are not a header: {}", "ab".repeat(20))]
-        );
-    }
-
-    #[test]
-    fn valid_request_is_refused_only_with_error_of_its_vector() {
-        let files = files().unwrap();
-        let (other, argument) = (HResult::FAIL, HResult::INVALID_ARG);
-        // An empty name, a name that begins with an equals sign, a plain one, and a deletion.
-        for (tc_id, hresult, grade) in [
-            (8104, argument, Grade::Pass),
-            (8104, other, Grade::Fail),
-            (8109, argument, Grade::Pass),
-            (8109, other, Grade::Fail),
-            (8101, HResult::NOT_SUPPORTED, Grade::Pass),
-            (8101, argument, Grade::Fail),
-            (8102, HResult::ENVVAR_NOT_FOUND, Grade::Pass),
-            (8102, argument, Grade::Fail),
-            // Its machine may lack the means for a dump.
-            (4002, other, Grade::Pass),
-        ] {
-            let judged = judged(&files, Profile::STRICT, tc_id, error(hresult), false);
-            assert_eq!(judged.0, grade, "{tc_id} {hresult}");
+    let is_cut = test.wire.as_deref().is_some_and(is_cut);
+    let command = expectation.request.map(|request| request.command);
+    let (answer, error) = (answered.exchange().answer(), answered.exchange().reply.error());
+    let (fact, found) = match (answer, answered.exchange().end()) {
+        (Answer::Other, Some(end)) if is_cut && answered.exchange().came.is_empty() => {
+            ("F-69", format!("the input ends too early, and {end} without a reply"))
         }
-        // Known behaviour of runtimes there.
-        let native_aot =
-            judged(&files, Profile::NATIVE_AOT_9, 8104, error(HResult::SETENV_FAILED), false);
-        assert_eq!((native_aot.0, native_aot.1.as_deref()), (Grade::Fail, Some("F-96")));
-        let core_clr = judged(&files, CORECLR, 8109, error(HResult::NOT_ENOUGH_MEMORY), false);
-        assert_eq!((core_clr.0, core_clr.1.as_deref()), (Grade::Informational, Some("P-48")));
-        let (group, test) = find(&files, 8104);
-        assert_eq!(
-            expected(&Expectation::of_vector(group, test)),
-            "an OK, or the error 0x80131515 DS_IPC_E_NOTSUPPORTED, or the error 0x80070057 DS_IPC_E_INVALIDARG"
-        );
-    }
-
-    #[test]
-    fn expected_answer_is_described() {
-        let files = files().unwrap();
-        let says = |tc_id| {
-            let (group, test) = find(&files, tc_id);
-            expected(&Expectation::of_vector(group, test))
-        };
-        let of = |result: ExpectedResult, is_hazard: bool| {
-            tc_id_of(&files, |_, test| test.result == result && test.hazard.is_some() == is_hazard)
-        };
-        assert_eq!(says(of(ExpectedResult::Valid, false)), "an OK, and any continuation");
-        assert_eq!(
-            says(of(ExpectedResult::Valid, true)),
-            "an OK, or an error that says why it cannot be done here"
-        );
-        let of_kind = |kind: &str| {
-            tc_id_of(&files, |_, test| test.error.as_ref().is_some_and(|fault| fault.kind == kind))
-        };
-        assert_eq!(says(of_kind("bad_magic")), "the error 0x80131386 DS_IPC_E_UNKNOWN_MAGIC");
-        assert_eq!(says(of_kind("unexpected_end")), "the error 0x80131384 DS_IPC_E_BAD_ENCODING");
-        let acceptable = tc_id_of(&files, |_, test| test.result == ExpectedResult::Acceptable);
-        assert_eq!(says(acceptable), "an OK, or DS_IPC_E_BAD_ENCODING");
-    }
-
-    /// The number of a request to a server selected by `is_meant`.
-    #[track_caller]
-    fn tc_id_of(files: &[File], is_meant: impl Fn(&Group, &Test) -> bool) -> u32 {
-        let groups =
-            files.iter().flat_map(|file| &file.groups).filter(|group| group.kind == Type::Request);
-        let mut all = groups.flat_map(|group| group.tests.iter().map(move |test| (group, test)));
-        let is_whole = |test: &Test| {
-            test.wire.as_deref().is_some_and(|wire| !is_cut(wire) && message_of(wire) == wire)
-        };
-        let found = all.find(|(group, test)| {
-            group.command.is_some() && is_whole(test) && is_meant(group, test)
-        });
-        found.expect("there is one").1.tc_id
-    }
-
-    #[test]
-    fn short_payload_taken_is_known_by_fact() {
-        let files = files().unwrap();
-        let is_harmful =
-            |test: &Test| test.hazard == Some(Hazard::Harmful) && test.acceptable_on.is_empty();
-        let with = |kind: &str, field: &str| {
-            tc_id_of(&files, |_, test| {
-                let fault = test.error.as_ref();
-                is_harmful(test)
-                    && fault.is_some_and(|one| {
-                        one.kind == kind && one.field.as_deref().unwrap_or("").starts_with(field)
-                    })
-            })
-        };
-        let known = |tc_id, came| {
-            let (grade, fact, found) = judged(&files, CORECLR, tc_id, came, false);
-            (grade, fact.unwrap_or_default(), found.len())
-        };
-        let informational = |fact: &str| (Grade::Informational, String::from(fact), 1);
-        assert_eq!(known(with("unexpected_end", ""), ok()), informational("F-7"));
-        assert_eq!(known(with("count_too_large", "CollectTracing"), ok()), informational("F-7"));
-        // Whichever field, and whether an observed build did that: it is undefined.
-        assert_eq!(
-            known(with("unexpected_end", "AttachProfiler.client"), ok()),
-            informational("F-7")
-        );
-        // Refused with the wrong reason.
-        assert_eq!(known(with("unexpected_end", ""), error(HResult::FAIL)), informational("F-7"));
-        // A wait for a descriptor that is never sent.
-        let waits = known(with("count_too_large", "CollectTracing"), SILENCE);
-        assert_eq!(waits, informational("F-7"));
-        // Memory of the runtime instead of an answer.
-        let process = tc_id_of(&files, |group, test| {
-            group.command.as_deref() == Some("Process/ProcessInfo")
-                && test.result == ExpectedResult::Invalid
-        });
-        assert_eq!(known(process, (vec![0; 20], End::TimedOut)), informational("F-71"));
-        // None of this is known of any other server.
-        let (grade, fact, _) =
-            judged(&files, Profile::STRICT, with("unexpected_end", ""), ok(), false);
-        assert_eq!((grade, fact), (Grade::Fail, None));
-    }
-
-    #[test]
-    fn known_acceptance_or_open_connection_is_not_a_failure() {
-        let files = files().unwrap();
-        // 3.1 without a createdump (P-40).
-        let dump = tc_id_of(&files, |group, test| {
-            group.command.as_deref() == Some("Dump/GenerateCoreDump")
-                && test.result == ExpectedResult::Valid
-        });
-        let old = Profile::CORECLR_3_1;
-        assert_eq!(
-            judged(&files, old, dump, error(HResult::FAIL), true).1.as_deref(),
-            Some("P-40")
-        );
-        assert_eq!(judged(&files, CORECLR, dump, error(HResult::FAIL), true).0, Grade::Fail);
-        let newer = tc_id_of(&files, |group, test| {
-            group.command.as_deref() == Some("Dump/GenerateCoreDump2")
-                && test.result == ExpectedResult::Valid
-        });
-        for (tc_id, hresult, left_open, grade) in [
-            (dump, HResult::FAIL, false, Grade::Pass),
-            (dump, HResult::BAD_ENCODING, true, Grade::Fail),
-            (newer, HResult::FAIL, true, Grade::Fail),
-        ] {
-            assert_eq!(
-                judged(&files, old, tc_id, error(hresult), left_open).0,
-                grade,
-                "{tc_id} {hresult}"
-            );
+        (Answer::Error(_), _)
+            if refuses_a_stop(command, error) && expectation.verdict != ExpectedResult::Invalid =>
+        {
+            (STOPS_ANY_ID, "a nonexistent session is refused".to_owned())
         }
-        // A refused session, from .NET 9 on (F-74).
-        let bad = tc_id_of(&files, |group, test| {
-            let refused = test.error.is_some() && test.acceptable_on.is_empty();
-            refused && group.command.as_deref() == Some("EventPipe/CollectTracing2")
-        });
-        let left = |profile| judged(&files, profile, bad, error(HResult::BAD_ENCODING), true);
-        assert_eq!(left(CORECLR).1.as_deref(), Some("F-74"));
-        assert_eq!(left(CORECLR).2, ["the connection stays open"]);
-        assert_eq!(left(Profile::CORECLR_8).0, Grade::Fail);
-        // Only sessions: neither their stop, nor other commands.
-        for command in ["EventPipe/StopTracing", "Process/EnablePerfMap"] {
-            let other = tc_id_of(&files, |group, test| {
-                test.error.is_some() && group.command.as_deref() == Some(command)
-            });
-            assert_eq!(
-                judged(&files, CORECLR, other, error(HResult::BAD_ENCODING), true).0,
-                Grade::Fail,
-                "{command}"
-            );
+        (Answer::Ok, _) if has_a_name_of_nuls(test) => {
+            ("P-43", "a name of NULs is not treated as empty".to_owned())
         }
-        // A runtime of this name accepts it, according to a vector (F-73), and older ones do not know
-        // the command.
-        let taken = tc_id_of(&files, |group, test| {
-            test.acceptable_on.iter().any(|name| name.starts_with("net10."))
-                && group.command.as_deref() == Some("EventPipe/CollectTracing5")
-        });
-        assert_eq!(judged(&files, CORECLR, taken, ok(), false).1.as_deref(), Some("F-7"));
-        assert_eq!(judged(&files, old, taken, (vec![1], End::TimedOut), false).0, Grade::Fail);
-    }
+        _ => return None,
+    };
+    let is_well_formed = !answered.is_wrong() && !answered.left_open;
+    is_well_formed.then(|| unspecified(fact, [found].into()))
+}
+
+/// Whether `StopTracing` is refused for its session, not for its bytes.
+fn refuses_a_stop(command: Option<Command>, error: Option<HResult>) -> bool {
+    let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC, HResult::UNKNOWN_COMMAND];
+    command == Some(Command::STOP_TRACING)
+        && error.is_some_and(|hresult| !of_bytes.contains(&hresult))
+}
+
+/// Whether an error to `StopTracing`, as far as it was read, says no more than that.
+fn has_a_refused_stop(exchanges: &Exchanges) -> bool {
+    exchanges.all.iter().any(|exchange| {
+        let hresult = exchange.reply.hresult.unwrap_or(HResult::FAIL);
+        exchange.reply.code == Some(Command::ERROR)
+            && refuses_a_stop(exchange.command(), Some(hresult))
+    })
+}
+
+/// Whether a request is refused for an empty provider name only by servers that end a string at its
+/// first NUL.
+fn has_a_name_of_nuls(test: &Test) -> bool {
+    let name = test.value.pointer("/providers/0/provider_name").and_then(Value::as_str);
+    test.error.as_ref().is_some_and(|error| error.kind == "empty_provider_name")
+        && name.is_some_and(|name| !name.is_empty())
 }

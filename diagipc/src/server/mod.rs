@@ -21,35 +21,26 @@
 
 mod abilities;
 mod answer_faults;
-pub(super) mod ask;
 mod case;
-mod claims;
 mod consistency;
-mod dump_path;
 pub(super) mod expectation;
 pub(super) mod judge;
-mod left_out;
-mod options;
 mod play;
 mod probe;
-mod process_id;
 mod recognise;
 mod recorded_report;
 pub(super) mod request;
-mod respawn;
 mod run;
 mod spawn;
 pub(super) mod survey;
 mod system;
 pub(super) mod target;
 mod timeouts;
-mod unanswered;
-mod unspecified;
 
+pub use abilities::Claims;
 pub use case::{ServerCase, ServerCaseKind, cases};
-pub use claims::Claims;
-pub use options::Options;
 pub use recorded_report::report_of_recording;
+pub use run::Options;
 pub use run::run;
 
 pub use crate::process::Death;

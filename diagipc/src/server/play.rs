@@ -13,14 +13,14 @@ use dotnet_diagnostics_ipc_vectors::player::{Failure, Network, Player, PlayerErr
 use dotnet_diagnostics_ipc_vectors::script::{self, Life, Script, Step};
 
 use super::judge::{Facts, Known, PlayEnd, decide, may_be_late};
-use super::process_id::TargetProcess;
 use super::request::{CLOSES, Patience};
-use super::respawn::{BEGINS, is_suspended};
 use super::spawn::RunsIn;
+use super::spawn::{BEGINS, is_suspended};
 use super::survey::Survey;
+use super::target::TargetProcess;
 use super::target::{Target, process_of};
 use super::timeouts::{About, Pace, WITHIN};
-use super::{Death, Options, ServerCase, ServerCaseKind, consistency, dump_path, request};
+use super::{Death, Options, ServerCase, ServerCaseKind, consistency, request};
 use crate::conversation::{Exchange, Exchanges};
 use crate::known::ways_of;
 use crate::process::timeouts::Limit;
@@ -137,7 +137,7 @@ impl<'o> CasePlayer<'o> {
                 self.with_target(case, &way, |player, stage| {
                     let sent = stage
                         .directory
-                        .map_or(Cow::Borrowed(test), |path| dump_path::below(path, test));
+                        .map_or(Cow::Borrowed(test), |path| request::with_dump_below(path, test));
                     let mut reaction = match request::play(player, &sent, patience) {
                         Ok(reaction) => reaction,
                         Err(PlayerError::Unavailable(why)) => {

@@ -19,8 +19,8 @@ use dotnet_diagnostics_ipc_vectors::script::{self, Ending, FdKind, TargetPort};
 use dotnet_diagnostics_ipc_vectors::{Direction, ExpectedResult, Group, Hazard, Test, Type};
 
 use super::abilities::Has;
-use super::ask::{hear_message, next_message};
 use super::request::{ON, Patience, read};
+use super::request::{hear_message, next_message};
 use super::spawn::{RunsIn, Spawned};
 use super::target::Target;
 use super::timeouts::Pace;

@@ -1,21 +1,25 @@
 //! A request of the vectors, sent to a live server, with its answer and continuation.
 
-use std::time::Duration;
-
-use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::exchange::End;
-use dotnet_diagnostics_ipc::message::encode_to_vec;
-use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
-use dotnet_diagnostics_ipc_vectors::player::{self, Conversation, Player, PlayerError, Sent};
-use dotnet_diagnostics_ipc_vectors::script::{EndStep, Ending, FdKind, Step};
-use dotnet_diagnostics_ipc_vectors::{Test, Value};
-
-use super::ask::next_message;
-use super::unanswered::{STREAMS_ON, not_stopped};
+use super::answer_faults::{STREAMS_ON, not_stopped};
 use crate::conversation::{
     Answer, Exchange, Exchanges, FaultSeen, fault_in_stream, is_cut, wants_descriptor,
 };
 use crate::faults::Fault;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
+use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
+use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfo2};
+use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode_to_vec};
+use dotnet_diagnostics_ipc::wire::{Encode, IpcString};
+use dotnet_diagnostics_ipc_vectors::player::{
+    Conversation, Network, Player, PlayerError, Received, Sent,
+};
+use dotnet_diagnostics_ipc_vectors::script::{EndStep, Ending, FdKind, Step};
+use dotnet_diagnostics_ipc_vectors::{Test, Value, player};
+use std::borrow::Cow;
+use std::path::Path;
+use std::time::Duration;
 
 /// The connection that the request goes over, and the one that stops its session.
 pub(crate) const ON: &str = "a";
@@ -243,4 +247,144 @@ fn hear_out(player: &mut Player<'_>) -> Result<(), PlayerError> {
 
 fn after(player: &mut Player<'_>, time: Duration) -> Duration {
     player.network().now().saturating_add(time)
+}
+
+/// How long the rest of a reply of no interest may take.
+const REST: Duration = Duration::from_secs(1);
+
+/// Waits for one message, and reads no byte beyond it. The connection so far, with its first reply.
+pub(super) fn next_message(
+    player: &mut Player<'_>,
+    on: &str,
+    until: Duration,
+) -> Result<Exchange, PlayerError> {
+    hear_message(player, on, until)?;
+    player.so_far(on).map(Exchange::so_far)
+}
+
+/// The same, whatever it says.
+pub(super) fn hear_message(
+    player: &mut Player<'_>,
+    on: &str,
+    until: Duration,
+) -> Result<(), PlayerError> {
+    let (mut bytes, mut wanted) = (Vec::new(), HEADER_LEN);
+    while bytes.len() < wanted {
+        let missing =
+            Received::fill(&mut bytes, wanted, |missing| player.receive(on, missing, until))?;
+        match Header::decode(&bytes) {
+            Ok(header) if missing.is_none() => wanted = header.size.into(),
+            _ => break,
+        }
+    }
+    Ok(())
+}
+
+/// A runtime's reply to `ProcessInfo2`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// `clrProductVersion`: `10.0.9`.
+    pub(crate) version: String,
+    /// Whether its managed code has begun: until then the command line is only the executable, and
+    /// there is no entry assembly (F-39, F-79).
+    pub(crate) runs: bool,
+}
+
+/// Sends `ProcessInfo2`, a complete message (F-72). `None` if the answer is an error.
+fn identity(
+    player: &mut Player<'_>,
+    on: &str,
+    until: Duration,
+) -> Result<Option<Identity>, PlayerError> {
+    let exchange = ask(player, on, Command::PROCESS_INFO2, &ProcessInfo2 {}, until)?;
+    let reply = exchange.reply;
+    let said = reply.text("clrProductVersion").zip(reply.text("managedEntrypointAssemblyName"));
+    Ok(said.filter(|_| reply.is_whole() && reply.refusal.is_none()).map(|(version, assembly)| {
+        Identity { version: version.to_owned(), runs: !assembly.is_empty() }
+    }))
+}
+
+/// A target's information about itself.
+pub(super) fn identity_of(
+    network: &mut dyn Network,
+    within: Duration,
+) -> Result<Option<Identity>, PlayerError> {
+    let until = network.now().saturating_add(within);
+    let mut player = Player::new(network, within);
+    identity(&mut player, "who are you", until)
+}
+
+/// Whether it still answers a `ProcessInfo` with a message.
+pub(super) fn answers(
+    player: &mut Player<'_>,
+    on: &str,
+    until: Duration,
+) -> Result<(), PlayerError> {
+    let exchange = ask(player, on, Command::PROCESS_INFO, &ProcessInfo {}, until)?;
+    if exchange.reply.is_whole() && exchange.reply.is_one() {
+        return Ok(());
+    }
+    Err(PlayerError::differs(format!("no valid reply to a complete ProcessInfo: {exchange}")))
+}
+
+/// Whether it still reacts to a `ProcessInfo`: the cases judge the answer.
+pub(super) fn reacts(network: &mut dyn Network, within: Duration) -> Result<(), PlayerError> {
+    let until = network.now().saturating_add(within);
+    let mut player = Player::new(network, within);
+    let on = "the last one";
+    let request = encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {})
+        .map_err(|error| PlayerError::differs(format!("{error}")))?;
+    player.open(on, until)?;
+    let _ = player.send(on, &request, None, until)?;
+    let first = player.receive(on, 1, until)?;
+    // One that is slow reacts too.
+    let until = player.network().now().saturating_add(REST.min(within));
+    while let Received::Bytes(..) = player.listen(on, Conversation::KEPT, until)? {}
+    player.end(on, Ending::Close)?;
+    if first == Received::Nothing {
+        return Err(PlayerError::differs("a complete ProcessInfo gets no answer"));
+    }
+    Ok(())
+}
+
+/// Opens a connection, sends a request, reads the reply, and closes.
+fn ask(
+    player: &mut Player<'_>,
+    on: &str,
+    command: Command,
+    request: &impl Encode,
+    until: Duration,
+) -> Result<Exchange, PlayerError> {
+    let request = encode_to_vec(command, request)
+        .map_err(|error| PlayerError::differs(format!("{error}")))?;
+    player.open(on, until)?;
+    // If it cannot be sent, the reply explains why.
+    let _ = player.send(on, &request, None, until)?;
+    let came = next_message(player, on, until);
+    player.end(on, Ending::Close)?;
+    came
+}
+
+/// The same request, with the named file in `directory` if it would be written anywhere else. A
+/// path that cannot be written stays: its answer depends on that.
+pub(super) fn with_dump_below<'t>(directory: &Path, test: &'t Test) -> Cow<'t, Test> {
+    let wire = test.wire.as_deref().and_then(|wire| moved(directory, wire));
+    wire.map_or(Cow::Borrowed(test), |wire| Cow::Owned(Test { wire: Some(wire), ..test.clone() }))
+}
+
+fn moved(directory: &Path, wire: &[u8]) -> Option<Vec<u8>> {
+    let message = Message::decode(wire).ok()?;
+    let mut request = message.request().ok()?;
+    let name = match &mut request {
+        AnyRequest::GenerateCoreDump(request) => &mut request.dump_name,
+        AnyRequest::GenerateCoreDump2(request) => &mut request.dump_name,
+        AnyRequest::GenerateCoreDump3(request) => &mut request.dump_name,
+        _ => return None,
+    };
+    let path = name.to_unicode()?;
+    let path = Path::new(&path);
+    let is_elsewhere = path.has_root() && path.parent().is_some_and(Path::is_dir);
+    let own = directory.join(path.file_name().filter(|_| is_elsewhere)?);
+    *name = IpcString::new(own.to_str()?);
+    encode_to_vec(message.command, &request).ok()
 }

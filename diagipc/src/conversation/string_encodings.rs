@@ -1,0 +1,571 @@
+//! Reads a payload that is invalid by the grammar with each wrong encoding of strings.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
+use super::exchange::FaultSeen;
+use crate::faults::Fault;
+use dotnet_diagnostics_ipc::command::{Command, ReplyType};
+use dotnet_diagnostics_ipc::message::server::ErrorReply;
+use dotnet_diagnostics_ipc_vectors::grammar::{Field, Grammar};
+use std::char::{REPLACEMENT_CHARACTER, decode_utf16};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// The layouts of requests and replies.
+pub(super) static GRAMMAR: LazyLock<Grammar> = LazyLock::new(Grammar::of_this_crate);
+
+/// The bytes do not contain what is read.
+pub(super) struct NoSuch;
+
+/// The wrong encoding with which `read` reads all of `bytes`, and the offset of its first string.
+pub(super) fn wrong_spelling(
+    bytes: &[u8],
+    read: impl Fn(&mut Spelled<'_>) -> Result<(), NoSuch>,
+) -> Option<FaultSeen> {
+    WRONG.into_iter().find_map(|spelling| {
+        let (fault, told) = (spelling.fault()?, first_text(bytes, spelling, &read)?);
+        let First { field, count, text } = told;
+        let what = match spelling {
+            Spelling::WithoutNul { counted } => format!(
+                "has length {count} and {} units, {}",
+                text.encode_utf16().count(),
+                if counted { "without its NUL" } else { "none of which is its NUL" }
+            ),
+            Spelling::NulUncounted => {
+                format!("has length {count}, expected {} with its NUL", count.saturating_add(1))
+            }
+            Spelling::Utf8 { .. } => {
+                format!("has length {count} and that many bytes, expected UTF-16 units of 2 bytes")
+            }
+            Spelling::CountInBytes { .. } => {
+                format!(
+                    "has length {count}, expected {} units with its NUL",
+                    text.encode_utf16().count().saturating_add(1)
+                )
+            }
+            Spelling::BigEndian { .. } => {
+                format!("has length {count} as big-endian, {} as little-endian", count.swap_bytes())
+            }
+            Spelling::Wide { .. } => "has units of 4 bytes, expected 2".into(),
+            Spelling::Counts(bytes) => format!("has a length of {bytes} bytes, expected 4"),
+            Spelling::Aligned { .. } => {
+                "is read if bytes before fields are skipped, so that they are aligned".into()
+            }
+            _ => return None,
+        };
+        // The value of a variable may be secret, and reports are shared.
+        let shown = text
+            .split_once('=')
+            .map_or_else(|| format!("{text:?}"), |(name, _)| format!("{name:?}=…"));
+        Some(FaultSeen::new(fault, format!("{field} {shown} {what}")))
+    })
+}
+
+/// The first text in all of `bytes`, if `read` reads them with this encoding.
+pub(super) fn first_text(
+    bytes: &[u8],
+    spelling: Spelling,
+    read: impl Fn(&mut Spelled<'_>) -> Result<(), NoSuch>,
+) -> Option<First> {
+    [true, false].into_iter().find_map(|empty_has_nul| {
+        let mut spelled = Spelled { empty_has_nul, ..Spelled::new(bytes, spelling) };
+        read(&mut spelled).ok().filter(|()| spelled.rest().is_empty())?;
+        spelled.told
+    })
+}
+
+/// The first string with a character.
+pub(super) struct First {
+    field: String,
+    count: u32,
+    text: String,
+}
+
+/// Bytes whose strings have one encoding.
+pub(super) struct Spelled<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    spelling: Spelling,
+    /// Whether a NUL that is not counted follows a count of 0 too: such a string may be absent.
+    empty_has_nul: bool,
+    field: String,
+    told: Option<First>,
+}
+
+impl<'b> Spelled<'b> {
+    pub(super) const fn new(bytes: &'b [u8], spelling: Spelling) -> Self {
+        Self { bytes, at: 0, spelling, empty_has_nul: true, field: String::new(), told: None }
+    }
+
+    /// The unread rest.
+    pub(super) fn rest(&self) -> &'b [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
+    /// How many bytes were read.
+    pub(super) const fn read(&self) -> usize {
+        self.at
+    }
+
+    /// The name of the next string.
+    pub(super) fn call(&mut self, field: String) {
+        self.field = field;
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'b [u8], NoSuch> {
+        let taken = self.rest().get(..len).ok_or(NoSuch)?;
+        self.at = self.at.saturating_add(len);
+        Ok(taken)
+    }
+
+    /// Skips zeros up to a multiple of `size`, if fields are aligned.
+    fn align(&mut self, size: usize, is_number: bool) -> Result<(), NoSuch> {
+        let Spelling::Aligned { numbers } = self.spelling else { return Ok(()) };
+        if is_number && !numbers || ![2, 4, 8].contains(&size) {
+            return Ok(());
+        }
+        let skipped = self.take(self.at.next_multiple_of(size).saturating_sub(self.at))?;
+        if skipped.iter().all(|byte| *byte == 0) { Ok(()) } else { Err(NoSuch) }
+    }
+
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], NoSuch> {
+        self.take(N)?.try_into().map_err(|_| NoSuch)
+    }
+
+    /// Fields by the grammar; of those with a condition, those for which an earlier number decides.
+    pub(super) fn fields(&mut self, fields: &[Field]) -> Result<(), NoSuch> {
+        let mut numbers = BTreeMap::new();
+        for field in fields {
+            let is_there = field.when.as_ref().is_none_or(|when| {
+                let of = when.field.as_deref().and_then(|name| numbers.get(name));
+                when.is.is_some() && of == when.is.as_ref()
+            });
+            if is_there {
+                self.call(field.name.clone());
+                let bytes = self.part(&field.type_name, field.items.as_deref())?;
+                if let Some(number) = self.number(bytes) {
+                    numbers.insert(field.name.as_str(), number);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A number of four bytes.
+    fn number(&self, bytes: &[u8]) -> Option<u32> {
+        let bytes = bytes.try_into().ok()?;
+        let both = matches!(self.spelling, Spelling::BigEndian { units: true });
+        Some(if both { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
+    }
+
+    /// A value of a kind or a struct of the grammar: its bytes, if their number is fixed. `items`: of
+    /// an array, the type of its items.
+    pub(super) fn part(&mut self, name: &str, items: Option<&str>) -> Result<&'b [u8], NoSuch> {
+        let size = GRAMMAR.kind(name).and_then(|kind| kind.bytes);
+        match (name, size) {
+            (_, Some(size)) => {
+                self.align(size, true)?;
+                let bytes = self.take(size)?;
+                let is_no_bool = name == "bool" && !matches!(bytes, [0 | 1]);
+                return if is_no_bool { Err(NoSuch) } else { Ok(bytes) };
+            }
+            ("string", _) => self.text()?,
+            ("array", _) => {
+                let items = items.ok_or(NoSuch)?;
+                (0..self.count()?).try_for_each(|_| self.part(items, None).map(drop))?;
+            }
+            ("bytes", _) => {
+                let count = self.count()?;
+                self.take(usize::try_from(count).map_err(|_| NoSuch)?)?;
+            }
+            // Fields appended by a later version are not explained by a wrong encoding.
+            ("rest", _) if self.spelling != Spelling::Right => {}
+            ("rest", _) => drop(self.take(self.rest().len())?),
+            (name, _) => self.fields(&GRAMMAR.structure(name).ok_or(NoSuch)?.fields)?,
+        }
+        Ok(&[])
+    }
+
+    /// A count of strings, or of anything except units.
+    pub(super) fn count(&mut self) -> Result<u32, NoSuch> {
+        let bytes = self.take(4)?;
+        self.number(bytes).ok_or(NoSuch)
+    }
+
+    /// A string in this encoding.
+    pub(super) fn text(&mut self) -> Result<(), NoSuch> {
+        self.align(4, false)?;
+        let bytes = match self.spelling {
+            Spelling::Counts(2) => {
+                let [low, high] = self.fixed()?;
+                [low, high, 0, 0]
+            }
+            Spelling::Counts(_) => {
+                let bytes = self.fixed()?;
+                if self.fixed::<4>()? != [0; 4] {
+                    return Err(NoSuch);
+                }
+                bytes
+            }
+            _ => self.fixed()?,
+        };
+        let is_big = matches!(self.spelling, Spelling::BigEndian { .. });
+        let count = if is_big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
+        let n = usize::try_from(count).map_err(|_| NoSuch)?;
+        if n > self.rest().len() {
+            return Err(NoSuch);
+        }
+        let has_uncounted_nul = match self.spelling {
+            Spelling::NulUncounted => true,
+            Spelling::CountInBytes { uncounted_nul } | Spelling::Utf8 { uncounted_nul } => {
+                uncounted_nul
+            }
+            _ => false,
+        };
+        if n == 0 && !(has_uncounted_nul && self.empty_has_nul) {
+            return Ok(());
+        }
+        let text = match self.spelling {
+            Spelling::Right
+            | Spelling::BigEndian { .. }
+            | Spelling::Counts(_)
+            | Spelling::Aligned { .. } => self.units(n, true)?,
+            Spelling::WithoutNul { counted } => {
+                self.units(n.saturating_sub(usize::from(counted)), false)?
+            }
+            Spelling::NulUncounted => self.units(n.saturating_add(1), true)?,
+            Spelling::CountInBytes { uncounted_nul } => {
+                if n % 2 == 1 {
+                    return Err(NoSuch);
+                }
+                self.units((n / 2).saturating_add(usize::from(uncounted_nul)), true)?
+            }
+            Spelling::Utf8 { uncounted_nul } => {
+                let bytes = self.take(n.saturating_add(usize::from(uncounted_nul)))?;
+                let bytes = match bytes.split_last() {
+                    Some((0, text)) => text,
+                    _ if uncounted_nul => return Err(NoSuch),
+                    _ => bytes,
+                };
+                plausible(String::from_utf8(bytes.to_vec()).map_err(|_| NoSuch)?)?
+            }
+            Spelling::Wide { cut: false } => {
+                let bytes = self.take(n.saturating_mul(4))?;
+                let all = bytes
+                    .chunks_exact(4)
+                    .map(|unit| char::from_u32(u32::from_le_bytes(unit.try_into().ok()?)));
+                let mut text = all.collect::<Option<String>>().ok_or(NoSuch)?;
+                if text.pop() != Some('\0') {
+                    return Err(NoSuch);
+                }
+                plausible(text)?
+            }
+            // They need the text.
+            _ => return Err(NoSuch),
+        };
+        if self.told.is_none() && !text.is_empty() {
+            self.told = Some(First { field: self.field.clone(), count, text });
+        }
+        Ok(())
+    }
+
+    /// `n` units, with a NUL only at the end or without one.
+    fn units(&mut self, n: usize, with_nul: bool) -> Result<String, NoSuch> {
+        let is_big = matches!(self.spelling, Spelling::BigEndian { units: true });
+        let bytes = self.take(n.saturating_mul(2))?;
+        let mut units: Vec<u16> = bytes
+            .chunks_exact(2)
+            .filter_map(|unit| unit.try_into().ok())
+            .map(|unit| if is_big { u16::from_be_bytes(unit) } else { u16::from_le_bytes(unit) })
+            .collect();
+        if with_nul && units.pop() != Some(0) {
+            return Err(NoSuch);
+        }
+        let text: String =
+            decode_utf16(units).map(|unit| unit.unwrap_or(REPLACEMENT_CHARACTER)).collect();
+        // A correct string may have any unit.
+        if self.spelling == Spelling::Right { Ok(text) } else { plausible(text) }
+    }
+}
+
+/// The text, if plausible: a wrong reading gives control characters, or inner NULs.
+fn plausible(text: String) -> Result<String, NoSuch> {
+    let is_odd = |c: char| c.is_control() && !c.is_ascii_whitespace() || c == REPLACEMENT_CHARACTER;
+    if text.chars().any(is_odd) { Err(NoSuch) } else { Ok(text) }
+}
+
+/// An encoding of strings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spelling {
+    /// By the grammar.
+    Right,
+    /// A count of the characters and the NUL.
+    CountInChars,
+    /// A character above U+FFFF is one unit.
+    NonBmpCut,
+    /// Each byte of UTF-8 is a unit; whether it is sign-extended.
+    BytesAsUnits { signed: bool },
+    /// A count without the NUL, which is present.
+    NulUncounted,
+    /// No NUL; whether the count includes it.
+    WithoutNul { counted: bool },
+    /// A count of bytes; whether it excludes the NUL.
+    CountInBytes { uncounted_nul: bool },
+    /// A count of the bytes that UTF-8 would have; whether it excludes the NUL.
+    CountInUtf8 { uncounted_nul: bool },
+    /// UTF-8, a count of bytes; whether an uncounted NUL follows.
+    Utf8 { uncounted_nul: bool },
+    /// A big-endian count; whether the units are big-endian too.
+    BigEndian { units: bool },
+    /// Units of four bytes; whether only as many bytes are written as units of two would have.
+    Wide { cut: bool },
+    /// A byte-order mark before each text.
+    Marked,
+    /// An empty string is its NUL alone.
+    EmptyWithoutCount,
+    /// Counts of so many bytes.
+    Counts(usize),
+    /// Strings at multiples of four bytes; whether numbers are at multiples of their sizes too.
+    Aligned { numbers: bool },
+}
+
+/// The wrong ones, the likelier first.
+pub(crate) const WRONG: [Spelling; 23] = [
+    Spelling::NulUncounted,
+    Spelling::WithoutNul { counted: false },
+    Spelling::CountInBytes { uncounted_nul: false },
+    Spelling::CountInBytes { uncounted_nul: true },
+    Spelling::CountInChars,
+    Spelling::NonBmpCut,
+    Spelling::BytesAsUnits { signed: true },
+    Spelling::BytesAsUnits { signed: false },
+    Spelling::CountInUtf8 { uncounted_nul: false },
+    Spelling::CountInUtf8 { uncounted_nul: true },
+    Spelling::Utf8 { uncounted_nul: false },
+    Spelling::Utf8 { uncounted_nul: true },
+    Spelling::Counts(2),
+    Spelling::Counts(8),
+    Spelling::BigEndian { units: true },
+    Spelling::BigEndian { units: false },
+    Spelling::Wide { cut: false },
+    Spelling::Wide { cut: true },
+    Spelling::WithoutNul { counted: true },
+    Spelling::Marked,
+    Spelling::EmptyWithoutCount,
+    Spelling::Aligned { numbers: false },
+    Spelling::Aligned { numbers: true },
+];
+
+impl Spelling {
+    pub(crate) const fn fault(self) -> Option<Fault> {
+        match self {
+            Self::Right => None,
+            Self::CountInChars => Some(Fault::StringLengthInChars),
+            Self::NonBmpCut => Some(Fault::NonBmpTruncated),
+            Self::BytesAsUnits { signed: true } => Some(Fault::UnitsSignExtended),
+            Self::BytesAsUnits { signed: false } => Some(Fault::BytesAsUnits),
+            Self::NulUncounted => Some(Fault::StringLengthWithoutNul),
+            Self::WithoutNul { .. } => Some(Fault::StringWithoutNul),
+            Self::CountInBytes { .. } | Self::CountInUtf8 { .. } => {
+                Some(Fault::StringLengthInBytes)
+            }
+            Self::Utf8 { .. } => Some(Fault::StringInUtf8),
+            Self::BigEndian { .. } => Some(Fault::NumbersBigEndian),
+            Self::Wide { .. } => Some(Fault::WcharOf4Bytes),
+            Self::Marked => Some(Fault::StringWithByteOrderMark),
+            Self::EmptyWithoutCount => Some(Fault::EmptyStringAsTwoBytes),
+            Self::Counts(2) => Some(Fault::FieldTooNarrow),
+            Self::Counts(_) => Some(Fault::FieldTooWide),
+            Self::Aligned { .. } => Some(Fault::FieldsPadded),
+        }
+    }
+
+    /// Whether only who knows the text sees it: it is read as another text, or not at all.
+    pub(crate) const fn needs_the_text(self) -> bool {
+        matches!(
+            self,
+            Self::CountInChars
+                | Self::NonBmpCut
+                | Self::BytesAsUnits { .. }
+                | Self::CountInUtf8 { .. }
+                | Self::Wide { cut: true }
+                | Self::Marked
+                | Self::EmptyWithoutCount
+        )
+    }
+
+    /// A count in this encoding, `at` bytes after the start of the message.
+    pub(crate) fn count(self, count: usize, at: usize) -> Vec<u8> {
+        let number = u32::try_from(count).unwrap_or(u32::MAX);
+        let mut bytes = match self {
+            Self::BigEndian { .. } => number.to_be_bytes().to_vec(),
+            _ => number.to_le_bytes().to_vec(),
+        };
+        match self {
+            Self::Counts(len) => bytes.resize(len, 0),
+            Self::Aligned { .. } => {
+                let padding = at.next_multiple_of(4).saturating_sub(at);
+                bytes = [vec![0; padding], bytes].concat();
+            }
+            _ => {}
+        }
+        bytes
+    }
+
+    /// The string with these units, and a NUL after them, in this encoding, `at` bytes after the
+    /// start of the message.
+    pub(crate) fn written(self, units: &[u16], at: usize) -> Vec<u8> {
+        let text: String = decode_utf16(units.iter().copied())
+            .map(|unit| unit.unwrap_or(REPLACEMENT_CHARACTER))
+            .collect();
+        let raw = |units: &[u16]| -> Vec<u8> {
+            units.iter().chain(&[0]).flat_map(|unit| unit.to_le_bytes()).collect()
+        };
+        let without_nul = |bytes: Vec<u8>, len: usize| -> Vec<u8> {
+            bytes.get(..bytes.len().saturating_sub(len)).unwrap_or_default().to_vec()
+        };
+        let less = |count: usize, is_less: bool| count.saturating_sub(usize::from(is_less));
+        let (right, utf8) = (units.len().saturating_add(1), text.len().saturating_add(1));
+        let (count, string) = match self {
+            Self::CountInChars => (text.chars().count().saturating_add(1), raw(units)),
+            Self::NonBmpCut => {
+                let low = |c: char| u16::try_from(u32::from(c) & 0xffff).unwrap_or_default();
+                let cut: Vec<u16> = text.chars().map(low).collect();
+                (cut.len().saturating_add(1), raw(&cut))
+            }
+            Self::BytesAsUnits { signed } => {
+                let high = |byte: u8| if signed && byte >= 0x80 { 0xff } else { 0 };
+                let wide: Vec<u16> =
+                    text.bytes().map(|byte| u16::from_le_bytes([byte, high(byte)])).collect();
+                (utf8, raw(&wide))
+            }
+            Self::NulUncounted => (units.len(), raw(units)),
+            Self::WithoutNul { counted } => (less(right, !counted), without_nul(raw(units), 2)),
+            Self::CountInBytes { uncounted_nul } => {
+                (less(right, uncounted_nul).saturating_mul(2), raw(units))
+            }
+            Self::CountInUtf8 { uncounted_nul } => (less(utf8, uncounted_nul), raw(units)),
+            Self::Utf8 { uncounted_nul } => {
+                (less(utf8, uncounted_nul), text.bytes().chain([0]).collect())
+            }
+            Self::BigEndian { units: true } => {
+                (right, raw(&units.iter().map(|unit| unit.swap_bytes()).collect::<Vec<_>>()))
+            }
+            Self::Wide { cut } => {
+                let wide: Vec<u8> =
+                    text.chars().chain(['\0']).flat_map(|c| u32::from(c).to_le_bytes()).collect();
+                let half = if cut { wide.len() / 2 } else { 0 };
+                (wide.len() / 4, without_nul(wide, half))
+            }
+            Self::Marked => (right.saturating_add(1), raw(&[&[0xfeff], units].concat())),
+            Self::EmptyWithoutCount if units.is_empty() => return raw(units),
+            Self::Right
+            | Self::BigEndian { .. }
+            | Self::EmptyWithoutCount
+            | Self::Counts(_)
+            | Self::Aligned { .. } => (right, raw(units)),
+        };
+        [self.count(count, at), string].concat()
+    }
+}
+
+/// The type of a payload.
+#[derive(Clone, Copy)]
+pub(super) enum Layout {
+    Error { message: bool },
+    Ok(ReplyType),
+}
+
+impl Layout {
+    /// That of a reply with this code to `command`; `None` if it may have any payload.
+    pub(super) fn of(code: Command, command: Option<Command>) -> Option<Self> {
+        if code == Command::ERROR {
+            return Some(Self::Error { message: ErrorReply::has_message(command) });
+        }
+        command.and_then(Command::reply_type).map(Self::Ok)
+    }
+
+    fn read(self, spelled: &mut Spelled<'_>) -> Result<(), NoSuch> {
+        match self {
+            Self::Ok(reply_type) => spelled.fields(fields_of(reply_type).ok_or(NoSuch)?),
+            Self::Error { message } => {
+                let _ = spelled.part("hresult", None)?;
+                if message && !spelled.rest().is_empty() { spelled.text() } else { Ok(()) }
+            }
+        }
+    }
+
+    /// The length of its fields at the front of `bytes`.
+    pub(super) fn length_in(self, bytes: &[u8]) -> Option<usize> {
+        let mut spelled = Spelled::new(bytes, Spelling::Right);
+        self.read(&mut spelled).ok()?;
+        Some(spelled.read())
+    }
+
+    /// The wrong encoding of the strings in a payload.
+    pub(super) fn wrong_spelling_in(self, payload: &[u8]) -> Option<FaultSeen> {
+        let has_strings = match self {
+            Self::Ok(reply_type) => {
+                matches!(
+                    reply_type,
+                    ReplyType::ProcessInfo | ReplyType::ProcessInfo2 | ReplyType::ProcessInfo3
+                )
+            }
+            Self::Error { message } => message,
+        };
+        if has_strings { wrong_spelling(payload, |spelled| self.read(spelled)) } else { None }
+    }
+}
+
+/// The fields of a reply.
+fn fields_of(reply_type: ReplyType) -> Option<&'static [Field]> {
+    let command = Command::known().find(|command| command.reply_type() == Some(reply_type))?;
+    Some(&GRAMMAR.reply_to(command)?.fields)
+}
+
+/// Whether the payload of a request is right but for this encoding of its strings.
+pub(crate) fn is_request_in(spelling: Spelling, command: Command, payload: &[u8]) -> bool {
+    let name = command.to_string();
+    let request = GRAMMAR.commands.iter().find(|request| request.name == name);
+    request.is_some_and(|request| {
+        first_text(payload, spelling, |spelled| spelled.fields(&request.fields)).is_some()
+    })
+}
+
+#[cfg(test)]
+mod spelling_tests {
+    use super::*;
+
+    #[test]
+    fn each_writes_what_its_name_says() {
+        for (spelling, text, bytes) in [
+            (Spelling::Right, "é", "02000000 e900 0000"),
+            (Spelling::CountInChars, "😀", "02000000 3dd8 00de 0000"),
+            (Spelling::NonBmpCut, "😀", "02000000 00f6 0000"),
+            (Spelling::BytesAsUnits { signed: true }, "é", "03000000 c3ff a9ff 0000"),
+            (Spelling::BytesAsUnits { signed: false }, "é", "03000000 c300 a900 0000"),
+            (Spelling::NulUncounted, "ab", "02000000 6100 6200 0000"),
+            (Spelling::WithoutNul { counted: false }, "ab", "02000000 6100 6200"),
+            (Spelling::WithoutNul { counted: true }, "ab", "03000000 6100 6200"),
+            (Spelling::CountInBytes { uncounted_nul: false }, "é", "04000000 e900 0000"),
+            (Spelling::CountInBytes { uncounted_nul: true }, "ab", "04000000 6100 6200 0000"),
+            (Spelling::CountInUtf8 { uncounted_nul: false }, "é", "03000000 e900 0000"),
+            (Spelling::CountInUtf8 { uncounted_nul: true }, "€", "03000000 ac20 0000"),
+            (Spelling::Utf8 { uncounted_nul: false }, "é", "03000000 c3a9 00"),
+            (Spelling::Utf8 { uncounted_nul: true }, "é", "02000000 c3a9 00"),
+            (Spelling::BigEndian { units: true }, "a", "00000002 0061 0000"),
+            (Spelling::BigEndian { units: false }, "a", "00000002 6100 0000"),
+            (Spelling::Wide { cut: false }, "ab", "03000000 61000000 62000000 00000000"),
+            (Spelling::Wide { cut: true }, "ab", "03000000 61000000 6200"),
+            (Spelling::Marked, "a", "03000000 fffe 6100 0000"),
+            (Spelling::EmptyWithoutCount, "", "0000"),
+            (Spelling::EmptyWithoutCount, "a", "02000000 6100 0000"),
+            (Spelling::Counts(2), "a", "0200 6100 0000"),
+            (Spelling::Counts(8), "a", "0200000000000000 6100 0000"),
+            (Spelling::Aligned { numbers: false }, "a", "0000 02000000 6100 0000"),
+        ] {
+            let units: Vec<u16> = text.encode_utf16().collect();
+            let bytes = hex::decode(bytes.replace(' ', "")).unwrap();
+            assert_eq!(spelling.written(&units, 22), bytes, "{spelling:?} {text}");
+        }
+    }
+}
