@@ -8,8 +8,9 @@ use floors::Floors;
 const TOOL: Floors = Floors {
     root: env!("CARGO_MANIFEST_DIR"),
     floors: &[
-        &["embedded", "faults", "nettrace", "order", "process"],
+        &["embedded", "faults", "nettrace", "process"],
         &["network", "print", "report"],
+        &["suite"],
         &["conversation"],
         &["codec", "known"],
         &["server"],

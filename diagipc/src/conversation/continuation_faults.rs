@@ -1,15 +1,16 @@
 //! Faults in the environment that follows a reply.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
-use super::exchange::{FaultSeen, message_of};
-use super::string_encodings::{NoSuch, Spelled, Spelling, wrong_spelling};
-use crate::faults::Fault;
-use crate::nettrace::FRONTS;
 use byteorder::{ByteOrder as _, LittleEndian};
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, CollectTracing6, Format};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::wire::{Decode as _, IpcString, Reader};
+
+use super::observed::{FaultSeen, message_of};
+use super::string_encodings::{NoSuch, Spelled, Spelling, wrong_spelling};
+use crate::faults::Fault;
+use crate::nettrace::FRONTS;
 
 /// Whether `block` is one of that length.
 pub(super) fn is_whole(block: &[u8], announced: usize) -> bool {

@@ -1,14 +1,16 @@
 //! Reads a payload that is invalid by the grammar with each wrong encoding of strings.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
-use super::exchange::FaultSeen;
-use crate::faults::Fault;
-use dotnet_diagnostics_ipc::command::{Command, ReplyType};
-use dotnet_diagnostics_ipc::message::server::ErrorReply;
-use dotnet_diagnostics_ipc_vectors::grammar::{Field, Grammar};
 use std::char::{REPLACEMENT_CHARACTER, decode_utf16};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
+
+use dotnet_diagnostics_ipc::command::{Command, ReplyType};
+use dotnet_diagnostics_ipc::message::server::ErrorReply;
+use dotnet_diagnostics_ipc_vectors::grammar::{Field, Grammar};
+
+use super::observed::FaultSeen;
+use crate::faults::Fault;
 
 /// The layouts of requests and replies.
 pub(super) static GRAMMAR: LazyLock<Grammar> = LazyLock::new(Grammar::of_this_crate);

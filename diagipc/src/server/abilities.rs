@@ -1,14 +1,16 @@
 //! What a target supports, and which cases need something unsupported.
 
-use super::{ServerCase, ServerCaseKind};
-use crate::known::{Family, Profile};
+use std::collections::{BTreeMap, BTreeSet};
+
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::Format;
 use dotnet_diagnostics_ipc_vectors::script::Ability;
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Value};
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+
+use super::{ServerCase, ServerCaseKind};
+use crate::known::{Family, Profile};
 
 /// Whether a target supports something.
 #[derive(Clone, Debug, PartialEq, Eq)]

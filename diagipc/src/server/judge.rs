@@ -1,22 +1,24 @@
 //! The verdict about a case: [`decide`] takes everything that playing it showed, and nothing changes
 //! the verdict afterwards.
 
-use super::abilities::{Abilities, Lack};
-use super::expectation::{Expectation, by_the_document, expected, grade};
-use super::request::Reaction;
-use super::target::TargetProcess;
-use super::{Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency};
-use crate::conversation::{Answer, Exchange, Exchanges, FaultSeen, is_cut};
-use crate::faults::Fault;
-use crate::known::{Family, Layer, Outcome, Profile, Request, Row, Seen, explain, harm_of};
-use crate::{Case, CaseFault, Detail, Grade, KnownDeviation, Playable as _, Turn};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc_vectors::player::{Conversation, Difference, Failure};
 use dotnet_diagnostics_ipc_vectors::script::{Deviation, Step};
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Hazard, Test, Value};
-use std::collections::BTreeSet;
-use std::time::Duration;
+
+use super::abilities::{Abilities, Lack};
+use super::expectation::{Expectation, by_the_document, expected, grade};
+use super::facts::{Facts, PlayEnd};
+use super::request::Reaction;
+use super::{Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency};
+use crate::conversation::{Answer, Exchange, Exchanges, FaultSeen, is_cut};
+use crate::faults::Fault;
+use crate::known::{Family, Layer, Outcome, Profile, Request, Row, Seen, explain, harm_of};
+use crate::{Case, CaseFault, Detail, Grade, KnownDeviation, Playable as _, Turn};
 
 /// What is known of a target before a case.
 pub(super) struct Known<'o> {
@@ -25,56 +27,6 @@ pub(super) struct Known<'o> {
     pub(super) abilities: &'o Abilities,
     /// The commands that were answered with an OK.
     pub(super) served: BTreeSet<Command>,
-}
-
-/// What playing a case showed.
-pub(super) struct Facts<'c> {
-    pub(super) end: PlayEnd<'c>,
-    pub(super) conversation: Conversation,
-    /// The conversation by connection.
-    pub(super) exchanges: Exchanges,
-    pub(super) process: TargetProcess,
-    /// How the target ended, if it did while the case was played.
-    pub(super) death: Option<Death>,
-    /// How a target that other cases share ended, if it did until the case was over.
-    pub(super) death_after: Option<Death>,
-    /// Why the target no longer answers after the case, if it does not.
-    pub(super) hangs: Option<String>,
-    pub(super) took: Duration,
-}
-
-/// How far a case was played.
-pub(super) enum PlayEnd<'c> {
-    /// It was not played: the target lacks a requirement.
-    Lacks(Lack),
-    /// It was not played: no target was started.
-    NotStarted(String),
-    /// It cannot be played on this machine.
-    Unavailable(String),
-    /// A request was not sent.
-    NotSent(Difference),
-    /// A request was sent.
-    Reacted(Reaction),
-    /// A script went as written, or as in a known deviation.
-    AsWritten(Option<&'c Deviation>),
-    /// A step of a script differed.
-    Differs(Failure, Option<&'c Step>),
-}
-
-impl Facts<'_> {
-    /// The facts about a case that was not played.
-    pub(super) fn unplayed(end: PlayEnd<'_>) -> Facts<'_> {
-        Facts {
-            end,
-            conversation: Conversation::default(),
-            exchanges: Exchanges::default(),
-            process: TargetProcess::default(),
-            death: None,
-            death_after: None,
-            hangs: None,
-            took: Duration::ZERO,
-        }
-    }
 }
 
 /// A verdict, and why.

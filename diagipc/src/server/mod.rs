@@ -24,7 +24,9 @@ mod answer_faults;
 mod case;
 mod consistency;
 pub(super) mod expectation;
+mod facts;
 pub(super) mod judge;
+mod options;
 mod play;
 mod probe;
 mod recognise;
@@ -36,11 +38,12 @@ pub(super) mod survey;
 mod system;
 pub(super) mod target;
 mod timeouts;
+mod unanswered;
 
 pub use abilities::Claims;
 pub use case::{ServerCase, ServerCaseKind, cases};
+pub use options::Options;
 pub use recorded_report::report_of_recording;
-pub use run::Options;
 pub use run::run;
 
 pub use crate::process::Death;

@@ -12,7 +12,8 @@ use dotnet_diagnostics_ipc_vectors::Hazard;
 use dotnet_diagnostics_ipc_vectors::player::{Failure, Network, Player, PlayerError};
 use dotnet_diagnostics_ipc_vectors::script::{self, Life, Script, Step};
 
-use super::judge::{Facts, Known, PlayEnd, decide, may_be_late};
+use super::facts::{Facts, PlayEnd};
+use super::judge::{Known, decide, may_be_late};
 use super::request::{CLOSES, Patience};
 use super::spawn::RunsIn;
 use super::spawn::{BEGINS, is_suspended};

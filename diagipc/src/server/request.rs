@@ -1,10 +1,9 @@
 //! A request of the vectors, sent to a live server, with its answer and continuation.
 
-use super::answer_faults::{STREAMS_ON, not_stopped};
-use crate::conversation::{
-    Answer, Exchange, Exchanges, FaultSeen, fault_in_stream, is_cut, wants_descriptor,
-};
-use crate::faults::Fault;
+use std::borrow::Cow;
+use std::path::Path;
+use std::time::Duration;
+
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
@@ -17,9 +16,12 @@ use dotnet_diagnostics_ipc_vectors::player::{
 };
 use dotnet_diagnostics_ipc_vectors::script::{EndStep, Ending, FdKind, Step};
 use dotnet_diagnostics_ipc_vectors::{Test, Value, player};
-use std::borrow::Cow;
-use std::path::Path;
-use std::time::Duration;
+
+use super::unanswered::{STREAMS_ON, not_stopped};
+use crate::conversation::{
+    Answer, Exchange, Exchanges, FaultSeen, fault_in_stream, is_cut, wants_descriptor,
+};
+use crate::faults::Fault;
 
 /// The connection that the request goes over, and the one that stops its session.
 pub(crate) const ON: &str = "a";

@@ -1,5 +1,18 @@
 //! A target that is started for a run, and restarted after its death.
 
+use std::cell::Cell;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use std::{io, thread};
+
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
+use dotnet_diagnostics_ipc_vectors::player::Network as _;
+use dotnet_diagnostics_ipc_vectors::script::Target;
+
 use super::recognise::known_version;
 use super::request::{Identity, identity_of};
 use super::{Death, system};
@@ -9,17 +22,6 @@ use crate::process::output_reader::{Captured, Keep, TooLong, on_standard_error};
 use crate::process::program::Program;
 use crate::process::timeouts::Limit;
 use crate::process::{OwnDirectory, Started};
-use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
-use dotnet_diagnostics_ipc_vectors::player::Network as _;
-use dotnet_diagnostics_ipc_vectors::script::Target;
-use std::cell::Cell;
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-use std::{io, thread};
 
 /// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -1,8 +1,16 @@
 //! The target of a run: its location, and whether it is reachable.
 
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::advertise::Advertise;
+use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
+use dotnet_diagnostics_ipc::io::{Canceller, WaitLimit};
+use dotnet_diagnostics_ipc_vectors::player::{Difference, Network as _, Player, PlayerError};
+use dotnet_diagnostics_ipc_vectors::script;
+
 use super::request::Identity;
-use super::spawn::Respawned;
-use super::spawn::{RunsIn, Spawned};
+use super::spawn::{Respawned, RunsIn, Spawned};
 use super::system::named_process;
 use super::{Death, request, system};
 use crate::conversation::FaultSeen;
@@ -10,13 +18,6 @@ use crate::faults::Fault;
 use crate::known::{Family, Profile};
 use crate::network::address::Address;
 use crate::network::{Listener, LiveNetwork, Peer, is_served};
-use dotnet_diagnostics_ipc::advertise::Advertise;
-use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
-use dotnet_diagnostics_ipc::io::{Canceller, WaitLimit};
-use dotnet_diagnostics_ipc_vectors::player::{Difference, Network as _, Player, PlayerError};
-use dotnet_diagnostics_ipc_vectors::script;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 /// The target of a run.
 pub(crate) struct Target {

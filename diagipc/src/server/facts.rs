@@ -1,0 +1,62 @@
+//! What playing a case showed, without a verdict.
+
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc_vectors::player::{Conversation, Difference, Failure};
+use dotnet_diagnostics_ipc_vectors::script::{Deviation, Step};
+
+use super::Death;
+use super::abilities::Lack;
+use super::request::Reaction;
+use super::target::TargetProcess;
+use crate::conversation::Exchanges;
+
+/// What playing a case showed.
+pub(super) struct Facts<'c> {
+    pub(super) end: PlayEnd<'c>,
+    pub(super) conversation: Conversation,
+    /// The conversation by connection.
+    pub(super) exchanges: Exchanges,
+    pub(super) process: TargetProcess,
+    /// How the target ended, if it did while the case was played.
+    pub(super) death: Option<Death>,
+    /// How a target that other cases share ended, if it did until the case was over.
+    pub(super) death_after: Option<Death>,
+    /// Why the target no longer answers after the case, if it does not.
+    pub(super) hangs: Option<String>,
+    pub(super) took: Duration,
+}
+
+/// How far a case was played.
+pub(super) enum PlayEnd<'c> {
+    /// It was not played: the target lacks a requirement.
+    Lacks(Lack),
+    /// It was not played: no target was started.
+    NotStarted(String),
+    /// It cannot be played on this machine.
+    Unavailable(String),
+    /// A request was not sent.
+    NotSent(Difference),
+    /// A request was sent.
+    Reacted(Reaction),
+    /// A script went as written, or as in a known deviation.
+    AsWritten(Option<&'c Deviation>),
+    /// A step of a script differed.
+    Differs(Failure, Option<&'c Step>),
+}
+
+impl Facts<'_> {
+    /// The facts about a case that was not played.
+    pub(super) fn unplayed(end: PlayEnd<'_>) -> Facts<'_> {
+        Facts {
+            end,
+            conversation: Conversation::default(),
+            exchanges: Exchanges::default(),
+            process: TargetProcess::default(),
+            death: None,
+            death_after: None,
+            hangs: None,
+            took: Duration::ZERO,
+        }
+    }
+}

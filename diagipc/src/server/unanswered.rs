@@ -1,0 +1,86 @@
+//! What a server did instead of a reply, or of the end of a connection.
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::hresult::HResult;
+
+use crate::conversation::{
+    Answer, Exchange, FaultSeen, is_cut, is_too_small, message_of, request_as,
+};
+use crate::faults::Fault;
+
+/// That the stream of a stopped session does not end.
+pub(super) const STREAMS_ON: &str =
+    "the session was stopped, but its stream continues or stays open";
+
+/// The request, in words.
+pub(super) fn asked(exchange: &Exchange) -> String {
+    let len = exchange.sent.len();
+    match exchange.command() {
+        Some(command) => format!("{command} of {len} bytes"),
+        None => format!("a message of {len} bytes"),
+    }
+}
+
+/// Why nothing is a reply, if the connection ended like this, or stayed silent.
+pub(super) fn no_reply(exchange: &Exchange, end: Option<End>) -> FaultSeen {
+    let asked = asked(exchange);
+    let (is_malformed, is_known) = (is_malformed(exchange), exchange.asks_known_command());
+    if let Some(end) = end {
+        let text = format!("{asked}: {end}, and no reply was received");
+        let is_certain = !is_malformed && is_known;
+        return FaultSeen { is_certain, ..FaultSeen::new(Fault::ClosesBeforeReply, text) };
+    }
+    let fault = match () {
+        () if is_malformed => Fault::NoAnswerToMalformedRequest,
+        () if !is_known => Fault::NoAnswerToUnknownCommand,
+        () => Fault::NoAnswer,
+    };
+    FaultSeen::new(fault, format!("{asked}: no reply was received"))
+}
+
+/// Why a session is not stopped; `None` if the reply has its id.
+pub(super) fn not_stopped(stop: &Exchange, session_id: u64) -> Option<FaultSeen> {
+    if stop.reply.session_id == Some(session_id) {
+        return None;
+    }
+    Some(match stop.answer() {
+        Answer::Error(HResult::UNKNOWN_COMMAND) => without_stop(stop),
+        Answer::Error(code) => FaultSeen::new(
+            Fault::ValidRequestRefused,
+            format!("{}: hresult is {code}, expected an OK", asked(stop)),
+        ),
+        Answer::Ok | Answer::NoHeader => FaultSeen::new(
+            Fault::StopEchoesAnother,
+            "the reply to StopTracing does not have the requested id",
+        ),
+        Answer::Nothing | Answer::Other => no_reply(stop, stop.end()),
+    })
+}
+
+/// That sessions cannot be stopped.
+pub(super) fn without_stop(stop: &Exchange) -> FaultSeen {
+    let text = format!("{}: hresult is {}", asked(stop), HResult::UNKNOWN_COMMAND);
+    FaultSeen::new(Fault::SessionsWithoutStop, text)
+}
+
+/// Whether a server must refuse the request for its bytes.
+fn is_malformed(exchange: &Exchange) -> bool {
+    let wire = exchange.sent.as_slice();
+    let decoded = request_as(exchange.command()).decode(message_of(wire));
+    is_too_small(wire) || is_cut(wire) || decoded.map_or(true, |decoded| decoded.limit.is_some())
+}
+
+/// Why the end of a connection is missing.
+pub(super) fn left_open(exchange: &Exchange) -> FaultSeen {
+    let is_stream = exchange.command().is_some_and(|command| {
+        command != Command::STOP_TRACING && command.set == Command::STOP_TRACING.set
+    }) && exchange.reply.error().is_none();
+    if is_stream {
+        return FaultSeen::new(Fault::StreamDoesNotEnd, STREAMS_ON);
+    }
+    FaultSeen::new(
+        Fault::ConnectionLeftOpen,
+        format!("{}: the connection stays open after the reply", asked(exchange)),
+    )
+}
