@@ -1,5 +1,7 @@
 //! A fault of a server as it was seen.
 
+use std::fmt;
+
 use dotnet_diagnostics_ipc::exchange::End;
 
 use crate::CaseFault;
@@ -52,5 +54,16 @@ impl FaultSeen {
 impl From<&FaultSeen> for CaseFault {
     fn from(seen: &FaultSeen) -> Self {
         Self { name: seen.fault.name().to_owned(), text: seen.text.clone() }
+    }
+}
+
+/// `1 byte`, `2 bytes`.
+#[derive(Clone, Copy)]
+pub(crate) struct ByteCount(pub(crate) usize);
+
+impl fmt::Display for ByteCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ending = if self.0 == 1 { "" } else { "s" };
+        write!(f, "{} byte{ending}", self.0)
     }
 }

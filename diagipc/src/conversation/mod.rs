@@ -2,7 +2,6 @@
 //! once, with every fault of its bytes.
 
 mod block_faults;
-mod byte_count;
 mod byte_order;
 mod exchange;
 mod fault_seen;
@@ -14,9 +13,9 @@ mod spelling;
 mod stream_faults;
 
 pub(crate) use block_faults::value_in_block;
-pub(crate) use byte_count::ByteCount;
 pub(crate) use byte_order::guid_reversed;
 pub(crate) use exchange::{Answer, Exchange, Exchanges};
+pub(crate) use fault_seen::ByteCount;
 pub(crate) use fault_seen::FaultSeen;
 pub(crate) use layout::is_request_in;
 pub(crate) use reply::Reply;
