@@ -9,8 +9,8 @@ use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc_vectors::script::{Life, Plays, Step};
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Hazard};
 
+use super::nearest::Shown;
 use super::profile::Platform;
-use super::shown::Shown;
 use super::snapshot::assert_file;
 use super::table::TABLE;
 use super::*;
@@ -22,7 +22,7 @@ use crate::server::{ServerCase, ServerCaseKind, cases};
 use crate::{Grade, Playable as _};
 
 /// Those of every system.
-pub(super) fn all_recordings() -> Vec<Recording> {
+fn all_recordings() -> Vec<Recording> {
     let directory = format!("{}/evidence", env!("CARGO_MANIFEST_DIR"));
     let paths = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
     let files = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
@@ -51,7 +51,7 @@ fn may_be_of(row: &Row, profile: Profile) -> bool {
 
 /// The row that explains a case, of those that may be the build's; `None` if the case follows the
 /// document.
-pub(super) fn row_of(
+fn row_of(
     profile: Profile,
     case: &ServerCase<'_>,
     outcome: &Outcome,
@@ -89,16 +89,14 @@ pub(super) fn row_of(
         }
         (ServerCaseKind::Script { .. }, Outcome::AsWritten) => Ok(None),
         (ServerCaseKind::Script { script, .. }, Outcome::Deviated(fact)) => {
-            let request = deviation::requests(script).next();
+            let request = requests(script).next();
             let mut rows = request.iter().flat_map(|request| chosen(profile, request, &may_be));
             Ok(rows.find(|row| row.fact == *fact))
         }
-        (ServerCaseKind::Script { script, .. }, Outcome::Otherwise(Some(seen))) => {
-            deviation::requests(script)
-                .find_map(|request| row_of_request(&request, seen))
-                .map(Some)
-                .ok_or_else(|| script.comment.clone())
-        }
+        (ServerCaseKind::Script { script, .. }, Outcome::Otherwise(Some(seen))) => requests(script)
+            .find_map(|request| row_of_request(&request, seen))
+            .map(Some)
+            .ok_or_else(|| script.comment.clone()),
         _ => Err("that is no outcome of it".into()),
     }
 }
@@ -201,7 +199,7 @@ const LOST_FOR_GOOD: &[&str] = &[P_6, "P-13"];
 
 /// A dump takes the socket of a runtime whose createdump cannot be executed. That is its package's, and
 /// no case but a script shows it.
-pub(super) const P_6: &str = "P-6";
+const P_6: &str = "P-6";
 
 /// A case that any recorded build did not survive is harmful, whichever family a run takes its
 /// target for.
@@ -252,7 +250,7 @@ fn case_that_ends_a_runtime_by_the_table_is_harmful() {
     let mut wrong = Vec::new();
     for case in cases(scripts, vectors) {
         let requests = match case.kind {
-            ServerCaseKind::Script { script, .. } => deviation::requests(script).collect(),
+            ServerCaseKind::Script { script, .. } => requests(script).collect(),
             ServerCaseKind::Request { group, test } => {
                 Expectation::of_vector(group, test).request.into_iter().collect::<Vec<_>>()
             }

@@ -6,7 +6,37 @@ use std::str::FromStr;
 use dotnet_diagnostics_ipc::command::{Command, DotnetVersion};
 use dotnet_diagnostics_ipc::exchange::KnownCommands;
 
-use super::builds::Build;
+/// A build of .NET, by its full version. Vectors and scripts name it `net10.0.9`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Build {
+    /// The `10` of 10.0.9.
+    pub(crate) major: u8,
+    /// The `0` of 10.0.9.
+    pub(crate) minor: u8,
+    /// The `9` of 10.0.9.
+    pub(crate) patch: u16,
+}
+
+impl Build {
+    /// The first one, and the last one.
+    pub(super) const ALL: (Self, Self) =
+        (Self::new(0, 0, 0), Self::new(u8::MAX, u8::MAX, u16::MAX));
+
+    /// A build.
+    pub(crate) const fn new(major: u8, minor: u8, patch: u16) -> Self {
+        Self { major, minor, patch }
+    }
+
+    /// The first build of a version.
+    pub(crate) const fn first_of(version: DotnetVersion) -> Self {
+        Self::new(version.major, version.minor, 0)
+    }
+
+    /// `10.0.9`.
+    pub(crate) fn number(self) -> String {
+        format!("{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
 
 /// The kinds of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,9 +57,8 @@ pub enum Family {
 ///
 /// All knowledge comes from recorded builds. The profile of a version allows what any recorded build
 /// of it does; the profile of a build what that build does: `coreclr-10.0.12`. A build that was never
-/// recorded is the product of two that were: the nearest *server*, which all families of a version
-/// share, and the nearest *platform* ([`held_to`]). Its commands are its own: only 11 knows
-/// `CollectTracing6`.
+/// recorded is compared with the nearest recorded ones of its family ([`held_to`]). Its commands are
+/// its own: only 11 knows `CollectTracing6`.
 ///
 /// ```
 /// use diagipc::known::{Family, Profile};

@@ -10,10 +10,8 @@ use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::wire::{Encode as _, WireErrorKind};
 
-use super::Profile;
-use super::nearest::Nearest;
-use super::profile::Platform;
-use super::shown::showing;
+use super::nearest::{nearest, showing};
+use super::profile::{Platform, Profile};
 use crate::conversation::Answer;
 
 /// A known behaviour of runtimes that differs from the document.
@@ -59,8 +57,8 @@ pub(crate) struct When {
 /// Commands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Commands {
-    /// All except these.
-    AllBut(&'static [Command]),
+    /// All, including unknown ones.
+    All,
     /// All of a command set, including unknown ones.
     Set(u8),
     /// One.
@@ -275,16 +273,13 @@ impl Row {
         showing(&self.key())
     }
 
-    /// Whether a target is known for it: the recorded builds nearest to it behave like this.
-    pub(super) fn is_of(&self, nearest: &Nearest) -> bool {
+    /// Whether a target is known for it: the recorded builds nearest to it behave like this, or for a
+    /// program any builds around it.
+    pub(super) fn is_of(&self, profile: Profile) -> bool {
         let shown = self.shown_on();
-        let is_shown = |builds: &[Profile]| builds.iter().any(|build| shown.contains(build));
         match self.layer {
-            Layer::Server => is_shown(&nearest.servers),
-            Layer::Platform(platforms) => {
-                platforms.iter().any(|platform| is_shown(nearest.of_platform(*platform)))
-            }
-            Layer::Host => nearest.is_within(shown),
+            Layer::Host => profile.is_within(shown),
+            _ => nearest(profile).iter().any(|build| shown.contains(build)),
         }
     }
 
@@ -341,7 +336,7 @@ impl When {
     /// Whether a request matches one of these.
     pub(super) fn fits(&self, request: &Request) -> bool {
         let is_command = |one: &Commands| match one {
-            Commands::AllBut(others) => !others.contains(&request.command),
+            Commands::All => true,
             Commands::Set(set) => request.command.set == *set,
             Commands::One(command) => request.command == *command,
         };
