@@ -19,8 +19,6 @@
 //! # Ok::<(), diagipc::known::UnknownProfile>(())
 //! ```
 
-#[cfg(all(test, unix))]
-mod evidence_tests;
 mod nearest;
 mod outcome;
 mod profile;
@@ -42,7 +40,7 @@ pub use nearest::harm_of;
 pub(crate) use outcome::{Outcome, Recording};
 pub(crate) use profile::Build;
 pub use profile::{Family, Profile, UnknownProfile};
-pub(crate) use row::{Does, Layer, Request, Row, Seen, Variable};
+pub(crate) use row::{Detail, Does, Layer, Request, Row, Seen};
 
 use self::table::TABLE;
 use crate::conversation::wants_descriptor;

@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::wire::WireErrorKind::{
 };
 
 use super::profile::Platform;
-use super::row::{Commands, Does, Layer, Row, Shape, Variable, When};
+use super::row::{Commands, Detail, Does, Layer, Row, Shape, When};
 
 const ALL: &[Commands] = &[Commands::All];
 const DUMPS: &[Commands] = &[Commands::Set(Command::GENERATE_CORE_DUMP.set)];
@@ -44,14 +44,14 @@ const UNDEFINED: &str = "without bounds checks the runtime reads beyond the payl
 /// `REGDB_E_CLASSNOTREG`.
 const CLASS_NOT_REGISTERED: HResult = HResult(0x8004_0154);
 /// Names that no libc accepts.
-const ODD_NAMES: &[Variable] = &[Variable::NoName, Variable::EqualsFirst, Variable::EqualsWithin];
+const ODD_NAMES: &[Detail] = &[Detail::NoName, Detail::EqualsFirst, Detail::EqualsWithin];
 /// The same, absent, or to delete.
-const ODD_NAMES_OR_DELETION: &[Variable] = &[
-    Variable::AbsentName,
-    Variable::NoName,
-    Variable::EqualsFirst,
-    Variable::EqualsWithin,
-    Variable::OddDeletion,
+const ODD_NAMES_OR_DELETION: &[Detail] = &[
+    Detail::AbsentName,
+    Detail::NoName,
+    Detail::EqualsFirst,
+    Detail::EqualsWithin,
+    Detail::OddDeletion,
 ];
 
 const SERVER: Layer = Layer::Server;
@@ -96,13 +96,13 @@ table! {
         "NativeAOT has no perf maps: it refuses them before checking the payload";
     "F-93" NATIVE_AOT HOOK, Parsed => Refuses(HResult::NOT_SUPPORTED):
         "NativeAOT loads no startup hooks";
-    "F-95" NATIVE_AOT SET_VARIABLE, Variable(&[Variable::Deletion]) => Dies, FAULT:
+    "F-95" NATIVE_AOT SET_VARIABLE, With(&[Detail::Deletion]) => Dies, FAULT:
         "deleting a variable kills NativeAOT";
-    "F-95" NATIVE_AOT SET_VARIABLE, Variable(&[Variable::OddDeletion]) => Dies, FAULT:
+    "F-95" NATIVE_AOT SET_VARIABLE, With(&[Detail::OddDeletion]) => Dies, FAULT:
         "deleting a variable with an odd name kills NativeAOT";
-    "F-96" NATIVE_AOT SET_VARIABLE, Variable(&[Variable::AbsentName]) => Dies, FAULT:
+    "F-96" NATIVE_AOT SET_VARIABLE, With(&[Detail::AbsentName]) => Dies, FAULT:
         "setting a variable without a name kills NativeAOT";
-    "F-96" NATIVE_AOT SET_VARIABLE, Variable(ODD_NAMES_OR_DELETION)
+    "F-96" NATIVE_AOT SET_VARIABLE, With(ODD_NAMES_OR_DELETION)
         => Refuses(HResult::SETENV_FAILED), FAULT:
         "NativeAOT answers a name that is absent, empty or has an equals sign with the -1 of setenv, which is not an HRESULT";
     "F-97" NATIVE_AOT ENVIRONMENT, Right => Dies, FAULT_OF_HARMFUL:
@@ -114,25 +114,25 @@ table! {
     // Windows
     "F-126" WINDOWS PERF_MAPS, Parsed => Refuses(HResult::NOT_SUPPORTED):
         "Windows has no perf maps";
-    "P-41" WINDOWS SET_VARIABLE, Variable(&[Variable::AbsentName])
+    "P-41" WINDOWS SET_VARIABLE, With(&[Detail::AbsentName])
         => Refuses(HResult::ENVVAR_NOT_FOUND):
         "Windows answers an absent name like a variable that does not exist";
-    "F-126" WINDOWS SET_VARIABLE, Variable(ODD_NAMES) => Refuses(HResult::INVALID_ARG):
+    "F-126" WINDOWS SET_VARIABLE, With(ODD_NAMES) => Refuses(HResult::INVALID_ARG):
         "Windows accepts no variable without a name, or with an equals sign in it";
     "F-126" WINDOWS DUMPS, Beyond(&[AbsentName]) => Accepts:
         "Windows writes a dump without a name to the temporary directory";
-    "F-126" WINDOWS ATTACH, NoProfilerPath => Refuses(CLASS_NOT_REGISTERED):
+    "F-126" WINDOWS ATTACH, With(&[Detail::NoProfilerPath]) => Refuses(CLASS_NOT_REGISTERED):
         "Windows looks up a profiler without a path by its class, which is not registered";
     "F-127" WINDOWS DUMPS, Beyond(&[UnknownDumpType { dump_type: 0 }]) => Refuses(HResult::OK):
         ".NET 6 answers a failed dump with an Error of code 0";
-    "F-127" WINDOWS DUMPS, ForeignDumpName => Refuses(HResult::OK), FAULT:
+    "F-127" WINDOWS DUMPS, With(&[Detail::ForeignDumpName]) => Refuses(HResult::OK), FAULT:
         ".NET 6 answers a dump whose name is not in the code page with an Error of code 0";
     // Mono
     "F-152" MONO PROFILERS, Any => Refuses(HResult::NOT_SUPPORTED):
         "Mono has no profilers: it refuses every id of the set before checking the payload";
     "F-152" MONO LACKS_ON_MONO, Parsed => Refuses(HResult::NOT_SUPPORTED):
         "Mono has no dumps, perf maps and startup hooks";
-    "F-152" MONO SET_VARIABLE, Variable(ODD_NAMES_OR_DELETION) => Refuses(HResult::FAIL):
+    "F-152" MONO SET_VARIABLE, With(ODD_NAMES_OR_DELETION) => Refuses(HResult::FAIL):
         "Mono accepts no variable without a name, or with an equals sign in it";
     "F-146" MONO BLOCKING_SESSION, Right => Refuses(HResult::FAIL):
         "a session that blocks needs threads, which Mono lacks in a browser";
@@ -141,9 +141,9 @@ table! {
         "without a createdump the connection is left open";
     "P-30" HOST DUMPS, Right => LeavesOpen(HResult::OK):
         "a child that does not end keeps the connection open";
-    "P-2" HOST HOOK, MissingHook => Dies:
+    "P-2" HOST HOOK, With(&[Detail::MissingHook]) => Dies:
         "the runtime dies of a startup hook that cannot be loaded";
-    "P-2" HOST HOOK, MissingHook => Refuses(HResult::INVALID_ARG):
+    "P-2" HOST HOOK, With(&[Detail::MissingHook]) => Refuses(HResult::INVALID_ARG):
         "a startup hook that cannot be loaded is refused";
     // The server: deaths
     "F-72" SERVER DUMPS, Beyond(&[AbsentName]) => Dies:
@@ -159,7 +159,7 @@ table! {
     "P-45" SERVER ENABLE_PERF_MAP, Suspended => Dies:
         "enabling a perf map kills a suspended runtime";
     // The server: answers
-    "P-48" SERVER SET_VARIABLE, Variable(&[Variable::EqualsFirst])
+    "P-48" SERVER SET_VARIABLE, With(&[Detail::EqualsFirst])
         => Refuses(HResult::NOT_ENOUGH_MEMORY):
         "a name that begins with an equals sign is refused as if memory had run out";
     "F-68" SERVER PROFILERS, UnknownCommand => Refuses(HResult::BAD_ENCODING):
