@@ -6,19 +6,6 @@
 //! server suite and the campaigns look up the row that explains a target's behaviour; the reference
 //! runtime looks up what the imitated runtime would do.
 
-//! # Example
-//!
-//! Ask what a runtime is known to refuse:
-//!
-//! ```
-//! use diagipc::known::Profile;
-//! use dotnet_diagnostics_ipc::command::Command;
-//!
-//! let profile: Profile = "nativeaot-9".parse()?;
-//! assert!(profile.refuses(Command::ENABLE_PERF_MAP));
-//! # Ok::<(), diagipc::known::UnknownProfile>(())
-//! ```
-
 mod nearest;
 mod outcome;
 mod profile;
@@ -38,7 +25,6 @@ use dotnet_diagnostics_ipc_vectors::Hazard;
 use dotnet_diagnostics_ipc_vectors::script::{Captures, Deviation, Plays, Script, Step};
 pub use nearest::harm_of;
 pub(crate) use outcome::{Outcome, Recording};
-pub(crate) use profile::Build;
 pub use profile::{Family, Profile, UnknownProfile};
 pub(crate) use row::{Detail, Does, Layer, Request, Row, Seen};
 
@@ -50,9 +36,9 @@ use crate::conversation::wants_descriptor;
 fn chosen(profile: Profile, request: &Request, is_of: impl Fn(&Row) -> bool) -> Vec<&'static Row> {
     // The payload of an unknown command is not read.
     let is_read = |row: &Row| row.does != Does::Anything || profile.knows(request.command);
-    let fitting = TABLE.iter().filter(|row| row.when.fits(request) && is_read(row) && is_of(row));
+    let fitting = TABLE.iter().filter(|row| row.fits(request) && is_read(row) && is_of(row));
     let mut rows: Vec<_> = fitting.collect();
-    if rows.iter().any(|row| row.is_of_a_platform() && !row.when.harmful) {
+    if rows.iter().any(|row| row.is_of_a_platform() && !row.harmful) {
         rows.retain(|row| row.is_of_a_platform());
     }
     rows

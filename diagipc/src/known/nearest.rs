@@ -1,7 +1,7 @@
 //! What recorded builds show, and which of them are nearest to a target.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,71 +11,34 @@ use crate::embedded::VECTORS;
 /// Written from `evidence/` by the test `shown_json_is_that_of_the_recordings`, with `DIAG_UPDATE=1`.
 const TEXT: &str = include_str!("shown.json");
 
-/// What the recordings show, by the names of their builds.
+/// What the recordings show, by builds, or in tests by their names.
 #[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Shown {
-    pub(super) recorded: Vec<String>,
+pub(super) struct Shown<B> {
+    pub(super) recorded: Vec<B>,
     /// By the fact and the text of a row.
-    pub(super) rows: BTreeMap<String, Vec<String>>,
+    pub(super) rows: BTreeMap<String, Vec<B>>,
     /// By the fact of a deviation.
-    pub(super) deviations: BTreeMap<String, Vec<String>>,
+    pub(super) deviations: BTreeMap<String, Vec<B>>,
     /// Those that did not survive a case, by its last word: a `tcId`, or the name of a script.
     pub(super) ended: BTreeMap<String, String>,
 }
 
-/// The same, by the builds.
-#[derive(Default)]
-struct Builds {
-    recorded: Vec<Profile>,
-    rows: BTreeMap<String, Vec<Profile>>,
-    deviations: BTreeMap<String, Vec<Profile>>,
-    ended: BTreeMap<String, String>,
-}
-
-impl Shown {
-    /// What the file has.
-    pub(super) fn read() -> serde_json::Result<Self> {
-        serde_json::from_str(TEXT)
-    }
-}
-
-fn builds() -> &'static Builds {
-    static BUILDS: OnceLock<Builds> = OnceLock::new();
-    BUILDS.get_or_init(|| {
-        let Shown { recorded, rows, deviations, ended } = Shown::read().unwrap_or_default();
-        let of = |names: Vec<String>| -> Vec<Profile> {
-            names.iter().filter_map(|name| Profile::of_recording(name)).collect()
-        };
-        let all = |named: BTreeMap<String, Vec<String>>| {
-            named.into_iter().map(|(key, names)| (key, of(names))).collect()
-        };
-        let mut sorted = of(recorded);
-        sorted.sort_by_key(|one| one.build());
-        let mut recorded: Vec<Profile> = Vec::new();
-        // A build with glibc, and the same with musl.
-        for one in sorted {
-            if !recorded.contains(&one) {
-                recorded.push(one);
-            }
-        }
-        Builds { recorded, rows: all(rows), deviations: all(deviations), ended }
-    })
-}
-
-/// The recorded builds, oldest first.
-pub(super) fn recorded() -> &'static [Profile] {
-    &builds().recorded
-}
+static SHOWN: LazyLock<Shown<Profile>> = LazyLock::new(|| {
+    let mut shown: Shown<Profile> = serde_json::from_str(TEXT).unwrap_or_default();
+    // The oldest first; a build with glibc, and the same with musl, are one.
+    shown.recorded.sort_by_key(|one| one.build());
+    shown.recorded.dedup();
+    shown
+});
 
 /// The builds that show the row of this key.
 pub(super) fn showing(key: &str) -> &'static [Profile] {
-    builds().rows.get(key).map_or(&[], Vec::as_slice)
+    SHOWN.rows.get(key).map_or(&[], Vec::as_slice)
 }
 
 /// The builds that a script went otherwise on by this fact.
 pub(super) fn deviating(fact: &str) -> &'static [Profile] {
-    builds().deviations.get(fact).map_or(&[], Vec::as_slice)
+    SHOWN.deviations.get(fact).map_or(&[], Vec::as_slice)
 }
 
 /// The recorded builds that did not survive a case, in words: `harmful: ended net8.0.30, aot9.0.20`.
@@ -90,7 +53,7 @@ pub(super) fn deviating(fact: &str) -> &'static [Profile] {
 /// assert_eq!(harm_of("6251"), "harmful");
 /// ```
 pub fn harm_of(case: &str) -> String {
-    let ended = builds().ended.get(case);
+    let ended = SHOWN.ended.get(case);
     ended.map_or_else(|| "harmful".into(), |names| format!("harmful: ended {names}"))
 }
 
@@ -98,7 +61,7 @@ pub fn harm_of(case: &str) -> String {
 /// or else the last ones before its version and the first ones after it.
 pub(super) fn nearest(profile: Profile) -> Vec<Profile> {
     let is_own = |one: &&Profile| one.platform() == profile.platform();
-    let own: Vec<Profile> = recorded().iter().filter(is_own).copied().collect();
+    let own: Vec<Profile> = SHOWN.recorded.iter().filter(is_own).copied().collect();
     let of_version: Vec<_> =
         own.iter().copied().filter(|one| profile.is_of_version(*one)).collect();
     let builds = if of_version.is_empty() { own } else { of_version };
@@ -172,7 +135,7 @@ impl Profile {
             return self;
         }
         // Rather one whose replies about itself are in the vectors.
-        let own: Vec<&Self> = recorded().iter().filter(is_own).collect();
+        let own: Vec<&Self> = SHOWN.recorded.iter().filter(is_own).collect();
         let told: Vec<&Self> = own.iter().copied().filter(|one| one.has_replies()).collect();
         let own = if told.is_empty() { own } else { told };
         let model = if self.version().is_none() { own.last() } else { own.first() };
@@ -181,9 +144,8 @@ impl Profile {
 
     /// Whether a file of the vectors has its recorded replies.
     fn has_replies(self) -> bool {
-        let build = self.build().map(Build::number).unwrap_or_default();
-        let file = format!("runtime-{}{build}.json", self.family().prefix());
-        VECTORS.iter().any(|(name, _)| *name == file)
+        let file = self.recording_of_build().map(|name| format!("runtime-{name}.json"));
+        VECTORS.iter().any(|(name, _)| Some(*name) == file.as_deref())
     }
 
     /// The name in vectors and scripts of the build imitated by the reference runtime: `net8.0.30`.
@@ -197,7 +159,11 @@ impl Profile {
     /// assert_eq!(Profile::core_clr(7, 0).recording(), None);
     /// ```
     pub fn recording(self) -> Option<String> {
-        let build = self.model().build()?.number();
-        Some(format!("{}{build}", self.family().prefix()))
+        self.model().recording_of_build()
+    }
+
+    fn recording_of_build(self) -> Option<String> {
+        let (major, minor, patch) = self.build()?;
+        Some(format!("{}{major}.{minor}.{patch}", self.family().prefix()))
     }
 }

@@ -21,8 +21,12 @@ pub(crate) struct Row {
     pub(crate) fact: &'static str,
     /// The part of a runtime with this behaviour.
     pub(crate) layer: Layer,
-    /// Its requests.
-    pub(crate) when: When,
+    /// The commands of its requests.
+    pub(crate) commands: Commands,
+    /// The special property of its requests.
+    pub(crate) shape: Shape,
+    /// Only with requests that a vector marks as harmful, and with mutations of a campaign.
+    pub(crate) harmful: bool,
     /// The behaviour.
     pub(crate) does: Does,
     /// The same in words.
@@ -43,17 +47,6 @@ pub(crate) enum Layer {
     Host,
 }
 
-/// The condition on requests.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct When {
-    /// The commands.
-    pub(crate) commands: &'static [Commands],
-    /// The special property of the request.
-    pub(crate) shape: Shape,
-    /// Only with requests that a vector marks as harmful, and with mutations of a campaign.
-    pub(crate) harmful: bool,
-}
-
 /// Commands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Commands {
@@ -61,8 +54,8 @@ pub(crate) enum Commands {
     All,
     /// All of a command set, including unknown ones.
     Set(u8),
-    /// One.
-    One(Command),
+    /// These.
+    Of(&'static [Command]),
 }
 
 /// A special property of a request.
@@ -308,21 +301,17 @@ impl Row {
             // One that refuses it has checked it.
             Does::Anything => died || answer != Answer::Error(HResult::BAD_ENCODING),
         };
-        does_it && self.when.fits(request)
+        does_it && self.fits(request)
     }
-}
 
-impl When {
     /// Whether a request matches one of these.
     pub(super) fn fits(&self, request: &Request) -> bool {
-        let is_command = |one: &Commands| match one {
+        let is_command = match self.commands {
             Commands::All => true,
-            Commands::Set(set) => request.command.set == *set,
-            Commands::One(command) => request.command == *command,
+            Commands::Set(set) => request.command.set == set,
+            Commands::Of(commands) => commands.contains(&request.command),
         };
-        (request.is_harmful || !self.harmful)
-            && self.commands.iter().any(is_command)
-            && self.shape.fits(request)
+        (request.is_harmful || !self.harmful) && is_command && self.shape.fits(request)
     }
 }
 

@@ -8,35 +8,33 @@ use dotnet_diagnostics_ipc::wire::WireErrorKind::{
 };
 
 use super::profile::Platform;
-use super::row::{Commands, Detail, Does, Layer, Row, Shape, When};
+use super::row::{Commands, Detail, Does, Layer, Row, Shape};
 
-const ALL: &[Commands] = &[Commands::All];
-const DUMPS: &[Commands] = &[Commands::Set(Command::GENERATE_CORE_DUMP.set)];
-const PROFILERS: &[Commands] = &[Commands::Set(Command::ATTACH_PROFILER.set)];
-const PROCESS: &[Commands] = &[Commands::Set(Command::PROCESS_INFO.set)];
-const SESSIONS: &[Commands] = &[
-    Commands::One(Command::COLLECT_TRACING),
-    Commands::One(Command::COLLECT_TRACING2),
-    Commands::One(Command::COLLECT_TRACING3),
-    Commands::One(Command::COLLECT_TRACING4),
-    Commands::One(Command::COLLECT_TRACING5),
-    Commands::One(Command::COLLECT_TRACING6),
-];
-const ATTACH: &[Commands] = &[Commands::One(Command::ATTACH_PROFILER)];
-const SET_VARIABLE: &[Commands] = &[Commands::One(Command::SET_ENVIRONMENT_VARIABLE)];
-const HOOK: &[Commands] = &[Commands::One(Command::APPLY_STARTUP_HOOK)];
-const PERF_MAPS: &[Commands] =
-    &[Commands::One(Command::ENABLE_PERF_MAP), Commands::One(Command::DISABLE_PERF_MAP)];
-const LACKS_ON_MONO: &[Commands] = &[
-    Commands::Set(Command::GENERATE_CORE_DUMP.set),
-    Commands::One(Command::ENABLE_PERF_MAP),
-    Commands::One(Command::DISABLE_PERF_MAP),
-    Commands::One(Command::APPLY_STARTUP_HOOK),
-];
-const ENVIRONMENT: &[Commands] = &[Commands::One(Command::PROCESS_ENVIRONMENT)];
-const DUMP: &[Commands] = &[Commands::One(Command::GENERATE_CORE_DUMP)];
-const BLOCKING_SESSION: &[Commands] = &[Commands::One(Command::COLLECT_TRACING6)];
-const ENABLE_PERF_MAP: &[Commands] = &[Commands::One(Command::ENABLE_PERF_MAP)];
+const ALL: Commands = Commands::All;
+const DUMPS: Commands = Commands::Set(Command::GENERATE_CORE_DUMP.set);
+const PROFILERS: Commands = Commands::Set(Command::ATTACH_PROFILER.set);
+const PROCESS: Commands = Commands::Set(Command::PROCESS_INFO.set);
+const SESSIONS: Commands = Commands::Of(&[
+    Command::COLLECT_TRACING,
+    Command::COLLECT_TRACING2,
+    Command::COLLECT_TRACING3,
+    Command::COLLECT_TRACING4,
+    Command::COLLECT_TRACING5,
+    Command::COLLECT_TRACING6,
+]);
+const ATTACH: Commands = Commands::Of(&[Command::ATTACH_PROFILER]);
+const SET_VARIABLE: Commands = Commands::Of(&[Command::SET_ENVIRONMENT_VARIABLE]);
+const HOOK: Commands = Commands::Of(&[Command::APPLY_STARTUP_HOOK]);
+const PERF_MAPS: Commands = Commands::Of(&[Command::ENABLE_PERF_MAP, Command::DISABLE_PERF_MAP]);
+const PERF_MAPS_AND_HOOK: Commands = Commands::Of(&[
+    Command::ENABLE_PERF_MAP,
+    Command::DISABLE_PERF_MAP,
+    Command::APPLY_STARTUP_HOOK,
+]);
+const ENVIRONMENT: Commands = Commands::Of(&[Command::PROCESS_ENVIRONMENT]);
+const DUMP: Commands = Commands::Of(&[Command::GENERATE_CORE_DUMP]);
+const BLOCKING_SESSION: Commands = Commands::Of(&[Command::COLLECT_TRACING6]);
+const ENABLE_PERF_MAP: Commands = Commands::Of(&[Command::ENABLE_PERF_MAP]);
 
 /// What follows depends on the bytes behind the payload: no row describes which truncation kills
 /// which build.
@@ -76,11 +74,9 @@ macro_rules! table {
         pub(super) static TABLE: &[Row] = &[$(Row {
             fact: $fact,
             layer: $layer,
-            when: When {
-                commands: $commands,
-                shape: Shape::$shape $(($of))?,
-                harmful: [$($flags,)? PLAIN][0].1,
-            },
+            commands: $commands,
+            shape: Shape::$shape $(($of))?,
+            harmful: [$($flags,)? PLAIN][0].1,
             does: Does::$does $(($hresult))?,
             text: $text,
             fault: [$($flags,)? PLAIN][0].0,
@@ -130,8 +126,10 @@ table! {
     // Mono
     "F-152" MONO PROFILERS, Any => Refuses(HResult::NOT_SUPPORTED):
         "Mono has no profilers: it refuses every id of the set before checking the payload";
-    "F-152" MONO LACKS_ON_MONO, Parsed => Refuses(HResult::NOT_SUPPORTED):
-        "Mono has no dumps, perf maps and startup hooks";
+    "F-152" MONO DUMPS, Parsed => Refuses(HResult::NOT_SUPPORTED):
+        "Mono has no dumps";
+    "F-152" MONO PERF_MAPS_AND_HOOK, Parsed => Refuses(HResult::NOT_SUPPORTED):
+        "Mono has no perf maps and startup hooks";
     "F-152" MONO SET_VARIABLE, With(ODD_NAMES_OR_DELETION) => Refuses(HResult::FAIL):
         "Mono accepts no variable without a name, or with an equals sign in it";
     "F-146" MONO BLOCKING_SESSION, Right => Refuses(HResult::FAIL):
