@@ -26,7 +26,10 @@ const ATTACH: Commands = Commands::Of(&[Command::ATTACH_PROFILER]);
 const SET_VARIABLE: Commands = Commands::Of(&[Command::SET_ENVIRONMENT_VARIABLE]);
 const HOOK: Commands = Commands::Of(&[Command::APPLY_STARTUP_HOOK]);
 const PERF_MAPS: Commands = Commands::Of(&[Command::ENABLE_PERF_MAP, Command::DISABLE_PERF_MAP]);
-const PERF_MAPS_AND_HOOK: Commands = Commands::Of(&[
+const LACKS_ON_MONO: Commands = Commands::Of(&[
+    Command::GENERATE_CORE_DUMP,
+    Command::GENERATE_CORE_DUMP2,
+    Command::GENERATE_CORE_DUMP3,
     Command::ENABLE_PERF_MAP,
     Command::DISABLE_PERF_MAP,
     Command::APPLY_STARTUP_HOOK,
@@ -126,10 +129,8 @@ table! {
     // Mono
     "F-152" MONO PROFILERS, Any => Refuses(HResult::NOT_SUPPORTED):
         "Mono has no profilers: it refuses every id of the set before checking the payload";
-    "F-152" MONO DUMPS, Parsed => Refuses(HResult::NOT_SUPPORTED):
-        "Mono has no dumps";
-    "F-152" MONO PERF_MAPS_AND_HOOK, Parsed => Refuses(HResult::NOT_SUPPORTED):
-        "Mono has no perf maps and startup hooks";
+    "F-152" MONO LACKS_ON_MONO, Parsed => Refuses(HResult::NOT_SUPPORTED):
+        "Mono has no dumps, perf maps and startup hooks";
     "F-152" MONO SET_VARIABLE, With(ODD_NAMES_OR_DELETION) => Refuses(HResult::FAIL):
         "Mono accepts no variable without a name, or with an equals sign in it";
     "F-146" MONO BLOCKING_SESSION, Right => Refuses(HResult::FAIL):
