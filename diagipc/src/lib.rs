@@ -61,7 +61,7 @@ pub use process::program::Program;
 pub use process::{OwnDirectory, Started, end_all_started};
 #[cfg(unix)]
 pub use process::{ended_orphans, own_all_started, socket_name, watch_started};
-pub use report::glob::Glob;
+pub use report::Glob;
 pub use report::{
     Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Level,
     Lost, Playable, Report, Said, Section, TooFewJudged, Turn,

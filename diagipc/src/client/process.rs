@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::io::Canceller;
 
 use crate::process::Started;
-use crate::process::output_reader::{Captured, Keep};
+use crate::process::program::{Captured, Keep};
 use crate::process::timeouts::Limit;
 use crate::server::Death;
 

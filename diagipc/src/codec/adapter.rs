@@ -12,8 +12,8 @@ use dotnet_diagnostics_ipc::io::Canceller;
 
 use super::own;
 use crate::process::Started;
-use crate::process::output_reader::{Captured, Keep, on_standard_error};
 use crate::process::program::Program;
+use crate::process::program::{Captured, Keep, on_standard_error};
 use crate::process::timeouts::Limit;
 
 /// The maximum length of an answer: the largest message in hexadecimal, with its value, is well
@@ -446,9 +446,8 @@ mod tests {
         let started = rustix::process::Pid::from_raw(started.join().unwrap()).unwrap();
         let until = Instant::now() + Duration::from_secs(60);
         // Its new parent may not have waited for it yet.
-        let lives = || {
-            crate::network::process::lives(u32::try_from(started.as_raw_nonzero().get()).unwrap())
-        };
+        let lives =
+            || crate::network::lives(u32::try_from(started.as_raw_nonzero().get()).unwrap());
         while lives() && Instant::now() < until {
             thread::sleep(Duration::from_millis(5));
         }

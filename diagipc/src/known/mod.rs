@@ -6,31 +6,10 @@
 //! server suite and the campaigns look up the row that explains a target's behaviour; the reference
 //! runtime looks up what the imitated runtime would do.
 
-//! # Example
-//!
-//! Ask what a runtime is known to refuse:
-//!
-//! ```
-//! use diagipc::known::Profile;
-//! use dotnet_diagnostics_ipc::command::Command;
-//!
-//! let profile: Profile = "nativeaot-9".parse()?;
-//! assert!(profile.refuses(Command::ENABLE_PERF_MAP));
-//! # Ok::<(), diagipc::known::UnknownProfile>(())
-//! ```
-
-mod builds;
-mod deviation;
-#[cfg(all(test, unix))]
-mod evidence_tests;
-#[cfg(all(test, unix))]
-mod foretold_tests;
 mod nearest;
 mod outcome;
 mod profile;
-mod recording;
 mod row;
-mod shown;
 #[cfg(all(test, unix))]
 #[path = "../../../tests/snapshot/mod.rs"]
 mod snapshot;
@@ -38,50 +17,40 @@ mod table;
 #[cfg(all(test, unix))]
 mod tests;
 
-pub(crate) use builds::Build;
-pub(crate) use deviation::ways_of;
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::exchange::RefusalReason;
+use dotnet_diagnostics_ipc::header::{Header, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::script::Script;
-pub(crate) use outcome::Outcome;
+use dotnet_diagnostics_ipc_vectors::Hazard;
+use dotnet_diagnostics_ipc_vectors::script::{Captures, Deviation, Plays, Script, Step};
+pub use nearest::harm_of;
+pub(crate) use outcome::{Outcome, Recording};
 pub use profile::{Family, Profile, UnknownProfile};
-pub(crate) use recording::Recording;
-pub(crate) use row::{Does, Layer, Request, Row, Seen, Variable};
-pub use shown::harm_of;
+pub(crate) use row::{Detail, Does, Layer, Request, Row, Seen};
 
-use self::nearest::Nearest;
 use self::table::TABLE;
+use crate::conversation::wants_descriptor;
 
-/// The rows for a target and a request, in the order of the table: a platform's row replaces the
-/// server's.
-fn rows_for(profile: Profile, request: &Request) -> Vec<&'static Row> {
-    let nearest = Nearest::to(profile);
-    chosen(profile, request, |row| row.is_of(&nearest))
-}
-
-/// The rows that explain a target's reaction to a request. A build that was never recorded may still
-/// do what the recordings of its platform did: a server that says 11.0.0 and answers as 10.0.12.
-fn explaining(profile: Profile, request: &Request) -> Vec<&'static Row> {
-    let nearest = Nearest::to(profile);
-    let older = nearest.on_the_server_of_its_platform();
-    chosen(profile, request, |row| row.is_of(&nearest) || row.is_of(&older))
-}
-
-/// Those of some rows that a request to a target fits.
+/// Returns the rows that a request to a target fits, of those that `is_of` selects, in the order of
+/// the table: a platform's row replaces the server's.
 fn chosen(profile: Profile, request: &Request, is_of: impl Fn(&Row) -> bool) -> Vec<&'static Row> {
     // The payload of an unknown command is not read.
     let is_read = |row: &Row| row.does != Does::Anything || profile.knows(request.command);
-    let fitting = TABLE.iter().filter(|row| row.when.fits(request) && is_read(row) && is_of(row));
+    let fitting = TABLE.iter().filter(|row| row.fits(request) && is_read(row) && is_of(row));
     let mut rows: Vec<_> = fitting.collect();
-    if rows.iter().any(|row| row.is_of_a_platform() && !row.when.harmful) {
+    if rows.iter().any(|row| row.is_of_a_platform() && !row.harmful) {
         rows.retain(|row| row.is_of_a_platform());
     }
     rows
 }
 
+fn rows_for(profile: Profile, request: &Request) -> Vec<&'static Row> {
+    chosen(profile, request, |row| row.is_of(profile))
+}
+
 /// The row that explains a target's reaction to a request.
 pub(crate) fn explain(profile: Profile, request: &Request, seen: &Seen) -> Option<&'static Row> {
-    explaining(profile, request).into_iter().find(|row| row.explains(request, seen))
+    rows_for(profile, request).into_iter().find(|row| row.explains(request, seen))
 }
 
 /// The row that explains a target's reaction to one of a script's requests.
@@ -90,7 +59,7 @@ pub(crate) fn explain_script(
     script: &Script,
     seen: &Seen,
 ) -> Option<&'static Row> {
-    deviation::requests(script).find_map(|request| explain(profile, &request, seen))
+    requests(script).find_map(|request| explain(profile, &request, seen))
 }
 
 /// A runtime's known reactions to a request, in the order of the table: for the reference runtime.
@@ -101,7 +70,7 @@ pub(crate) fn rows(profile: Profile, request: Request) -> impl Iterator<Item = &
 
 /// Whether a runtime goes its own way in the scripts of a fact: for the reference runtime.
 pub(crate) fn is_told(profile: Profile, fact: &str) -> bool {
-    Nearest::to(profile.model()).does(shown::deviating(fact))
+    nearest::nearest(profile.model()).iter().any(|build| nearest::deviating(fact).contains(build))
 }
 
 impl Profile {
@@ -117,8 +86,74 @@ impl Profile {
     /// ```
     pub fn refuses(self, command: Command) -> bool {
         let is_refusal = |row: &&Row| {
-            row.is_of_a_platform() && row.does == row::Does::Refuses(HResult::NOT_SUPPORTED)
+            row.is_of_a_platform() && row.does == Does::Refuses(HResult::NOT_SUPPORTED)
         };
         rows_for(self, &Request::right(command)).iter().any(is_refusal)
     }
+}
+
+/// Returns the variants of `script` for this target, the likeliest first: a deviation, or `None` for
+/// its own steps.
+///
+/// What the nearest recordings did precedes the script's steps; deviations of programs follow them.
+pub(crate) fn ways_of(profile: Profile, script: &Script) -> Vec<Option<&Deviation>> {
+    let Plays::Client(part) = &script.plays else { return [None].into() };
+    let (nearest, request) = (nearest::nearest(profile), requests(script).next());
+    let rows = || request.iter().flat_map(|request| rows_for(profile, request));
+    let is_undefined = rows().any(|row| row.does == Does::Anything);
+    let is_of_program = |deviation: &Deviation| {
+        rows().any(|row| row.layer == Layer::Host && row.fact == deviation.fact)
+    };
+    let is_shown = |deviation: &Deviation| {
+        let mut on = deviation.on.iter().filter_map(|name| Profile::of_recording(name));
+        on.any(|build| nearest.contains(&build))
+    };
+    let (shown, others): (Vec<_>, Vec<_>) =
+        part.deviations.iter().partition(|deviation| is_undefined || is_shown(deviation));
+    let possible = others.into_iter().filter(|deviation| is_of_program(deviation));
+    shown.into_iter().map(Some).chain([None]).chain(possible.map(Some)).collect()
+}
+
+/// The first request on each of a script's connections.
+fn requests(script: &Script) -> impl Iterator<Item = Request> {
+    let mut connections: Vec<&str> = Vec::new();
+    for step in &script.steps {
+        if let Step::Send(step) = step {
+            if !connections.contains(&step.on.as_str()) {
+                connections.push(&step.on);
+            }
+        }
+    }
+    connections.into_iter().filter_map(|on| request(on, script))
+}
+
+/// The request that a script sends first on a connection.
+fn request(on: &str, script: &Script) -> Option<Request> {
+    let mut wire = Vec::new();
+    let (mut in_pieces, mut has_fd) = (false, false);
+    for step in &script.steps {
+        let Step::Send(step) = step else { continue };
+        let is_whole =
+            Header::decode(&wire).is_ok_and(|header| wire.len() == usize::from(header.size));
+        if step.on != on || is_whole {
+            continue;
+        }
+        in_pieces |= !wire.is_empty() || step.chunks.len() > 1;
+        has_fd |= step.with_fd.is_some();
+        for literal in &step.send {
+            wire.extend(literal.bytes(&Captures::new()).ok()?);
+        }
+    }
+    let command = RawHeader::read(&wire).command?;
+    let mut request = Request::of(command, &wire);
+    if request.reason.is_none() && wants_descriptor(&wire) && !has_fd {
+        request.reason = Some(RefusalReason::NoDescriptor);
+    }
+    let is_suspended = matches!(&script.plays, Plays::Client(part) if part.target.suspended);
+    Some(Request {
+        in_pieces,
+        is_suspended,
+        is_harmful: script.hazard == Some(Hazard::Harmful),
+        ..request
+    })
 }

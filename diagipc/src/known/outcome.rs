@@ -1,11 +1,14 @@
-//! A target's observed behaviour in a case, in the words of `evidence/`: the observation, not its
-//! explanation.
+//! What was observed of a target in a case, in the words of `evidence/`, and the recording of a
+//! build.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use dotnet_diagnostics_ipc::hresult::HResult;
+use serde::Deserialize;
 
+use super::profile::Profile;
 use super::row::Seen;
 use crate::conversation::Answer;
 
@@ -22,24 +25,14 @@ pub(crate) enum Outcome {
     Otherwise(Option<Seen>),
 }
 
-const AS_WRITTEN: &str = "as-written";
-const OTHERWISE: &str = "otherwise";
-const OK: &str = "OK";
-const NO_HEADER: &str = "no-header";
-const NOTHING: &str = "nothing";
-const CLOSED: &str = "closed";
-const DIED: &str = "died";
-const LEFT_OPEN: &str = "left-open";
-const MALFORMED: &str = "malformed";
-
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answered(seen) => seen.fmt(f),
-            Self::AsWritten => f.write_str(AS_WRITTEN),
+            Self::AsWritten => f.write_str("as-written"),
             Self::Deviated(fact) => f.write_str(fact),
-            Self::Otherwise(None) => f.write_str(OTHERWISE),
-            Self::Otherwise(Some(seen)) => write!(f, "{OTHERWISE} {seen}"),
+            Self::Otherwise(None) => f.write_str("otherwise"),
+            Self::Otherwise(Some(seen)) => write!(f, "otherwise {seen}"),
         }
     }
 }
@@ -50,9 +43,9 @@ impl FromStr for Outcome {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(' ').unwrap_or((text, "")) {
-            (AS_WRITTEN, "") => Ok(Self::AsWritten),
-            (OTHERWISE, "") => Ok(Self::Otherwise(None)),
-            (OTHERWISE, seen) => seen.parse().map(|seen| Self::Otherwise(Some(seen))),
+            ("as-written", "") => Ok(Self::AsWritten),
+            ("otherwise", "") => Ok(Self::Otherwise(None)),
+            ("otherwise", seen) => seen.parse().map(|seen| Self::Otherwise(Some(seen))),
             (fact, "") if fact.starts_with("F-") || fact.starts_with("P-") => {
                 Ok(Self::Deviated(fact.to_string()))
             }
@@ -65,13 +58,13 @@ impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { answer, died, left_open, wrong } = *self;
         match answer {
-            Answer::Ok => f.write_str(OK)?,
+            Answer::Ok => f.write_str("OK")?,
             Answer::Error(HResult(code)) => write!(f, "0x{code:08X}")?,
-            Answer::NoHeader => f.write_str(NO_HEADER)?,
-            Answer::Nothing => f.write_str(NOTHING)?,
-            Answer::Other => f.write_str(CLOSED)?,
+            Answer::NoHeader => f.write_str("no-header")?,
+            Answer::Nothing => f.write_str("nothing")?,
+            Answer::Other => f.write_str("closed")?,
         }
-        for (is_so, word) in [(died, DIED), (left_open, LEFT_OPEN), (wrong, MALFORMED)] {
+        for (is_so, word) in [(died, "died"), (left_open, "left-open"), (wrong, "malformed")] {
             if is_so {
                 write!(f, " {word}")?;
             }
@@ -87,10 +80,10 @@ impl FromStr for Seen {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut words = text.split(' ');
         let answer = match words.next().unwrap_or_default() {
-            OK => Answer::Ok,
-            NO_HEADER => Answer::NoHeader,
-            NOTHING => Answer::Nothing,
-            CLOSED => Answer::Other,
+            "OK" => Answer::Ok,
+            "no-header" => Answer::NoHeader,
+            "nothing" => Answer::Nothing,
+            "closed" => Answer::Other,
             code => {
                 let digits =
                     code.strip_prefix("0x").filter(|digits| digits.len() == 8).ok_or(text)?;
@@ -100,13 +93,48 @@ impl FromStr for Seen {
         let mut seen = Self { answer, died: false, left_open: false, wrong: false };
         for word in words {
             match word {
-                DIED => seen.died = true,
-                LEFT_OPEN => seen.left_open = true,
-                MALFORMED => seen.wrong = true,
+                "died" => seen.died = true,
+                "left-open" => seen.left_open = true,
+                "malformed" => seen.wrong = true,
                 _ => return Err(text.into()),
             }
         }
         Ok(seen)
+    }
+}
+
+/// A file of `evidence/`.
+#[derive(Clone, Debug)]
+pub(crate) struct Recording {
+    /// Its name in vectors and scripts: `net10.0.9`.
+    pub(crate) build: String,
+    pub(crate) profile: Profile,
+    /// By the name of the case.
+    pub(crate) outcomes: BTreeMap<String, Outcome>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    build: String,
+    outcomes: BTreeMap<String, String>,
+}
+
+impl Recording {
+    /// Reads the text of a file.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let File { build, outcomes } =
+            serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let profile = Profile::of_recording(&build)
+            .ok_or_else(|| format!("unknown build {build}: expected net10.0.9 or aot9.0.20"))?;
+        let read = |(case, text): (String, String)| match text.parse() {
+            Ok(outcome) => Ok((case, outcome)),
+            Err(text) => Err(format!("{case}: no outcome {text}")),
+        };
+        Ok(Self {
+            build,
+            profile,
+            outcomes: outcomes.into_iter().map(read).collect::<Result<_, _>>()?,
+        })
     }
 }
 
@@ -116,28 +144,11 @@ mod tests {
 
     #[test]
     fn outcome_text_roundtrips() {
-        let texts = [
-            "OK",
-            "0x80131384 left-open",
-            "closed died",
-            "no-header",
-            "nothing",
-            "OK malformed",
-            "as-written",
-            "F-74",
-            "otherwise",
-            "otherwise 0x80131515",
-        ];
-        for text in texts {
+        let texts = "OK,0x80131384 left-open,closed died,no-header,nothing,OK malformed,as-written,\
+                     F-74,otherwise,otherwise 0x80131515";
+        for text in texts.split(',') {
             assert_eq!(text.parse::<Outcome>().map(|outcome| outcome.to_string()), Ok(text.into()));
         }
-        let seen = Seen {
-            answer: Answer::Error(HResult::BAD_ENCODING),
-            died: false,
-            left_open: true,
-            wrong: false,
-        };
-        assert_eq!("0x80131384 left-open".parse(), Ok(Outcome::Answered(seen)));
         for text in ["", "ok", "0x8013138", "0x8013138g", "OK dead", "OK  died", "as-written died"]
         {
             assert_eq!(text.parse::<Outcome>(), Err(text.into()), "{text}");

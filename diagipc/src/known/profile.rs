@@ -5,8 +5,10 @@ use std::str::FromStr;
 
 use dotnet_diagnostics_ipc::command::{Command, DotnetVersion};
 use dotnet_diagnostics_ipc::exchange::KnownCommands;
+use serde::Deserialize;
 
-use super::builds::Build;
+/// A build of .NET by its full version, such as 10.0.9.
+pub(crate) type Build = (u8, u8, u16);
 
 /// The kinds of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,9 +29,8 @@ pub enum Family {
 ///
 /// All knowledge comes from recorded builds. The profile of a version allows what any recorded build
 /// of it does; the profile of a build what that build does: `coreclr-10.0.12`. A build that was never
-/// recorded is the product of two that were: the nearest *server*, which all families of a version
-/// share, and the nearest *platform* ([`held_to`]). Its commands are its own: only 11 knows
-/// `CollectTracing6`.
+/// recorded is compared with the nearest recorded ones of its family ([`held_to`]). Its commands are
+/// its own: only 11 knows `CollectTracing6`.
 ///
 /// ```
 /// use diagipc::known::{Family, Profile};
@@ -46,7 +47,8 @@ pub enum Family {
 /// ```
 ///
 /// [`held_to`]: Self::held_to
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Profile {
     family: Family,
     version: Option<DotnetVersion>,
@@ -127,9 +129,8 @@ impl Profile {
     /// `win-net6.0.13`, `mono11.0.0`. One for musl, arm64 or macOS (`musl-net10.0.0`)
     /// has the profile of that build.
     pub fn of_recording(name: &str) -> Option<Self> {
-        let system =
-            ["musl-", "arm64-", "macos-"].into_iter().find(|system| name.starts_with(system));
-        let name = system.and_then(|system| name.strip_prefix(system)).unwrap_or(name);
+        let systems = ["musl-", "arm64-", "macos-"].into_iter();
+        let name = systems.fold(name, |name, one| name.strip_prefix(one).unwrap_or(name));
         let (is_on_windows, name) =
             name.strip_prefix("win-").map_or((false, name), |name| (true, name));
         let (family, prefix) = [Family::CoreClr, Family::NativeAot, Family::Mono]
@@ -168,7 +169,7 @@ impl Profile {
 
     /// Its build; `None` if the profile is of a whole version.
     pub(crate) fn build(self) -> Option<Build> {
-        Some(Build::new(self.version?.major, self.version?.minor, self.patch?))
+        Some((self.version?.major, self.version?.minor, self.patch?))
     }
 
     /// Its version, as counted by commands and vectors: 3.0 has everything of 3.1 (F-131).
@@ -203,8 +204,8 @@ impl Profile {
 
     /// The first and the last build that it may be.
     pub(super) fn range(self) -> (Build, Build) {
-        let Some(version) = self.version else { return Build::ALL };
-        let of = |patch| Build::new(version.major, version.minor, patch);
+        let Some(version) = self.version else { return ((0, 0, 0), (u8::MAX, u8::MAX, u16::MAX)) };
+        let of = |patch| (version.major, version.minor, patch);
         self.patch.map_or((of(0), of(u16::MAX)), |patch| (of(patch), of(patch)))
     }
 }
@@ -281,14 +282,16 @@ impl fmt::Display for Profile {
     }
 }
 
+/// The profile of a recorded build.
+impl TryFrom<String> for Profile {
+    type Error = UnknownProfile;
+
+    fn try_from(name: String) -> Result<Self, UnknownProfile> {
+        Self::of_recording(&name).ok_or(UnknownProfile(name))
+    }
+}
+
 /// Text that is not a profile.
-///
-/// ```
-/// use diagipc::known::Profile;
-///
-/// let error = "coreclr-x".parse::<Profile>().unwrap_err();
-/// assert_eq!(error.to_string(), "unknown profile coreclr-x: expected coreclr-VERSION, nativeaot-VERSION, nativeaot, mono-VERSION, mono or strict");
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownProfile(String);
 

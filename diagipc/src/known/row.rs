@@ -8,12 +8,10 @@ use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
-use dotnet_diagnostics_ipc::wire::{Encode as _, WireErrorKind};
+use dotnet_diagnostics_ipc::wire::{Encode as _, IpcString, WireErrorKind};
 
-use super::Profile;
-use super::nearest::Nearest;
-use super::profile::Platform;
-use super::shown::showing;
+use super::nearest::{nearest, showing};
+use super::profile::{Platform, Profile};
 use crate::conversation::Answer;
 
 /// A known behaviour of runtimes that differs from the document.
@@ -23,8 +21,12 @@ pub(crate) struct Row {
     pub(crate) fact: &'static str,
     /// The part of a runtime with this behaviour.
     pub(crate) layer: Layer,
-    /// Its requests.
-    pub(crate) when: When,
+    /// The commands of its requests.
+    pub(crate) commands: Commands,
+    /// The special property of its requests.
+    pub(crate) shape: Shape,
+    /// Only with requests that a vector marks as harmful, and with mutations of a campaign.
+    pub(crate) harmful: bool,
     /// The behaviour.
     pub(crate) does: Does,
     /// The same in words.
@@ -45,26 +47,15 @@ pub(crate) enum Layer {
     Host,
 }
 
-/// The condition on requests.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct When {
-    /// The commands.
-    pub(crate) commands: &'static [Commands],
-    /// The special property of the request.
-    pub(crate) shape: Shape,
-    /// Only with requests that a vector marks as harmful, and with mutations of a campaign.
-    pub(crate) harmful: bool,
-}
-
 /// Commands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Commands {
-    /// All except these.
-    AllBut(&'static [Command]),
+    /// All, including unknown ones.
+    All,
     /// All of a command set, including unknown ones.
     Set(u8),
-    /// One.
-    One(Command),
+    /// These.
+    Of(&'static [Command]),
 }
 
 /// A special property of a request.
@@ -76,14 +67,8 @@ pub(crate) enum Shape {
     Right,
     /// It is valid, or wrong only in its values.
     Parsed,
-    /// It does one of these to a variable, and is valid but for an absent name.
-    Variable(&'static [Variable]),
-    /// It is valid, and attaches a profiler without a path: absent or empty.
-    NoProfilerPath,
-    /// It is valid, and names a dump with a non-ASCII character.
-    ForeignDumpName,
-    /// It is valid, names a startup hook that cannot be loaded, and the runtime has started.
-    MissingHook,
+    /// It has one of these details, and is valid but for an absent name of a variable.
+    With(&'static [Detail]),
     /// It is valid, and the runtime is suspended.
     Suspended,
     /// It arrives in more than one piece.
@@ -133,51 +118,70 @@ pub(crate) struct Request {
     pub(crate) has_surplus: bool,
     pub(crate) in_pieces: bool,
     pub(crate) is_harmful: bool,
-    /// Its effect on a variable, if any.
-    pub(crate) variable: Variable,
-    pub(crate) has_no_profiler_path: bool,
-    pub(crate) has_foreign_dump_name: bool,
-    pub(crate) has_missing_hook: bool,
+    pub(crate) detail: Detail,
     /// The runtime is suspended.
     pub(crate) is_suspended: bool,
 }
 
-/// A request's effect on an environment variable.
+/// A value of a request that a runtime's reaction may depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Variable {
-    /// It sets one, or has another effect.
+pub(crate) enum Detail {
+    /// Any other value.
     #[default]
     Plain,
-    /// It sets or deletes one whose name is absent.
+    /// It sets or deletes a variable whose name is absent.
     AbsentName,
-    /// It deletes one.
+    /// It deletes a variable.
     Deletion,
-    /// It sets one with an empty name.
+    /// It sets a variable with an empty name.
     NoName,
-    /// It sets one whose name begins with an equals sign.
+    /// It sets a variable whose name begins with an equals sign.
     EqualsFirst,
-    /// It sets one whose name contains a later equals sign.
+    /// It sets a variable whose name contains a later equals sign.
     EqualsWithin,
-    /// It deletes one with a name that no libc accepts: empty, or with an equals sign.
+    /// It deletes a variable with a name that no libc accepts: empty, or with an equals sign.
     OddDeletion,
+    /// It attaches a profiler without a path: absent or empty.
+    NoProfilerPath,
+    /// It names a dump with a non-ASCII character.
+    ForeignDumpName,
+    /// It names a startup hook that cannot be loaded, and the runtime has started.
+    MissingHook,
 }
 
-impl Variable {
-    /// The effect of this one.
-    pub(crate) fn of(request: &SetEnvironmentVariable<'_>) -> Self {
+impl Detail {
+    fn of(request: &AnyRequest<'_>) -> Self {
+        let of_dump = |name: &IpcString<'_>| {
+            if name.units().any(|unit| unit > 0x7f) { Self::ForeignDumpName } else { Self::Plain }
+        };
+        match request {
+            AnyRequest::SetEnvironmentVariable(request) => Self::of_variable(request),
+            AnyRequest::GenerateCoreDump(request) => of_dump(&request.dump_name),
+            AnyRequest::GenerateCoreDump2(request) => of_dump(&request.dump_name),
+            AnyRequest::GenerateCoreDump3(request) => of_dump(&request.dump_name),
+            AnyRequest::AttachProfiler(request) if request.profiler_path.is_empty_to_runtimes() => {
+                Self::NoProfilerPath
+            }
+            // A file named by a message of vectors or of a campaign does not exist. An empty path
+            // names none (P-1).
+            AnyRequest::ApplyStartupHook(request)
+                if !request.startup_hook_path.is_empty_to_runtimes() =>
+            {
+                Self::MissingHook
+            }
+            _ => Self::Plain,
+        }
+    }
+
+    pub(crate) fn of_variable(request: &SetEnvironmentVariable<'_>) -> Self {
         let mut name = request.name.units().take_while(|unit| *unit != 0);
         let first = name.next();
         let equals = |unit| unit == u16::from(b'=');
         match (first, request.value.is_absent()) {
             (None, false) => Self::NoName,
             (Some(first), false) if equals(first) => Self::EqualsFirst,
-            (Some(_), false) => {
-                if name.any(equals) {
-                    Self::EqualsWithin
-                } else {
-                    Self::Plain
-                }
-            }
+            (Some(_), false) if name.any(equals) => Self::EqualsWithin,
+            (Some(_), false) => Self::Plain,
             (first, true) if first.is_none_or(equals) || name.any(equals) => Self::OddDeletion,
             (_, true) => Self::Deletion,
         }
@@ -194,10 +198,7 @@ impl Request {
             has_surplus: false,
             in_pieces: false,
             is_harmful: false,
-            variable: Variable::Plain,
-            has_no_profiler_path: false,
-            has_foreign_dump_name: false,
-            has_missing_hook: false,
+            detail: Detail::Plain,
             is_suspended: false,
         }
     }
@@ -223,32 +224,8 @@ impl Request {
         let needed = request.as_ref().ok().and_then(|request| request.encoded_len().ok());
         let has_surplus =
             needed.is_some_and(|needed| wire.len().saturating_sub(HEADER_LEN) > needed);
-        let variable = match &request {
-            Ok(AnyRequest::SetEnvironmentVariable(request)) => Variable::of(request),
-            _ => Variable::Plain,
-        };
-        let dump_name = match &request {
-            Ok(AnyRequest::GenerateCoreDump(request)) => Some(&request.dump_name),
-            Ok(AnyRequest::GenerateCoreDump2(request)) => Some(&request.dump_name),
-            Ok(AnyRequest::GenerateCoreDump3(request)) => Some(&request.dump_name),
-            _ => None,
-        };
-        let has_foreign_dump_name =
-            dump_name.is_some_and(|name| name.units().any(|unit| unit > 0x7f));
-        let has_no_profiler_path = matches!(&request, Ok(AnyRequest::AttachProfiler(request)) if request.profiler_path.is_empty_to_runtimes());
-        // A file named by a message of vectors or of a campaign does not exist. An empty path names
-        // none (P-1).
-        let has_missing_hook = matches!(&request, Ok(AnyRequest::ApplyStartupHook(request)) if !request.startup_hook_path.is_empty_to_runtimes());
-        Self {
-            reason,
-            is_followed,
-            has_surplus,
-            variable,
-            has_no_profiler_path,
-            has_foreign_dump_name,
-            has_missing_hook,
-            ..Self::right(command)
-        }
+        let detail = request.as_ref().map_or(Detail::Plain, Detail::of);
+        Self { reason, is_followed, has_surplus, detail, ..Self::right(command) }
     }
 }
 
@@ -275,16 +252,13 @@ impl Row {
         showing(&self.key())
     }
 
-    /// Whether a target is known for it: the recorded builds nearest to it behave like this.
-    pub(super) fn is_of(&self, nearest: &Nearest) -> bool {
+    /// Whether a target is known for it: the recorded builds nearest to it behave like this, or for a
+    /// program any builds around it.
+    pub(super) fn is_of(&self, profile: Profile) -> bool {
         let shown = self.shown_on();
-        let is_shown = |builds: &[Profile]| builds.iter().any(|build| shown.contains(build));
         match self.layer {
-            Layer::Server => is_shown(&nearest.servers),
-            Layer::Platform(platforms) => {
-                platforms.iter().any(|platform| is_shown(nearest.of_platform(*platform)))
-            }
-            Layer::Host => nearest.is_within(shown),
+            Layer::Host => profile.is_within(shown),
+            _ => nearest(profile).iter().any(|build| shown.contains(build)),
         }
     }
 
@@ -309,45 +283,35 @@ impl Row {
             _ => false,
         };
         let is_over_limit = matches!(request.reason, Some(RefusalReason::OverLimit(_)));
-        let is_answer = |hresult| {
-            if hresult == HResult::OK {
-                answer == Answer::Ok
-            } else {
-                answer == Answer::Error(hresult)
+        let does_it = match self.does {
+            Does::Dies => died,
+            // .NET 6 gives 0 as the code of an error (F-127).
+            Does::Refuses(hresult) => {
+                answer == Answer::Error(hresult) && !left_open && !died && !wrong
             }
+            Does::LeavesOpen(HResult::OK) => answer == Answer::Ok && left_open && !wrong,
+            Does::LeavesOpen(hresult) => answer == Answer::Error(hresult) && left_open && !wrong,
+            Does::Accepts => {
+                is_taken
+                    && (request.reason.is_some() || request.is_followed)
+                    && !wrong
+                    && !(is_over_limit && left_open)
+            }
+            Does::NoHeader => answer == Answer::NoHeader,
+            // One that refuses it has checked it.
+            Does::Anything => died || answer != Answer::Error(HResult::BAD_ENCODING),
         };
-        self.when.fits(request)
-            && match self.does {
-                Does::Dies => died,
-                // .NET 6 gives 0 as the code of an error (F-127).
-                Does::Refuses(hresult) => {
-                    answer == Answer::Error(hresult) && !left_open && !died && !wrong
-                }
-                Does::LeavesOpen(hresult) => is_answer(hresult) && left_open && !wrong,
-                Does::Accepts => {
-                    is_taken
-                        && (request.reason.is_some() || request.is_followed)
-                        && !wrong
-                        && !(is_over_limit && left_open)
-                }
-                Does::NoHeader => answer == Answer::NoHeader,
-                // One that refuses it has checked it.
-                Does::Anything => died || answer != Answer::Error(HResult::BAD_ENCODING),
-            }
+        does_it && self.fits(request)
     }
-}
 
-impl When {
     /// Whether a request matches one of these.
     pub(super) fn fits(&self, request: &Request) -> bool {
-        let is_command = |one: &Commands| match one {
-            Commands::AllBut(others) => !others.contains(&request.command),
-            Commands::Set(set) => request.command.set == *set,
-            Commands::One(command) => request.command == *command,
+        let is_command = match self.commands {
+            Commands::All => true,
+            Commands::Set(set) => request.command.set == set,
+            Commands::Of(commands) => commands.contains(&request.command),
         };
-        (request.is_harmful || !self.harmful)
-            && self.commands.iter().any(is_command)
-            && self.shape.fits(request)
+        (request.is_harmful || !self.harmful) && is_command && self.shape.fits(request)
     }
 }
 
@@ -362,18 +326,15 @@ impl Shape {
             Self::Any => true,
             Self::Right => request.reason.is_none(),
             Self::Parsed => matches!(request.reason, None | Some(Reason::OverLimit(_))),
-            Self::Variable(variables) => match request.reason {
-                None => variables.contains(&request.variable),
-                Some(Reason::OverLimit(error)) if error.kind() == WireErrorKind::AbsentName => {
-                    variables.contains(&Variable::AbsentName)
+            Self::With(details) => match request.reason {
+                None if request.is_suspended && request.detail == Detail::MissingHook => false,
+                None => details.contains(&request.detail),
+                Some(Reason::OverLimit(error)) => {
+                    error.kind() == WireErrorKind::AbsentName
+                        && details.contains(&Detail::AbsentName)
                 }
                 Some(_) => false,
             },
-            Self::NoProfilerPath => request.reason.is_none() && request.has_no_profiler_path,
-            Self::ForeignDumpName => request.reason.is_none() && request.has_foreign_dump_name,
-            Self::MissingHook => {
-                request.reason.is_none() && request.has_missing_hook && !request.is_suspended
-            }
             Self::Suspended => request.reason.is_none() && request.is_suspended,
             Self::Pieces => request.in_pieces,
             Self::UnknownCommand => matches!(request.reason, Some(Reason::UnknownCommand { .. })),
@@ -387,15 +348,8 @@ impl Shape {
                 )
             ),
             Self::Surplus => request.reason.is_none() && request.has_surplus,
-            Self::Beyond(limits) => {
-                let kind = match request.reason {
-                    Some(Reason::OverLimit(error)) => Some(error.kind()),
-                    _ => None,
-                };
-                kind.is_some_and(|kind| {
-                    limits.iter().any(|limit| discriminant(limit) == discriminant(&kind))
-                })
-            }
+            Self::Beyond(limits) => matches!(request.reason, Some(Reason::OverLimit(error))
+                if limits.iter().any(|limit| discriminant(limit) == discriminant(&error.kind()))),
             Self::NoDescriptor => matches!(request.reason, Some(Reason::NoDescriptor)),
         }
     }

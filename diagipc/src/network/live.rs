@@ -13,10 +13,9 @@ use dotnet_diagnostics_ipc_vectors::player::{
     Difference, Flow, Link, Network, PlayerError, Received, Sent,
 };
 use dotnet_diagnostics_ipc_vectors::script::{Ending, FdKind, Life, Presence, SignalKind, Step};
-
 use system::{Descriptors, Listener, Stream};
 
-use super::background::Background;
+use super::Background;
 use super::target::StartedTarget;
 #[cfg(unix)]
 use super::unix as system;
@@ -140,7 +139,7 @@ impl LiveNetwork {
     #[cfg(unix)]
     #[must_use]
     pub fn with_process_id(self, id: u32) -> Self {
-        self.with_process(move || super::process::lives(id))
+        self.with_process(move || system::lives(id))
     }
 
     /// Signals are sent to the process with this id, which was started for the script.

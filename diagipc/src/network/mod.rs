@@ -22,24 +22,27 @@
 //! ```
 
 pub(crate) mod address;
-mod background;
 mod live;
-mod peer;
-#[cfg(unix)]
-pub(crate) mod process;
 mod target;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
 
-use dotnet_diagnostics_ipc_vectors::player::PlayerError;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc_vectors::player::{Flow, PlayerError};
+
 pub use live::LiveNetwork;
-pub(crate) use peer::Peer;
+pub(crate) use target::Peer;
 #[cfg(unix)]
 pub use unix::Listener;
 #[cfg(unix)]
-pub(crate) use unix::{is_served, kind_of};
+pub(crate) use unix::{is_served, kind_of, lives};
 #[cfg(windows)]
 pub use windows::Listener;
 #[cfg(windows)]
@@ -51,4 +54,68 @@ fn failed<E: std::fmt::Display>(what: &str) -> impl FnOnce(E) -> PlayerError + '
 
 fn cancelled() -> PlayerError {
     PlayerError::differs("the player was interrupted")
+}
+
+/// The most that is read at once.
+const PIECE: usize = 65_536;
+/// How many of the first bytes are kept.
+const FIRST: usize = 64;
+
+type State = (Mutex<Flow>, Condvar);
+
+/// The reading thread. It ends with the connection, or when this is dropped.
+pub(super) struct Background {
+    stop: Box<dyn Fn() + Send>,
+    state: Arc<State>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Background {
+    /// Reads with `read`, which waits, and returns 0 at the end; `stop` ends its wait.
+    pub(super) fn start(
+        read: impl FnMut(&mut [u8]) -> io::Result<usize> + Send + 'static,
+        stop: impl Fn() + Send + 'static,
+    ) -> io::Result<Self> {
+        let state = Arc::new((Mutex::new(Flow::default()), Condvar::new()));
+        let shared = state.clone();
+        let thread = thread::Builder::new()
+            .name("drain".to_owned())
+            .spawn(move || read_to_the_end(read, &shared))?;
+        Ok(Self { stop: Box::new(stop), state, thread: Some(thread) })
+    }
+
+    /// What was read, once the end was reached or `patience` is over.
+    pub(super) fn drained(&self, patience: Duration) -> Flow {
+        let (drained, ended) = &*self.state;
+        let guard = drained.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = ended.wait_timeout_while(guard, patience, |drained| drained.end.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        (self.stop)();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn read_to_the_end(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>, (state, ended): &State) {
+    let mut buffer = vec![0; PIECE];
+    loop {
+        let read = read(&mut buffer);
+        let mut drained = state.lock().unwrap_or_else(PoisonError::into_inner);
+        match read {
+            Ok(0) => drained.end = Some(End::Closed),
+            Ok(n) => drained.push(buffer.get(..n).unwrap_or_default(), FIRST),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => drained.end = Some(End::Reset),
+        }
+        if drained.end.is_some() {
+            ended.notify_all();
+            return;
+        }
+    }
 }

@@ -15,7 +15,7 @@ use dotnet_diagnostics_ipc_vectors::script::{
 };
 use windows_sys::Win32::Foundation::{ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED};
 
-use super::background::Background;
+use super::Background;
 use super::cancelled;
 
 /// The interval of polling.

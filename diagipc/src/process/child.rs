@@ -5,8 +5,8 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitSta
 use std::thread;
 use std::time::Duration;
 
-use super::Death;
-use super::everything::{everything, forget};
+use super::program::Death;
+use super::registry::{everything, forget};
 #[cfg(unix)]
 use super::unix as system;
 #[cfg(windows)]

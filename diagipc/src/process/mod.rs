@@ -1,15 +1,12 @@
 //! Processes and directories of a run; nothing of them is left when it ends, for any reason.
 
 mod child;
-mod death;
-mod everything;
+
 #[cfg(target_os = "linux")]
 mod orphans;
-pub(crate) mod output_reader;
-#[cfg(unix)]
-mod owner;
 pub mod procfs;
 pub(crate) mod program;
+mod registry;
 pub(crate) mod timeouts;
 #[cfg(unix)]
 mod unix;
@@ -19,10 +16,10 @@ mod watcher;
 mod windows;
 
 pub use self::child::Started;
-pub use self::death::Death;
-pub use self::everything::{OwnDirectory, end_all_started};
+pub use self::program::Death;
+pub use self::registry::{OwnDirectory, end_all_started};
 #[cfg(unix)]
-pub use self::everything::{ended_orphans, own_all_started};
+pub use self::registry::{ended_orphans, own_all_started};
 #[cfg(unix)]
 pub use self::unix::socket_name;
 #[cfg(unix)]

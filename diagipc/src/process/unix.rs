@@ -107,7 +107,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::super::Started;
-    use super::super::everything::{OwnDirectory, end_all_started, everything};
+    use super::super::registry::{OwnDirectory, end_all_started, everything};
     use super::*;
 
     /// Whether it has ended, if such a process exists.

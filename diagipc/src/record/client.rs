@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::io::{Canceller, ErrorKind, WaitLimit};
 use rustix::process::Signal;
 
-use crate::process::output_reader::{Captured, Keep};
+use crate::process::program::{Captured, Keep};
 use crate::process::{OwnDirectory, Started};
 
 /// The longest line of a proxy: a path is shorter.

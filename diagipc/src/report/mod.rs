@@ -20,7 +20,6 @@
 mod cause;
 mod citations;
 mod comparison;
-pub(crate) mod glob;
 mod glossary;
 mod html;
 mod junit;
@@ -44,7 +43,7 @@ pub use junit::junit;
 pub use known_faults::KnownFaults;
 pub use made::Made;
 pub use requirements::{Level, Requirement, cited};
-pub use select::Playable;
+pub use select::{Glob, Playable};
 use serde::{Deserialize, Serialize};
 pub use turn::{Said, Turn};
 

@@ -4,7 +4,6 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::Hazard;
 
 use super::Level;
-use crate::Glob;
 
 /// A case that a suite can play.
 ///
@@ -60,5 +59,97 @@ pub trait Playable {
             Some(("level", level)) => level.matches(self.level().name()),
             _ => glob.matches(&self.name()) || self.words().iter().any(|word| glob.matches(word)),
         }
+    }
+}
+
+/// A pattern for names: `*` is any text, including slashes, `?` one byte, everything else itself.
+///
+/// ```
+/// use diagipc::Glob;
+///
+/// assert!(Glob::new("grammar/*/decode").matches("grammar/grammar-string/1/decode"));
+/// assert!(!Glob::new("grammar").matches("grammar/grammar-string"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Glob(String);
+
+impl Glob {
+    /// The pattern's text.
+    pub fn new(pattern: impl Into<String>) -> Self {
+        Self(pattern.into())
+    }
+
+    /// The word before the first colon, and the pattern after it: `rule:R-EVP-*`.
+    pub fn kind(&self) -> Option<(&str, Self)> {
+        self.0.split_once(':').map(|(kind, rest)| (kind, Self::new(rest)))
+    }
+
+    /// Whether it matches all of `text`.
+    pub fn matches(&self, text: &str) -> bool {
+        let (mut pattern, mut rest) = (self.0.as_bytes(), text.as_bytes());
+        // After the last star: the rest of the pattern, and the earliest end of the star's text.
+        let mut star: Option<(&[u8], &[u8])> = None;
+        loop {
+            match (pattern.split_first(), rest.split_first()) {
+                (Some((b'*', behind)), _) => {
+                    star = Some((behind, rest));
+                    pattern = behind;
+                }
+                (Some((wanted, behind)), Some((byte, more)))
+                    if *wanted == b'?' || wanted == byte =>
+                {
+                    (pattern, rest) = (behind, more);
+                }
+                (None, None) => return true,
+                _ => {
+                    // The star takes another byte.
+                    let Some((behind, (_, more))) =
+                        star.and_then(|(behind, from)| Some((behind, from.split_first()?)))
+                    else {
+                        return false;
+                    };
+                    star = Some((behind, more));
+                    (pattern, rest) = (behind, more);
+                }
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Glob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Glob;
+
+    #[test]
+    fn star_matches_any_text_and_question_mark_one_byte() {
+        for (pattern, text, expected) in [
+            ("", "", true),
+            ("", "a", false),
+            ("*", "", true),
+            ("*", "a/b", true),
+            ("a*c", "abbc", true),
+            ("a*c", "abbcd", false),
+            ("*b*b", "abab", true),
+            ("*bc", "abbc", true),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("a?", "a", false),
+            ("**a**", "xay", true),
+            ("array<byte>", "array<byte>", true),
+        ] {
+            assert_eq!(Glob::new(pattern).matches(text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn many_stars_match_in_bounded_time() {
+        assert!(!Glob::new("*a".repeat(100)).matches(&"a".repeat(99)));
+        assert!(Glob::new("*a".repeat(100)).matches(&"a".repeat(10_000)));
     }
 }

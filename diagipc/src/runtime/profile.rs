@@ -6,7 +6,7 @@ use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 
-use crate::known::{Does, Layer, Profile, Request, Row, Variable, rows};
+use crate::known::{Detail, Does, Layer, Profile, Request, Row, rows};
 
 /// The result of a valid request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +136,10 @@ impl Profile {
 
     /// The result of a startup hook that cannot be loaded, once it has started.
     pub(super) fn misses_hook(self) -> Fate {
-        self.fate(Request { has_missing_hook: true, ..Request::right(Command::APPLY_STARTUP_HOOK) })
+        self.fate(Request {
+            detail: Detail::MissingHook,
+            ..Request::right(Command::APPLY_STARTUP_HOOK)
+        })
     }
 
     fn fate(self, request: Request) -> Fate {
@@ -153,7 +156,10 @@ impl Profile {
 }
 
 fn variable_request(request: &SetEnvironmentVariable<'_>) -> Request {
-    Request { variable: Variable::of(request), ..Request::right(Command::SET_ENVIRONMENT_VARIABLE) }
+    Request {
+        detail: Detail::of_variable(request),
+        ..Request::right(Command::SET_ENVIRONMENT_VARIABLE)
+    }
 }
 
 fn refusal_of(mut rows: impl Iterator<Item = &'static Row>) -> Option<HResult> {

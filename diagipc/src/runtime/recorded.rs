@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc_vectors::{File, parse};
 
 use super::StartError;
 use crate::embedded::{self, VECTORS};
-use crate::known::{Build, Family, Profile};
+use crate::known::{Family, Profile};
 
 /// The values of one runtime.
 pub(super) struct Recorded {
@@ -50,11 +50,10 @@ impl Recorded {
             (recorded.running, recorded.suspended) = windows_info().ok_or(StartError::Vectors)?;
         }
         // The values may be of another build.
-        if let Some(build) =
-            profile.model().build().or_else(|| profile.version().map(Build::first_of))
-        {
+        let first = || profile.version().map(|version| (version.major, version.minor, 0));
+        if let Some((major, minor, patch)) = profile.model().build().or_else(first) {
             for info in [&mut recorded.running, &mut recorded.suspended] {
-                info.version = build.number();
+                info.version = format!("{major}.{minor}.{patch}");
             }
         }
         Ok(recorded)

@@ -297,7 +297,7 @@ mod linux {
 
     /// Those of a process that lives, in our pid namespace first.
     pub(super) fn ids(process: u32) -> Vec<u32> {
-        if !crate::network::process::lives(process) {
+        if !crate::network::lives(process) {
             return Vec::new();
         }
         // A kernel without pid namespaces has no `NSpid`.

@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc_vectors::script::VariableValue;
 
 use crate::conversation::FaultSeen;
 use crate::faults::Fault;
-use crate::network::{is_served, process};
+use crate::network::{is_served, lives};
 
 /// What is missing in a target that cannot be reached.
 pub(in crate::server) const NO_ENDPOINT: &str =
@@ -33,7 +33,7 @@ pub(in crate::server) fn check(
 
 /// Whether the process in the socket's name is alive, or else whether any process listens there.
 pub(in crate::server) fn is_alive(socket: &Path) -> bool {
-    named_process(socket).map_or_else(|| is_served(socket), process::lives)
+    named_process(socket).map_or_else(|| is_served(socket), lives)
 }
 
 /// Why other users of the machine can use or replace the socket.

@@ -1,12 +1,96 @@
-//! The seeds of a campaign: the golden vectors, in the form of each target's input.
+//! Start a fuzzing campaign: seeds for each target of `fuzz/`, made from the golden vectors, and a
+//! dictionary.
+//!
+//! ```
+//! use diagipc::embedded::corpus;
+//!
+//! for target in corpus::TARGETS {
+//!     assert!(!corpus::seeds(target)?.is_empty(), "{target}");
+//! }
+//! assert!(corpus::dictionary().contains("CollectTracing2="));
+//! # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
+//! ```
 
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use dotnet_diagnostics_ipc::advertise::ADVERTISE_MAGIC;
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
-use dotnet_diagnostics_ipc::header::HEADER_LEN;
+use dotnet_diagnostics_ipc::endpoint::NamePrefix;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC};
+use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
-use dotnet_diagnostics_ipc_vectors::{Direction, Group, LoadError, Type};
+use dotnet_diagnostics_ipc::port::SuspendMode;
+use dotnet_diagnostics_ipc::user_events::TRACEPOINT_FORMAT_V1;
+use dotnet_diagnostics_ipc::wire::{Encode as _, IpcString};
+use dotnet_diagnostics_ipc_vectors::{Direction, Group, LoadError, Type, TypedCodec};
 
-use super::{Asked, SUBJECTS, asked_of_c_header};
 use crate::embedded;
+
+/// The targets of `fuzz/`.
+pub const TARGETS: [&str; 9] = [
+    "decode_any",
+    "roundtrip",
+    "exchanges",
+    "diagnostic_port",
+    "environment",
+    "names",
+    "user_events",
+    "c_header",
+    "cli_decode",
+];
+
+/// Numbers at the limits of what readers check.
+const EDGES: [u32; 10] =
+    [0, 1, 0xff, 0x100, 1000, 1001, 0xffff, 0x1_0000, 0x7fff_ffff, 0xffff_ffff];
+
+/// A dictionary in the form that libFuzzer and AFL++ read.
+pub fn dictionary() -> String {
+    let mut out = String::from(
+        "# Words of the .NET Diagnostic IPC Protocol. Written by `diagipc dev corpus`.\n",
+    );
+    let mut word = |name: &str, bytes: &[u8]| {
+        let name: String =
+            name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let _ = write!(out, "{name}=\"");
+        for byte in bytes {
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+        out.push_str("\"\n");
+    };
+    word("magic", &MAGIC);
+    word("advertise", &ADVERTISE_MAGIC);
+    word("nettrace", b"Nettrace");
+    for command in Command::known().chain([Command::OK, Command::ERROR]) {
+        word(command.name().unwrap_or("reply"), &command.code().to_be_bytes());
+    }
+    for hresult in HResult::NAMED {
+        word(hresult.name().unwrap_or_default(), &hresult.0.to_le_bytes());
+    }
+    for edge in EDGES {
+        word("edge", &edge.to_le_bytes());
+    }
+    for text in ["", "a", "A=1", "=C:=C:\\"] {
+        let mut bytes = Vec::new();
+        if IpcString::new(text).encode(&mut bytes).is_ok() {
+            word("string", &bytes);
+        }
+    }
+    let texts = [
+        NamePrefix::Current.text(),
+        NamePrefix::Draft.text(),
+        "-socket",
+        r"\\.\pipe\",
+        ";",
+        ",",
+        TRACEPOINT_FORMAT_V1,
+    ];
+    let tags = [SuspendMode::Suspend.text(), SuspendMode::NoSuspend.text(), "connect", "listen"];
+    for text in texts.into_iter().chain(tags) {
+        word("text", text.as_bytes());
+    }
+    out
+}
 
 /// An input, and a name for its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,5 +258,52 @@ fn user_events_seeds(group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
             session.map_or_else(Vec::new, |session| Vec::from([[&[6, 1, 1, 1], session].concat()]))
         }
         _ => Vec::new(),
+    }
+}
+
+/// The type of a group of vectors, with its names in the line protocol.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The type, and its command.
+    pub subject: TypedCodec,
+    /// The command by name.
+    pub command: Option<String>,
+    /// The sender.
+    pub direction: Option<Direction>,
+}
+
+/// One of each; the first byte of an input chooses.
+pub static SUBJECTS: LazyLock<Vec<Asked>> = LazyLock::new(|| {
+    let mut subjects: Vec<Asked> = Vec::new();
+    for group in embedded::vectors().unwrap_or_default().iter().flat_map(|one| &one.file.groups) {
+        let Some(subject) = group.subject() else { continue };
+        if subjects.iter().all(|known| known.subject != subject) {
+            subjects.push(Asked {
+                subject,
+                command: group.command.clone(),
+                direction: group.direction,
+            });
+        }
+    }
+    subjects
+});
+
+/// Those that `c/dotnet_ipc.h` has as well: whole messages, and what a client reads after a reply.
+pub fn asked_of_c_header() -> impl Iterator<Item = &'static Asked> {
+    use Type::{Advertise, Environment, Error, Reply, Request, StreamStart};
+    SUBJECTS.iter().filter(|asked| {
+        matches!(
+            asked.subject.kind,
+            Request | Reply | Error | Advertise | Environment | StreamStart
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+
+    #[test]
+    fn subjects_fit_one_byte() {
+        assert!((1..=256).contains(&super::SUBJECTS.len()));
     }
 }

@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 #[cfg(unix)]
-use super::owner::Owner;
-#[cfg(unix)]
 use super::unix::Process;
+#[cfg(unix)]
+use super::watcher::Owner;
 #[cfg(windows)]
 use super::windows::Process;
 

@@ -1,0 +1,155 @@
+//! Every fault that a suite can name.
+
+use std::fmt;
+
+/// Who finds a fault: the first word of `diagipc`'s commands.
+///
+/// ```
+/// use diagipc::faults::Suite;
+///
+/// assert_eq!(Suite::Fuzz.to_string(), "fuzz-server");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Suite {
+    /// `diagipc server`.
+    Server,
+    /// `diagipc client`.
+    Client,
+    /// `diagipc codec`.
+    Codec,
+    /// `diagipc fuzz-server`.
+    Fuzz,
+}
+
+impl Suite {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Server, Self::Client, Self::Codec, Self::Fuzz];
+
+    /// That of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|suite| suite.name() == name)
+    }
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Client => "client",
+            Self::Codec => "codec",
+            Self::Fuzz => "fuzz-server",
+        }
+    }
+}
+
+impl fmt::Display for Suite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Makes the enumeration from the table: name, suites, sentence, fix, facts and requirements.
+macro_rules! faults {
+    ($($Variant:ident = $name:literal, [$($suite:ident),*], $sentence:literal, $fix:literal,
+        [$($spec:literal),* $(,)?];)*) => {
+        /// A fault of a server, a client or a codec. Two suites that find the same fault have one
+        /// name for it.
+        ///
+        /// ```
+        /// use diagipc::faults::{Fault, Suite};
+        ///
+        /// let fault = Fault::StringLengthInBytes;
+        /// assert_eq!(fault.name(), "string-length-in-bytes");
+        /// assert!(fault.suites().contains(&Suite::Client));
+        /// assert!(fault.fix().contains("UTF-16 units") && fault.spec().contains(&"F-8"));
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+        #[non_exhaustive]
+        #[allow(clippy::doc_markdown, reason = "the sentences are printed as well")]
+        pub enum Fault {
+            $(#[doc = $sentence] #[serde(rename = $name)] $Variant,)*
+        }
+
+        impl Fault {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$Variant),*];
+
+            /// Its name in reports, which never changes its meaning.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$Variant => $name,)* }
+            }
+
+            /// The suites that find it.
+            pub const fn suites(self) -> &'static [Suite] {
+                match self { $(Self::$Variant => &[$(Suite::$suite),*],)* }
+            }
+
+            /// Its description.
+            pub const fn sentence(self) -> &'static str {
+                match self { $(Self::$Variant => $sentence,)* }
+            }
+
+            /// How to fix it.
+            pub const fn fix(self) -> &'static str {
+                match self { $(Self::$Variant => $fix,)* }
+            }
+
+            /// The facts and requirements that it violates.
+            pub const fn spec(self) -> &'static [&'static str] {
+                match self { $(Self::$Variant => &[$($spec),*],)* }
+            }
+        }
+    };
+}
+
+mod table;
+
+pub use table::Fault;
+
+impl Fault {
+    /// Returns the faults that a suite finds.
+    pub fn of(suite: Suite) -> impl Iterator<Item = Self> {
+        Self::ALL.iter().copied().filter(move |fault| fault.suites().contains(&suite))
+    }
+
+    /// Returns the fault of this name, if the suite finds it. Details after a colon are ignored.
+    ///
+    /// ```
+    /// use diagipc::faults::{Fault, Suite};
+    ///
+    /// assert_eq!(Fault::named(Suite::Codec, "wrong-value:providers[].keywords"), Some(Fault::WrongValue));
+    /// assert_eq!(Fault::named(Suite::Codec, "connection-left-open"), None);
+    /// ```
+    pub fn named(suite: Suite, name: &str) -> Option<Self> {
+        let name = name.split_once(':').map_or(name, |(name, _)| name);
+        Self::of(suite).find(|fault| fault.name() == name)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::Citations;
+
+    /// What a codec answers on its adapter's lines is no part of the protocol.
+    #[test]
+    fn each_fault_has_its_own_name_and_cites_the_spec() {
+        let names: BTreeSet<&str> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+        assert_eq!(names.len(), Fault::ALL.len());
+        let citations = Citations::embedded();
+        for fault in Fault::ALL {
+            assert!(!fault.sentence().is_empty() && !fault.fix().is_empty(), "{fault}");
+            assert!(!fault.spec().is_empty() || fault.suites() == [Suite::Codec], "{fault}");
+            for id in fault.spec() {
+                assert!(citations.line(id).is_some(), "{fault} cites {id}");
+            }
+        }
+    }
+}
