@@ -14,6 +14,7 @@ mod requirements;
 mod roundtrip;
 #[path = "../schema/mod.rs"]
 mod schema;
+mod scripts_format;
 #[path = "../snapshot/mod.rs"]
 mod snapshot;
 mod strategies;
