@@ -69,28 +69,17 @@ pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
             seeds.push(Seed { name: format!("{}-{nth}", test.tc_id), input });
         }
     }
-    // Choice bytes for the type, or the script, chosen by the first ones.
-    let made: Option<fn(u8) -> Vec<u8>> = match target {
-        "roundtrip" => Some(chosen),
-        "exchanges" => Some(scripted),
-        _ => None,
-    };
-    if let Some(made) = made {
+    if target == "roundtrip" {
         seeds.extend(
-            (1..=24).map(|which| Seed { name: format!("made-{which}"), input: made(which) }),
+            (1..=24).map(|which| Seed { name: format!("made-{which}"), input: chosen(which) }),
         );
     }
     Ok(seeds)
 }
 
+/// Choice bytes for the type chosen by the first one.
 fn chosen(which: u8) -> Vec<u8> {
     std::iter::once(which).chain((0..200_u8).map(|nth| nth.wrapping_mul(37))).collect()
-}
-
-/// A script with decisions about the pieces in which bytes move.
-fn scripted(which: u8) -> Vec<u8> {
-    let decisions = (0..64_u8).map(|nth| nth.wrapping_mul(37).wrapping_add(which));
-    [3, which.wrapping_mul(5)].into_iter().chain(decisions).collect()
 }
 
 /// The inputs of `target` from the bytes of one vector.

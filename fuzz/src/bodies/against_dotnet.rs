@@ -1,9 +1,5 @@
 //! This crate's codec against the server of .NET 11 itself.
 
-use std::format;
-use std::string::{String, ToString as _};
-use std::vec::Vec;
-
 use ::arbitrary::{Arbitrary, Unstructured};
 
 use crate::dotnet::{Answer, Config, Dotnet, Filter, Provider, Session};

@@ -1,8 +1,6 @@
 //! Arbitrary connections to a diagnostic port: pieces give the same result as all at once, and the
 //! port with lent slots and the sorted one the same as a plain list.
 
-use std::vec::Vec;
-
 use super::Pieces;
 use dotnet_diagnostics_ipc::advertise::ADVERTISE_LEN;
 use dotnet_diagnostics_ipc::exchange::End;
@@ -69,11 +67,12 @@ fn receive(wire: &[u8], sizes: &[u8], end: End) -> AdvertiseOutcome {
     loop {
         match receiver.action() {
             AdvertiseAction::Receive(range) => {
-                let n = pieces.receive(range, &mut buffer, wire, &mut taken);
-                if n == 0 {
-                    receiver.ended(end).unwrap();
-                } else {
-                    receiver.received(&buffer, n).unwrap();
+                let n = range.len().min(pieces.next()).min(wire.len() - taken);
+                buffer[range.start..range.start + n].copy_from_slice(&wire[taken..taken + n]);
+                taken += n;
+                match n {
+                    0 => receiver.ended(end).unwrap(),
+                    n => receiver.received(&buffer, n).unwrap(),
                 }
             }
             AdvertiseAction::Finished(outcome) => {

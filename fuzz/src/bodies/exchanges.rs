@@ -1,16 +1,10 @@
-//! Clients and servers in conversations: a peer that sends anything, both sides as a pair, and the
-//! scripts of `vectors/exchanges/`. The pieces in which bytes move change no result.
-
-use std::collections::VecDeque;
-use std::sync::LazyLock;
-use std::vec;
-use std::vec::Vec;
+//! Clients and servers in conversations: a peer that sends anything, and both sides as a pair. The
+//! pieces in which bytes move change no result.
 
 use super::Pieces;
 use super::drive::{
     Answer, Conversation, Course, Cut, ENDS, Judged, Peer, Played, hear, judge, play,
 };
-use super::in_memory::{self, Chunking};
 use diagipc::corpus::COMMANDS;
 use dotnet_diagnostics_ipc::command::{Continuation, ReplyType};
 use dotnet_diagnostics_ipc::exchange::{Client, End, Outcome, ServerOutcome};
@@ -19,8 +13,6 @@ use dotnet_diagnostics_ipc::message::eventpipe::SessionReply;
 use dotnet_diagnostics_ipc::message::process::ProcessEnvironmentReply;
 use dotnet_diagnostics_ipc::message::server::ResultReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, Message};
-use dotnet_diagnostics_ipc_vectors as vectors;
-use dotnet_diagnostics_ipc_vectors::script::Script;
 
 /// A client, and a peer that answers anything: `[command, room, end, 4 sizes of pieces, peer …]`.
 pub fn client_exchange(input: &[u8]) {
@@ -147,21 +139,5 @@ pub fn pair_exchange(input: &[u8]) {
             assert_ne!(cut.served, ServerOutcome::Answered);
         }
         other => panic!("{other:?}"),
-    }
-}
-
-/// Plays a script: `[which of them, decisions …]`.
-pub fn script_exchange(input: &[u8]) {
-    static SCRIPTS: LazyLock<Vec<(Script, u32)>> = LazyLock::new(|| {
-        let files = vectors::script_files().unwrap().into_iter();
-        let scripts = files
-            .flat_map(|file| file.scripts.into_iter().map(move |script| (script, file.within_ms)));
-        scripts.filter(|(script, _)| !in_memory::is_about_a_process(script)).collect()
-    });
-    let Some((which, decisions)) = input.split_first() else { return };
-    let (script, within_ms) = &SCRIPTS[usize::from(*which) % SCRIPTS.len()];
-    let chosen: VecDeque<u8> = decisions.iter().copied().collect();
-    if let Err(difference) = in_memory::play(script, *within_ms, &Chunking::Chosen(chosen)) {
-        panic!("{difference}");
     }
 }
