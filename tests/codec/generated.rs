@@ -1,16 +1,63 @@
-//! Feature `arbitrary`: how values are chosen. A fuzzer that never gets an absent string, or a
-//! message that is one byte too short, does not find the faults they cause.
+//! Generated values: `Arbitrary`, the strategies for proptest, and how values are chosen. A fuzzer
+//! that never gets an absent string, or a message that is one byte too short, does not find the
+//! faults they cause.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt::Debug;
 
 use arbitrary::{Arbitrary, Unstructured};
+use dotnet_diagnostics_ipc::advertise::Advertise;
+use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::continuation::Entry;
+use dotnet_diagnostics_ipc::endpoint::{PipeName, ProcessStat, SocketName};
+use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc::port::PortConfig;
-use dotnet_diagnostics_ipc::testing::{Hostile, Made, MadeReply, MadeRequest, Style};
-use dotnet_diagnostics_ipc::wire::{Array, Guid, IpcString};
-use proptest::prelude::RngCore as _;
+use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, ProviderConfig};
+use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
+use dotnet_diagnostics_ipc::port::{PortConfig, Ports, WritePorts};
+use dotnet_diagnostics_ipc::testing::{Hostile, Made, MadeReply, MadeRequest, Style, strategy};
+use dotnet_diagnostics_ipc::user_events::{Record, TracepointCommand};
+use dotnet_diagnostics_ipc::wire::{Array, Encode as _, Guid, IpcString};
+use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng};
+
+proptest! {
+    #[test]
+    fn strategy_names_and_headers_are_read_back(
+        header in strategy::<Header>(),
+        stat in strategy::<ProcessStat>(),
+        pipe in strategy::<PipeName>(),
+        socket in strategy::<SocketName>(),
+        advertise in strategy::<Advertise>(),
+    ) {
+        prop_assert_eq!(Header::decode(&header.to_bytes()), Ok(header));
+        prop_assert_eq!(ProcessStat::parse(stat.to_string().as_bytes()), Ok(stat));
+        prop_assert_eq!(PipeName::parse(&pipe.to_string()), Ok(pipe));
+        prop_assert_eq!(SocketName::parse(&socket.to_string()), Ok(socket));
+        prop_assert_eq!(Advertise::decode(&advertise.to_bytes()), Ok(advertise));
+    }
+
+    /// For a codec under test: a message is valid, and a damaged one that is invalid is refused.
+    #[test]
+    fn strategy_gives_valid_and_damaged_messages(
+        request in strategy::<MadeRequest>(),
+        reply in strategy::<MadeReply>(),
+        provider in strategy::<Made<ProviderConfig<'_>>>(),
+        hostile in strategy::<Hostile>(),
+    ) {
+        let message = Message::decode(request.bytes())?;
+        prop_assert_eq!(message.request()?, request.request());
+        prop_assert_eq!(format!("{request:?}"), format!("{:?}", request.request()));
+        let message = Message::decode(reply.bytes())?;
+        prop_assert_eq!(message.reply_to(reply.answers())?, reply.reply());
+        prop_assert_eq!(format!("{reply:?}"), format!("MadeReply({:?}, {:?})", reply.answers(), reply.reply()));
+        prop_assert_eq!(&provider.clone(), &provider);
+        prop_assert_eq!(format!("{provider:?}"), format!("{:?}", provider.get()));
+        if let Err(error) = Message::decode_prefix(&hostile.0) {
+            prop_assert!(error.offset() <= hostile.0.len());
+        }
+    }
+}
 
 const TRIES: u32 = 4000;
 
@@ -43,6 +90,58 @@ fn borrowed<'a, T: Arbitrary<'a>>(chosen: &'a [u8]) -> Option<T> {
     Unstructured::new(chosen).arbitrary().ok()
 }
 
+/// A generator that repeats the same few values would give messages of one kind.
+#[test]
+fn arbitrary_generates_every_message_and_reply() {
+    fn name(message: &impl Debug) -> String {
+        format!("{message:?}").split(['(', ' ']).next().unwrap_or_default().to_owned()
+    }
+    let made = |chosen: &[u8], style| MadeRequest::new(chosen, style);
+    let requests = met(|chosen| Some(name(&made(chosen, Style::Plain).request())));
+    // An unknown one too.
+    assert_eq!(requests.len(), Command::known().len() + 1, "{requests:?}");
+    let replies = met(|chosen| Some(name(&MadeReply::new(chosen, Style::Plain).reply())));
+    // Errors, an unknown one, and one without payload.
+    let kinds: HashSet<_> = Command::known().map(Command::reply_type).collect();
+    assert_eq!(replies.len(), kinds.len() + 3, "{replies:?}");
+    assert!(requests.values().chain(replies.values()).all(|count| *count >= 8));
+    let deep = met(|chosen| match made(chosen, Style::Plain).request() {
+        AnyRequest::CollectTracing5(CollectTracing5::UserEvents(session)) => {
+            let mut sets = session.providers.iter().flat_map(|it| it.config.tracepoints.iter());
+            sets.any(|set| set.event_ids.len() > 1).then_some(())
+        }
+        _ => None,
+    });
+    assert!(deep[&()] > 5, "{deep:?}");
+    let over = met(|chosen| {
+        let made = made(chosen, Style::Boundary);
+        Some((made.request().check_limits().is_err(), made.bytes().len() > 20_000))
+    });
+    assert!(over[&(true, true)] > 0 && over[&(true, false)] > 500, "{over:?}");
+}
+
+/// What is borrowed from the input keeps the promises of its type.
+#[test]
+fn arbitrary_port_and_command_roundtrip() {
+    let counts = met(|chosen| {
+        if let Some(command) = borrowed::<TracepointCommand<'_>>(chosen) {
+            let mut bytes = Vec::new();
+            command.encode(&mut bytes).unwrap();
+            assert_eq!(TracepointCommand::parse(&bytes), Ok(command));
+        }
+        if let Some(record @ Record::Other { version, .. }) = borrowed::<Record<'_>>(chosen) {
+            assert!(record.version() == version && version != 1);
+        }
+        let port = borrowed::<PortConfig<'_>>(chosen)?;
+        let text = WritePorts::new(&[port]).expect("any port can be written").to_string();
+        assert_eq!(Ports::new(&text).collect::<Vec<_>>(), [port]);
+        // Without tags a port suspends.
+        assert!(Ports::new(port.address).eq([PortConfig::new(port.address)]));
+        Some(port.suspend_mode.text())
+    });
+    assert!(counts.keys().copied().eq(["nosuspend", "suspend"]), "{counts:?}");
+}
+
 #[test]
 fn entry_has_name_and_value() {
     let counts =
@@ -64,13 +163,6 @@ fn code_is_named_or_not() {
         HResult::NAMED.iter().all(|code| named.contains_key(code.name().unwrap())),
         "{named:?}"
     );
-}
-
-#[test]
-fn port_suspends_or_not() {
-    let kinds =
-        met(|chosen| borrowed::<PortConfig<'_>>(chosen).map(|port| port.suspend_mode.text()));
-    assert!(kinds.into_keys().eq(["nosuspend", "suspend"]));
 }
 
 /// The address ends where it would end in the variable's text.
@@ -117,30 +209,10 @@ fn number_is_small_or_any() {
 #[test]
 fn number_boundary_is_on_edges() {
     let counts = numbers(Style::Boundary);
-    let edges: Vec<u64> = vec![
-        0,
-        1,
-        2,
-        4,
-        5,
-        6,
-        7,
-        255,
-        256,
-        999,
-        1000,
-        1001,
-        65_535,
-        65_536,
-        (1 << 31) - 1,
-        1 << 31,
-        (1 << 31) + 1,
-        (1 << 32) - 1,
-        1 << 32,
-        1 << 63,
-        u64::MAX,
-    ];
-    assert_eq!(counts.keys().copied().collect::<Vec<_>>(), edges);
+    let mut edges = vec![0, 1, 2, 4, 5, 6, 7, 255, 256, 999, 1000, 1001, 65_535, 65_536];
+    edges.extend([(1 << 31) - 1, 1 << 31, (1 << 31) + 1, (1 << 32) - 1, 1 << 32]);
+    edges.extend([1 << 63, u64::MAX]);
+    assert_eq!(counts.keys().copied().collect::<Vec<u64>>(), edges);
     assert!(counts.values().all(|count| *count > TRIES / 80), "{counts:?}");
 }
 
@@ -206,26 +278,9 @@ fn text_is_of_each_kind() {
 #[test]
 fn guid_is_zero_all_ones_or_any() {
     let counts = met(|chosen| {
-        Some(match Made::<Guid>::new(chosen, Style::Plain).bytes() {
-            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] => "zero",
-            [
-                0xff,
-                0xff,
-                0xff,
-                0xff,
-                0xff,
-                0xff,
-                0xff,
-                0xff,
-                0xff,
-                0xff,
-                0xff,
-                0xff,
-                0xff,
-                0xff,
-                0xff,
-                0xff,
-            ] => "ones",
+        Some(match Made::<Guid>::new(chosen, Style::Plain).get().to_bytes() {
+            it if it == [0; 16] => "zero",
+            it if it == [0xff; 16] => "ones",
             _ => "any",
         })
     });
