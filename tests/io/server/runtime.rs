@@ -157,7 +157,7 @@ impl Handler for Runtime {
     }
 }
 
-pub(crate) const ENVIRONMENT: [&str; 4] = ["A=1", "", "no equals sign", "=C:=C:\\"];
+const ENVIRONMENT: [&str; 2] = ["A=1", "=C:=C:\\"];
 pub(crate) const INFO: ProcessInfoReply<'_> = ProcessInfoReply {
     process_id: 12345,
     runtime_cookie: Guid::NIL,
