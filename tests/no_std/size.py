@@ -15,7 +15,6 @@ PROGRAMS = {
     "client": "a client of one command",
     "any_client": "a client of any request, without the check of its values, which reads any reply",
     "messages": "all messages read and written",
-    "all": "all messages read, written and judged, both sides, `user_events`",
 }
 
 
