@@ -165,33 +165,6 @@ fn code_is_named_or_not() {
     );
 }
 
-/// The address ends where it would end in the variable's text.
-#[test]
-fn port_address_ends_at_separator() {
-    let text = |text: &'static str| {
-        // As many bytes as the text's, then chosen bytes after it.
-        let mut chosen = text.as_bytes().to_vec();
-        chosen.extend([1, 1]);
-        chosen
-    };
-    let mut seen = BTreeSet::new();
-    for chosen in ["/a;b", "/a,b", "/a\0b", "/a b", " ;b", ";b"].map(text) {
-        for len in 0..=chosen.len() {
-            let mut input = chosen.clone();
-            input.push(u8::try_from(len).unwrap());
-            if let Some(port) = borrowed::<PortConfig<'_>>(&input) {
-                seen.insert(port.address.to_owned());
-            }
-        }
-    }
-    assert!(seen.contains("/a"), "{seen:?}");
-    assert!(
-        seen.iter()
-            .all(|address| !address.trim().is_empty() && !address.contains([';', ',', '\0'])),
-        "{seen:?}"
-    );
-}
-
 fn numbers(style: Style) -> BTreeMap<u64, u32> {
     met(|chosen| Some(Made::<u64>::new(chosen, style).get()))
 }
@@ -242,24 +215,12 @@ fn text_is_of_each_kind() {
         let counts = texts(style);
         let absent = TRIES - counts.values().sum::<u32>();
         assert!(absent > TRIES / 12 && absent < TRIES / 4, "{absent}");
-        for known in [
-            "",
-            "a",
-            "Microsoft-Windows-DotNETRuntime",
-            "A=1",
-            "=C:=C:\\",
-            "/tmp/\u{e9}.nettrace",
-            "\u{1f600}",
-        ] {
+        for known in ["", "a", "A=1", "=C:=C:\\", "/tmp/\u{e9}.nettrace", "\u{1f600}"] {
             assert!(counts[&units(known)] > TRIES / 80, "{known}");
         }
         for odd in [&[0][..], &[0x61, 0, 0x62], &[0xd800], &[0xdc00, 0xd800]] {
             assert!(counts[odd] > TRIES / 80, "{odd:?}");
         }
-        // Any units, one from each pair of bytes.
-        assert!(
-            counts.keys().any(|units| units.len() == 12 && units.iter().any(|unit| *unit > 0x7f))
-        );
     }
     let printable =
         |units: &&Vec<u16>| units.len() > 8 && units.iter().all(|unit| (0x20..0x80).contains(unit));
@@ -339,39 +300,25 @@ fn damage_sets_and_clears_every_bit() {
     assert_eq!(counts.len(), 16, "{counts:?}");
 }
 
-/// Three of four have a correct size, and seven of eight changes are after the magic.
+/// Three of four have a correct size, and seven of eight changes are after the magic. Doubling stops
+/// soon after the largest size of a message.
 #[test]
-fn damage_mostly_gets_past_header() {
+fn damage_mostly_gets_past_header_and_stays_in_bounds() {
     let counts = met(|chosen| {
         let hostile = Hostile::new(chosen, Style::Plain).0;
-        let Some((header, _)) = hostile.split_first_chunk::<20>() else {
-            return Some("shorter than a header");
-        };
-        Some(
-            match (
-                header.starts_with(b"DOTNET_IPC_V1\0"),
-                usize::from(u16::from_le_bytes([header[14], header[15]])),
-            ) {
-                (false, _) => "no magic",
-                (true, size) if size == hostile.len() => "its own size",
-                (true, _) => "another size",
-            },
-        )
+        assert!(Hostile::new(chosen, Style::Boundary).0.len() <= 65_535 + 3 * 4096);
+        let Some((header, _)) = hostile.split_first_chunk::<20>() else { return Some("short") };
+        let size = usize::from(u16::from_le_bytes([header[14], header[15]]));
+        Some(match header.starts_with(b"DOTNET_IPC_V1\0") {
+            false => "no magic",
+            true if size == hostile.len() => "its own size",
+            true => "another size",
+        })
     });
     assert_eq!(counts.len(), 4, "{counts:?}");
     let share = |kind| f64::from(counts[kind]) / f64::from(TRIES);
     assert!(share("its own size") > 0.6 && share("its own size") < 0.95, "{counts:?}");
-    assert!(
-        share("another size") > 0.02 && share("no magic") > 0.02 && share("no magic") < 0.3,
-        "{counts:?}"
-    );
-}
-
-/// Doubling stops soon after the largest size of a message.
-#[test]
-fn damage_stays_in_bounds() {
-    let lengths = met(|chosen| Some(Hostile::new(chosen, Style::Boundary).0.len()));
-    assert!(lengths.keys().all(|len| *len <= 65_535 + 3 * 4096), "{lengths:?}");
+    assert!(share("another size") > 0.02 && share("no magic") > 0.02, "{counts:?}");
 }
 
 /// The same bytes give the same value: they can name a case.

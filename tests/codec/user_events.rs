@@ -21,10 +21,6 @@ fn encode(value: &impl Encode) -> Result<Vec<u8>, EncodeError> {
     Ok(bytes)
 }
 
-fn written(bytes: &[u8]) -> WrittenRecord<'_> {
-    WrittenRecord::decode(&mut Reader::new(bytes)).unwrap()
-}
-
 /// Bytes that often begin like something valid.
 fn likely_record() -> impl Strategy<Value = Vec<u8>> {
     let location = || (0..24u16, 0..24u16);
@@ -206,62 +202,4 @@ fn user_event_reaches_reader() {
             );
         }
     }
-}
-
-/// The records that a real runtime wrote, in their order: each event first has its metadata, then
-/// none, and one id has two versions, which a record alone does not distinguish (P-20, P-23).
-#[test]
-fn user_events_recorded_records_have_metadata() {
-    use dotnet_diagnostics_ipc_vectors as vectors;
-    use std::collections::BTreeMap;
-
-    const METHOD_LOAD: u16 = 143;
-    /// After the provider's name: id u32, name, keywords u64, version u32.
-    fn version(metadata: Metadata<'_>) -> u32 {
-        let (_, own) = metadata.split_provider_name().unwrap();
-        let name = own[4..].chunks_exact(2).position(|unit| unit == [0, 0]).unwrap();
-        let at = 4 + 2 * name + 2 + 8;
-        u32::from_le_bytes(own[at..at + 4].try_into().unwrap())
-    }
-    /// Of `MethodLoadVerbose`: three u64, three u32, three names, a u16, and in version 2 a u64.
-    fn version_by_payload(payload: &[u8]) -> u32 {
-        let ends = payload[36..].chunks_exact(2).enumerate().filter(|(_, unit)| *unit == [0, 0]);
-        let third = ends.map(|(nth, _)| 36 + 2 * nth + 2).nth(2).unwrap();
-        match payload.len() - third {
-            2 => 1,
-            10 => 2,
-            other => panic!("{other} bytes behind the names"),
-        }
-    }
-
-    let files = vectors::files().unwrap();
-    let group = files
-        .iter()
-        .flat_map(|file| &file.groups)
-        .find(|group| group.name == "net10.0.9-user-events-record")
-        .unwrap();
-    // By id, the versions of the metadata in order of appearance.
-    let mut versions: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
-    let (mut without, mut ambiguous) = (0, Vec::new());
-    for test in &group.tests {
-        let written = written(test.wire.as_ref().unwrap());
-        let Record::V1(record) = written.record else { panic!("version 1") };
-        let known = versions.entry(record.event_id).or_default();
-        if let Some(metadata) = record.extension().unwrap().metadata() {
-            known.push(version(metadata));
-            if record.event_id == METHOD_LOAD {
-                assert_eq!(known.last(), Some(&version_by_payload(record.payload)));
-            }
-            continue;
-        }
-        without += 1;
-        assert!(!known.is_empty(), "metadata come first");
-        if known.len() > 1 {
-            ambiguous.push((record.event_id, version_by_payload(record.payload)));
-        }
-    }
-    assert_eq!(versions[&METHOD_LOAD], [2, 1]);
-    assert_eq!(versions.values().filter(|versions| versions.len() > 1).count(), 1, "{versions:?}");
-    assert_eq!((versions.values().map(Vec::len).sum::<usize>(), without), (10, 9));
-    assert_eq!(ambiguous, [(METHOD_LOAD, 1), (METHOD_LOAD, 2)]);
 }

@@ -27,14 +27,6 @@ pub fn say_number(mut number: usize) {
     say(&digits[written..]);
 }
 
-fn exit(code: usize) -> ! {
-    let block = [APPLICATION_EXIT, code];
-    loop {
-        // SAFETY: qemu reads two words, and ends.
-        unsafe { asm!("bkpt #0xab", inout("r0") SYS_EXIT_EXTENDED => _, in("r1") block.as_ptr()) };
-    }
-}
-
 /// Memory of this machine that nothing else uses: `memory.x` gives the program none but its stack,
 /// at the other end.
 pub fn memory<'a, const N: usize>() -> &'a mut [u8; N] {
