@@ -1,5 +1,5 @@
 //! Without a fuzzer: `against_dotnet [CASES [SEED]]` runs the requests of the vectors, and CASES generated or damaged ones.
-#![cfg_attr(all(feature = "libfuzzer", not(feature = "afl")), no_main)]
+#![cfg_attr(feature = "programs", no_main)]
 
 use std::path::Path;
 use std::process::exit;
@@ -35,7 +35,7 @@ fn against_dotnet(input: &[u8]) {
 }
 
 #[cfg(feature = "programs")]
-dotnet_diagnostics_ipc_fuzz::target!(against_dotnet);
+libfuzzer_sys::fuzz_target!(|input: &[u8]| against_dotnet(input));
 
 #[cfg(not(feature = "programs"))]
 fn main() {

@@ -1,3 +1,5 @@
-#![cfg_attr(not(feature = "afl"), no_main)]
+#![no_main]
 
-dotnet_diagnostics_ipc_fuzz::target!(dotnet_diagnostics_ipc_fuzz::bodies::diagnostic_port);
+libfuzzer_sys::fuzz_target!(|input: &[u8]| dotnet_diagnostics_ipc_fuzz::bodies::diagnostic_port(
+    input
+));
