@@ -18,7 +18,7 @@ use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode};
 use dotnet_diagnostics_ipc::wire::Array;
 use machine::{keep, memory, say, say_number, stack_of};
 
-/// What `stack.py` writes: for each input the command's code or 0, its kind, its length in 4 bytes,
+/// What `small.py` writes: for each input the command's code or 0, its kind, its length in 4 bytes,
 /// its bytes.
 static INPUTS: &[u8] = include_bytes!(env!("STACK_INPUTS"));
 
