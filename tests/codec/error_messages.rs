@@ -223,100 +223,14 @@ fn io(texts: &mut Texts) {
 #[cfg(not(all(feature = "io-adapters", unix)))]
 fn io(_: &mut Texts) {}
 
-fn vectors(texts: &mut Texts) {
-    use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
-    use dotnet_diagnostics_ipc_vectors::script::{Ability, Captures, Literal};
-    use dotnet_diagnostics_ipc_vectors::{
-        Arena, DecodeRefusal, EncodeFailure, Type, Value, ValueForm as _, VectorFault, files, parse,
-    };
-
-    let value = u32::from_value(&Value::from("7"), &Arena::new()).unwrap_err();
-    texts.add(value.clone());
-    texts.all([EncodeFailure::Value(value), EncodeFailure::Encode(EncodeError::EmptyName)]);
-    let header = Header::decode(b"DOTNET_IPC_V2\0\x14\0\x04\0\0\0").unwrap_err();
-    let hook =
-        Array::<IpcString<'_>>::decode(&mut Reader::new(b"\x01\0\0\0\x01\0\0\0a\0")).unwrap_err();
-    texts.all([VectorFault::from(header), VectorFault::from(hook)]);
-    texts.all([DecodeRefusal::from(header), DecodeRefusal::from(hook)]);
-    texts.add(parse("mine.json", "{").map(drop).unwrap_err());
-    texts.add(Literal::Same("session".to_owned()).bytes(&Captures::default()).unwrap_err());
-    texts.all(Ability::ALL);
-    texts.all(PastedForm::ALL);
-    texts.add(PastedForm::Hexadecimal.read("5g").unwrap_err());
-    texts.add("nonsense".parse::<Type>().unwrap_err());
-    // Every type has vectors.
-    let mut kinds = Vec::new();
-    for group in files().unwrap().into_iter().flat_map(|file| file.groups) {
-        if !kinds.contains(&group.kind) {
-            kinds.push(group.kind);
-        }
-    }
-    texts.all(kinds);
-    of_a_player(texts);
-}
-
-fn of_a_player(texts: &mut Texts) {
-    use dotnet_diagnostics_ipc_vectors::player::{
-        Difference, Failure, FieldDifference, Mismatch, PlayerError,
-    };
-
-    let mismatch = |offset, expected: &str, found: &str| Mismatch {
-        offset,
-        expected: expected.to_owned(),
-        found: found.to_owned(),
-    };
-    let field = |field: &str, found: &str, expected: &str| {
-        let [field, found, expected] = [field, found, expected].map(str::to_owned);
-        FieldDifference { field, found, expected }
-    };
-    let came = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0".to_vec();
-    let differs = Difference::Bytes {
-        mismatches: vec![mismatch(16, "ff00", "ffff")],
-        came: came.clone(),
-        fields: vec![],
-    };
-    texts.add(Failure { step: 2, text: "expect on a".to_owned(), trouble: differs.clone().into() });
-    texts.all([
-        PlayerError::Differs(Difference::NoEnd),
-        PlayerError::Unavailable("no wine".to_owned()),
-    ]);
-    texts.all([
-        Difference::NotConnected,
-        differs,
-        Difference::Bytes {
-            mismatches: vec![mismatch(0, "44", "45"), mismatch(4, "00", "01")],
-            came: vec![0x45; 70],
-            fields: vec![],
-        },
-        Difference::Bytes {
-            mismatches: vec![],
-            came: vec![],
-            fields: vec![field("clrProductVersion", "\"10.0.11\"", "\"9.0.5\"")],
-        },
-        Difference::Ended { end: End::Closed, after: came.clone() },
-        Difference::Ended { end: End::Reset, after: Vec::new() },
-        Difference::Nothing { after: came.clone() },
-        Difference::Descriptors(1),
-        Difference::PeerGone { why: "Broken pipe (os error 32)".to_owned(), before: None },
-        Difference::PeerGone {
-            why: "Broken pipe (os error 32)".to_owned(),
-            before: Some(came.clone()),
-        },
-        Difference::NoEnd,
-        Difference::End(End::Reset),
-        Difference::Other("a connection b that was not opened".to_owned()),
-    ]);
-}
-
 #[test]
 fn error_texts_equal_snapshot() {
-    let [mut core, mut adapters, mut golden] = [const { Texts::new() }; 3];
+    let [mut core, mut adapters] = [const { Texts::new() }; 2];
     codec(&mut core);
     ports_and_names(&mut core);
     exchanges(&mut core);
     io(&mut adapters);
-    vectors(&mut golden);
-    snapshot().equals([("core", core), ("io", adapters), ("vectors", golden)]);
+    snapshot().equals([("core", core), ("io", adapters)]);
 }
 
 #[test]
