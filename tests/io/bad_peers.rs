@@ -239,15 +239,6 @@ fn peer_trickling_times_out_at_call_deadline() {
         Continuation,
         ErrorKind::TimedOut
     );
-    let whole = Deadlines { whole: Some(DEADLINE), ..PATIENT };
-    let error =
-        failing(|| peer.client(whole).environment().and_then(|block| block.for_each(|_| ())));
-    // On a busy machine the reply may take as long.
-    assert!(
-        matches!(error.phase(), Phase::Reply | Phase::Continuation)
-            && matches!(error.kind(), ErrorKind::TimedOut),
-        "{error:?}"
-    );
 }
 
 /// The reply that announces this size of environment.

@@ -233,26 +233,6 @@ async fn tokio_endpoint_is_checked_before_sending() {
     asked.unwrap();
 }
 
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn tokio_endpoint_full_backlog_is_waited_for() {
-    let directory = crate::directory();
-    let path = directory.path().join("socket");
-    let listener = UnixListener::bind(&path).unwrap();
-    rustix::net::listen(&listener, 0).unwrap();
-    let _first = UnixStream::connect(&path).unwrap();
-    let deadlines = Deadlines { connect: Some(Duration::from_millis(60)), ..Deadlines::DEFAULT };
-    let client = AsyncClient::new(Endpoint::socket(&path));
-    let error = client.clone().with_deadlines(deadlines).resume().await.unwrap_err();
-    assert_error!(error, Connect, ErrorKind::TimedOut);
-    let room = async {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        listener.accept().unwrap()
-    };
-    let (connected, _) = tokio::join!(client.connect(), room);
-    drop(connected.unwrap());
-}
-
 #[tokio::test]
 async fn tokio_user_events_passes_descriptor_and_lasts_until_hang_up() {
     let peer = Peer::saying(&[SESSION]);

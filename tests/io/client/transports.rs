@@ -5,7 +5,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::exchange::{End, StopOutcome};
+use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::*;
 use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
@@ -133,23 +133,6 @@ fn descriptor_over_other_stream_is_unsupported() {
     let mut stream = Stream(Told::default());
     let sent = Transport::send_fd(&mut &mut stream, file.as_fd(), &WaitLimit::FOREVER);
     assert!(matches!(sent, Err(ErrorKind::Unsupported(_))));
-}
-
-#[test]
-fn trace_after_stream_time_out_goes_on() {
-    let told = Told::new([Ok(SESSION), error(io::ErrorKind::WouldBlock), Ok(b"Nettrace")], []);
-    let client = Client::new(Once::new(told));
-    let mut trace = client.trace(&COLLECT).unwrap();
-    let mut bytes = [0; 8];
-    assert_eq!(trace.read(&mut bytes).unwrap_err().kind(), io::ErrorKind::TimedOut);
-    assert!(trace.outcome().is_none());
-    assert_eq!(trace.read(&mut bytes).unwrap(), 8);
-    assert_eq!(&bytes, b"Nettrace");
-    // There is no second connection: the stop was not sent.
-    let stopped = trace.stop_handle(&client).stop().unwrap_err();
-    assert_error!(stopped, Connect, ErrorKind::TimedOut);
-    assert_eq!(trace.read(&mut bytes).unwrap(), 0);
-    assert_eq!(trace.outcome().unwrap().stop, StopOutcome::NotSent);
 }
 
 /// Reads these bytes, and then reports that it read more than was asked; writes as it is told.

@@ -335,18 +335,6 @@ fn port_bad_advertise_is_closed() {
 }
 
 #[test]
-fn port_advertise_in_pieces_is_read() {
-    let listening = listen(PortOptions::DEFAULT);
-    let (port, path) = listening.parts();
-    let mut stream = connect(path).unwrap();
-    for byte in advertise(8).to_bytes() {
-        stream.write_all(&[byte]).unwrap();
-        thread::sleep(Duration::from_millis(1));
-    }
-    assert_eq!(event(port), ("new", 8));
-}
-
-#[test]
 fn port_unanswered_resume_is_cancelled() {
     let listening = listen(PortOptions::DEFAULT);
     let (port, path) = listening.parts();
