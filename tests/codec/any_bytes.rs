@@ -21,7 +21,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use common::{Nowhere, Pieces, show, written};
-use decode_any::decode_any;
+pub(crate) use decode_any::decode_any;
 pub(crate) use environment::environment;
 pub(crate) use user_events::user_events;
 

@@ -262,6 +262,12 @@ fn respond_error_prints_cause_without_source() {
 }
 
 #[test]
+fn end_name_equals_vectors() {
+    let names = [End::Closed, End::Reset, End::TimedOut].map(End::name);
+    assert_eq!(names, ["closed", "reset", "timed_out"]);
+}
+
+#[test]
 fn refusal_reason_hresult_by_kind() {
     let unknown = RefusalReason::UnknownCommand { command: Command { set: 2, id: 0x63 } };
     assert_eq!(unknown.hresult(), HResult::UNKNOWN_COMMAND);

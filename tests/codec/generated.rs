@@ -16,8 +16,8 @@ use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, ProviderConfig
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::port::{PortConfig, Ports, WritePorts};
 use dotnet_diagnostics_ipc::testing::{Hostile, Made, MadeReply, MadeRequest, Style, strategy};
-use dotnet_diagnostics_ipc::user_events::{Record, TracepointCommand};
-use dotnet_diagnostics_ipc::wire::{Array, Encode as _, Guid, IpcString};
+use dotnet_diagnostics_ipc::user_events::{Extension, Metadata, Record, TracepointCommand};
+use dotnet_diagnostics_ipc::wire::{Array, Decode as _, Encode as _, Guid, IpcString, Reader};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
@@ -129,6 +129,13 @@ fn arbitrary_port_and_command_roundtrip() {
             command.encode(&mut bytes).unwrap();
             assert_eq!(TracepointCommand::parse(&bytes), Ok(command));
         }
+        if let Some(extension) = borrowed::<Extension<'_>>(chosen) {
+            let mut bytes = Vec::new();
+            extension.encode(&mut bytes).unwrap();
+            assert_eq!(Extension::decode(&mut Reader::new(&bytes)), Ok(extension));
+        }
+        let metadata = borrowed::<Metadata<'_>>(chosen);
+        assert!(metadata.is_none_or(|metadata| metadata.len() <= 65_535));
         if let Some(record @ Record::Other { version, .. }) = borrowed::<Record<'_>>(chosen) {
             assert!(record.version() == version && version != 1);
         }

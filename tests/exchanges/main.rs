@@ -6,4 +6,5 @@ mod drive;
 mod exhaustive;
 mod flows;
 mod legal;
+mod pair;
 mod server;

@@ -7,12 +7,11 @@
 //!
 //! builds this, starts runtimes, and runs it against each. The runtimes belong to the test: they
 //! are stopped, traced and written to. So each test needs `DIAG_SOCKET`, `DIAG_PID`,
-//! `DIAG_RUNTIME`, `DIAG_TMPDIR`, `DIAG_SUSPENDED`, `DIAG_PORTS` as diagipc/tests/live/launch.py sets them,
+//! `DIAG_RUNTIME`, `DIAG_SUSPENDED`, `DIAG_PORTS` as diagipc/tests/live/launch.py sets them,
 //! and `DIAG_SIDE_EFFECTS=1`; without them it fails.
 
 use std::fs;
 use std::io::Read as _;
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,10 +20,8 @@ use dotnet_diagnostics_ipc::exchange::StopOutcome;
 use dotnet_diagnostics_ipc::exchange::fallback::{DroppedFields, Fallback};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::*;
-use dotnet_diagnostics_ipc::message::dump::*;
 use dotnet_diagnostics_ipc::message::eventpipe::*;
-use dotnet_diagnostics_ipc::message::process::PerfMapType;
-use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
+use dotnet_diagnostics_ipc::message::profiler::AttachProfiler;
 use dotnet_diagnostics_ipc::message::{AnyRequest, Request};
 use dotnet_diagnostics_ipc::wire::{Array, Clsid, IpcString};
 use rustix::process::{Pid, Signal, kill_process};
@@ -36,7 +33,6 @@ const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
 struct Target {
     client: Client,
     process_id: u32,
-    directory: PathBuf,
     /// The version of .NET: 3, 8, 9, 10.
     major: u32,
     version: String,
@@ -59,7 +55,6 @@ fn target() -> Target {
     Target {
         client: Client::new(Endpoint::socket(variable("DIAG_SOCKET"))),
         process_id: variable("DIAG_PID").parse().unwrap(),
-        directory: variable("DIAG_TMPDIR").into(),
         major: version.split('.').next().unwrap().parse().unwrap(),
         version,
         _alone: ALONE.lock().unwrap_or_else(PoisonError::into_inner),
@@ -185,50 +180,6 @@ fn environment_equals_that_at_start_and_is_changed() {
     target.client.set_environment_variable(name, None).unwrap();
     assert!(!target.environment().iter().any(|entry| entry.starts_with(name)));
     assert_refused(target.client.set_environment_variable(name, None), HResult::ENVVAR_NOT_FOUND);
-}
-
-/// What a runtime refuses is not sent by default, and reported if it is.
-#[test]
-#[ignore = "needs a runtime: diagipc/tests/live/runtime_tests.py"]
-fn refused_request_is_an_error() {
-    let target = target();
-    let (client, unlimited) = (&target.client, target.client.clone().unchecked());
-    let path = target.directory.join("none");
-    let (dump_name, dump_type) = (path.to_str().unwrap().into(), DumpType(9));
-    let one = GenerateCoreDump { dump_name, dump_type, diagnostics: 0 };
-    let three = GenerateCoreDump3 { dump_name, dump_type, flags: DumpFlags::NONE };
-    let perf_map = |client: &Client| client.enable_perf_map(PerfMapType(4));
-    for result in
-        [client.generate_core_dump(&one), client.generate_core_dump3(&three), perf_map(client)]
-    {
-        assert_error!(result.unwrap_err(), Send, ErrorKind::Limit(_));
-    }
-    for (since, result, hresult) in [
-        (3, unlimited.generate_core_dump(&one), HResult::FAIL),
-        (7, unlimited.generate_core_dump3(&three), HResult::FAIL),
-        (8, perf_map(&unlimited), HResult::INVALID_ARG),
-    ] {
-        if let Some(result) = target.knows(since, result) {
-            assert_refused(result, hresult);
-        }
-    }
-    assert!(!path.exists());
-    let (profiler_guid, profiler_path) = (Clsid::NIL, dump_name);
-    let attach =
-        AttachProfiler { attach_timeout: 1000, profiler_guid, profiler_path, client_data: &[] };
-    assert_refused(client.attach_profiler(&attach), HResult::MODULE_NOT_FOUND);
-    // A running runtime answers it with S_OK (P-4); 3.1 does not know it, and has another answer
-    // (F-68).
-    let set = client.startup_profiler(&StartupProfiler { profiler_guid, profiler_path });
-    if target.major < 6 {
-        assert_refused(set, HResult::BAD_ENCODING);
-    } else {
-        set.unwrap();
-    }
-    if let Some(resumed) = target.knows(5, client.resume()) {
-        resumed.unwrap();
-    }
-    target.still_answers();
 }
 
 /// The descriptor is passed: a file of the kernel would be registered with, another one is refused.

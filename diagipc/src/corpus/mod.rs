@@ -20,11 +20,10 @@ pub use seeds::{COMMANDS, Seed, seeds};
 pub use subjects::{Asked, SUBJECTS, asked_of_c_header};
 
 /// The targets of `fuzz/`.
-pub const TARGETS: [&str; 9] = [
+pub const TARGETS: [&str; 8] = [
     "decode_any",
     "roundtrip",
     "exchanges",
-    "diagnostic_port",
     "environment",
     "names",
     "user_events",

@@ -112,19 +112,7 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
                 COMMANDS.iter().position(|(asked, _)| Some(*asked) == command).unwrap_or_default();
             behind(&[0, u8::try_from(which).unwrap_or_default(), 200, 0, 1, 7, 20, 255])
         }
-        "exchanges" if from(Direction::Client) => {
-            let alone = behind(&[1, 0, 1, 7, 20, 255]);
-            [alone, behind(&[2, 0, 4, 9, 61, 1, 7, 20, 255])].concat()
-        }
-        "diagnostic_port" if is_of(&[Type::Advertise]) => {
-            let one = |does: u8| {
-                [&[does, 1, 33, u8::try_from(wire.len() % 40).unwrap_or_default()], wire].concat()
-            };
-            Vec::from([
-                [&[0][..], &one(3), &one(0)].concat(),
-                [&[2][..], &one(3), &one(3), &one(1), &one(2)].concat(),
-            ])
-        }
+        "exchanges" if from(Direction::Client) => behind(&[1, 0, 1, 7, 20, 255]),
         "environment" if is_of(&[Type::Environment]) => behind(&[64, 0, 1, 3, 7, 255]),
         "names"
             if is_of(&[Type::Ports, Type::PortsStrict, Type::DefaultPortSuspend])

@@ -21,7 +21,6 @@ mod canonical;
 mod cli_decode;
 mod common;
 mod decode_any;
-mod diagnostic_port;
 #[path = "../../../tests/exchanges/drive.rs"]
 mod drive;
 mod environment;
@@ -38,7 +37,6 @@ pub use c_header::c_header;
 pub use canonical::kind;
 pub use cli_decode::cli_decode;
 use common::{Nowhere, Pieces, show, written};
-pub use diagnostic_port::diagnostic_port;
 pub use environment::environment;
 pub use roundtrip::roundtrip;
 pub use user_events::user_events;
@@ -47,11 +45,10 @@ pub use user_events::user_events;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target whose body needs only its input.
-pub const BODIES: [Body; 8] = [
+pub const BODIES: [Body; 7] = [
     ("decode_any", decode_any),
     ("roundtrip", roundtrip),
     ("exchanges", exchanges),
-    ("diagnostic_port", diagnostic_port),
     ("environment", environment),
     ("names", names),
     ("user_events", user_events),
@@ -64,13 +61,12 @@ pub fn decode_any(input: &[u8]) {
     canonical::canonical(input);
 }
 
-/// Plays a client alone, a server alone, or both against each other, by the first byte.
+/// Plays a client or a server, by the first byte.
 pub fn exchanges(input: &[u8]) {
     let Some((which, input)) = input.split_first() else { return };
     match which {
         0 => exchanges::client_exchange(input),
-        1 => exchanges::server_exchange(input),
-        _ => exchanges::pair_exchange(input),
+        _ => exchanges::server_exchange(input),
     }
 }
 

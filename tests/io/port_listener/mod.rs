@@ -149,6 +149,11 @@ fn port_call_takes_next_connection() {
         scope.spawn(|| runtime.run(path, &stop));
         let found = next_new(port);
         assert_eq!((found.process_id(), found.advertise()), (77, advertise(77)));
+        let said = format!("{port:?} {found:?}");
+        assert!(
+            said.starts_with("PortListener { .. } PortRuntime { advertise: Advertise"),
+            "{said}"
+        );
         let client = Client::new(found.clone());
         for _ in 0..50 {
             let answer = client.process_info().unwrap();

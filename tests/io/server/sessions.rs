@@ -24,14 +24,15 @@ use crate::server::{ask, ask_at, error, with_server};
 
 #[test]
 fn session_writer_counts_bytes() {
-    struct Counting(Mutex<Vec<u64>>);
+    struct Counting(Mutex<Vec<String>>);
     impl Handler for Counting {
         fn collect_tracing2(&self, _: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
             Ok(StreamSession::new(1, |stream| {
                 for piece in [&b"Nettrace"[..], &[], &vec![0; 70_000]] {
                     stream.write_all(piece)?;
                     stream.flush()?;
-                    self.0.lock().unwrap().push(stream.streamed());
+                    let said = format!("{} of {stream:?}", stream.streamed());
+                    self.0.lock().unwrap().push(said);
                 }
                 Ok(())
             }))
@@ -43,7 +44,9 @@ fn session_writer_counts_bytes() {
         ask(&mut socket, &COLLECT2, None);
         assert_eq!(std::io::copy(&mut socket, &mut std::io::sink()).unwrap(), 70_008);
     });
-    assert_eq!(*counting.0.lock().unwrap(), [8, 8, 70_008]);
+    let said =
+        [8, 8, 70_008].map(|sent| format!("{sent} of StreamWriter {{ streamed: {sent}, .. }}"));
+    assert_eq!(*counting.0.lock().unwrap(), said);
 }
 
 #[test]

@@ -1,5 +1,0 @@
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|input: &[u8]| dotnet_diagnostics_ipc_fuzz::bodies::diagnostic_port(
-    input
-));
