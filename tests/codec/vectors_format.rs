@@ -10,7 +10,7 @@ use crate::snapshot::assert_file;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::documents::{PACKAGE, SCRIPTS, VECTORS};
 use dotnet_diagnostics_ipc_vectors::{
-    self, Direction, ExpectedResult, Group, Hazard, SourceKind, Test, Type, Value,
+    self, Direction, Group, Hazard, SourceKind, Test, Type, Value,
 };
 
 pub(crate) fn path(name: &str) -> PathBuf {
@@ -202,54 +202,6 @@ fn group_has_direction_and_command() {
             .map(|(_, what)| format!("has a wrong {what}"))
             .collect()
     });
-}
-
-#[test]
-fn test_header_matches_group() {
-    for_each_test(|group, test| {
-        let wire = test.wire.as_ref()?;
-        // If the header itself is at fault it may have any value.
-        if test
-            .error
-            .as_ref()
-            .is_some_and(|error| ["transport", "header", "reply"].contains(&error.layer.as_str()))
-        {
-            return None;
-        }
-        let code = wire.get(16..18).map(|code| u16::from_be_bytes([code[0], code[1]]));
-        let expected = match group.kind {
-            Type::Request | Type::LegacyRequest => group.subject()?.command?.code(),
-            Type::Reply => 0xff00,
-            Type::Error => 0xffff,
-            Type::Unknown => {
-                let known = Command::known().any(|command| Some(command.code()) == code);
-                return known.then(|| format!("{code:04x?} is known"));
-            }
-            _ => return None,
-        };
-        (code != Some(expected)).then(|| format!("{code:04x?} is not {expected:04x}"))
-    });
-}
-
-#[test]
-fn commands_have_valid_request_and_reply() {
-    let mut found = BTreeSet::new();
-    for_each_test(|group, test| {
-        if test.result == ExpectedResult::Valid && matches!(group.kind, Type::Request | Type::Reply)
-        {
-            // A generic OK is not an example of the command's own reply.
-            if group.kind == Type::Request
-                || test.value.as_object().is_some_and(|object| !object.is_empty())
-            {
-                found.insert((group.subject()?.command?, group.kind == Type::Request));
-            }
-        }
-        None
-    });
-    for command in Command::known() {
-        assert!(found.contains(&(command, true)), "no valid request of {command}");
-        assert!(found.contains(&(command, false)), "no valid reply to {command}");
-    }
 }
 
 /// The words between backquotes in `text`.
