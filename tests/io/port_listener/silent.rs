@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::io::port_listener::PortOptions;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::alone;
-use crate::port_listener::{advertise, come, eventually, listen, next_new, soon, within};
+use crate::port_listener::{advertise, come, eventually, listen, next_new, soon};
 
 /// Makes room for this many connections; returns for how many there is room.
 fn room_for(connections: u64) -> u64 {
@@ -177,26 +177,6 @@ fn port_1199_advertises_leave_descriptors() {
     let found = std::iter::repeat_with(|| next_new(port)).find(|it| it.process_id() == 5000);
     drop(found.unwrap().connect(&soon()).unwrap());
     flood.end();
-}
-
-/// Each of as many runtimes as there is room for is reported once.
-#[test]
-fn port_10000_runtimes_are_each_new_once() {
-    if !flooded(port_10000_runtimes_are_each_new_once) {
-        return;
-    }
-    // At most half of the descriptors are for runtimes that wait.
-    let room = room_for(15_000) * 2 / 3;
-    let options = PortOptions { most_held: 20_000, ..PortOptions::DEFAULT };
-    let listening = listen(options);
-    let (port, path) = listening.parts();
-    let flood = Flood::new(port_10000_runtimes_are_each_new_once, "advertising", path, room);
-    let mut ids: Vec<u64> = (0..room).map(|_| next_new(port).process_id()).collect();
-    ids.sort_unstable();
-    assert!(ids.into_iter().eq(0..room));
-    port.next_event(&within(Duration::from_millis(50))).unwrap_err();
-    flood.end();
-    eventually(port, |counts| counts.held == 0);
 }
 
 /// If no descriptor is left, the oldest silent connection gives up its own.
