@@ -140,9 +140,9 @@ fn arbitrary_port_and_command_roundtrip() {
 #[test]
 fn code_and_guid_are_of_each_kind() {
     for made in [false, true] {
-        let named = met(|chosen| match made {
-            true => Made::<HResult>::new(chosen, Style::Plain).get().name(),
-            false => borrowed::<HResult>(chosen)?.name(),
+        let named = met(|chosen| {
+            let plain = || Some(Made::<HResult>::new(chosen, Style::Plain).get());
+            if made { plain() } else { borrowed(chosen) }?.name()
         });
         assert_eq!(named.len(), HResult::NAMED.len(), "{named:?}");
         assert!(named.values().sum::<u32>() < TRIES * 19 / 20, "others are not named");

@@ -3,16 +3,15 @@
 
 mod any_bytes;
 mod check_limits;
+mod documents;
 mod environment;
 mod error_messages;
 #[path = "../error_texts/mod.rs"]
 mod error_texts;
 #[cfg(feature = "proptest")]
 mod generated;
-mod guide;
 mod message_semantics;
 mod mutation;
-mod readme;
 mod requirements;
 #[cfg(feature = "proptest")]
 mod roundtrip;
@@ -24,5 +23,4 @@ mod snapshot;
 mod truncation;
 mod user_events;
 mod vector_parse_errors;
-mod vectors;
 mod vectors_format;

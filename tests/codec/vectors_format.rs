@@ -1,5 +1,5 @@
-//! The files of vectors/: they match schema/ and README.md, and nothing in them is missing or
-//! duplicate.
+//! The files of vectors/: the codec does what they say, they match schema/ and README.md, and nothing
+//! in them is missing or duplicate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +17,7 @@ pub(crate) fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-fn read(path: &Path) -> String {
+pub(crate) fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -37,6 +37,19 @@ fn for_each_test(mut check: impl FnMut(&Group, &Test) -> Option<String>) {
     for_each_group(|group| {
         let lines = group.tests.iter().map(|test| (test.tc_id, check(group, test)));
         lines.filter_map(|(tc_id, line)| line.map(|line| format!("tcId {tc_id}: {line}"))).collect()
+    });
+}
+
+#[test]
+fn vectors_decode_and_encode_as_declared() {
+    for_each_group(|group| {
+        let check = |test: &Test| {
+            dotnet_diagnostics_ipc_vectors::check(group, test)
+                .into_iter()
+                .map(|line| format!("tcId {}: {} -- {line:.400}", test.tc_id, test.comment))
+                .collect::<Vec<_>>()
+        };
+        group.tests.iter().flat_map(check).collect()
     });
 }
 
@@ -256,7 +269,7 @@ fn malformed_session_request_is_harmful() {
 }
 
 /// The numbers of facts (`F-19`, `P-2`) in `text`; `UTF-16` is not one.
-fn facts(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn facts(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices(['F', 'P']).filter_map(|(at, _)| {
         let (before, rest) = text.split_at(at);
         let number = rest.get(1..)?.strip_prefix('-')?;
