@@ -7,7 +7,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::DiagnosticPort;
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use dotnet_diagnostics_ipc::message::{Message, encode_to_vec};
-use dotnet_diagnostics_ipc::wire::{Decode as _, Encode, EncodeError, Guid, IpcString, Reader};
+use dotnet_diagnostics_ipc::wire::{Decode as _, EncodeError, Guid, IpcString, Reader};
 use dotnet_diagnostics_ipc_vectors as vectors;
 
 /// Wrong counts. They may cost no more than a real count of the same bytes.
@@ -83,16 +83,6 @@ fn encode_allocates_message_size_or_nothing() {
     assert_eq!(count_total, 0);
 }
 
-#[test]
-fn vec_sink_allocates_at_most_three_times_its_bytes() {
-    for len in [1, 100, 10_000] {
-        let text = "x".repeat(len);
-        let taken = bytes_max(|| IpcString::new(&text).encode(&mut Vec::new()).unwrap());
-        let bytes = 4 + 2 * (len + 1);
-        assert!(taken <= 3 * bytes + 16, "{taken} for {bytes}");
-    }
-}
-
 /// Every accepted connection costs the same, also while the table grows.
 #[test]
 fn held_connection_allocates_at_most_192_bytes() {
@@ -121,25 +111,16 @@ fn held_connection_allocates_at_most_192_bytes() {
 fn false_counts_allocate_constant_times_their_bytes(share: usize) {
     const EACH: usize = 60;
     const ONCE: usize = 8_192;
-    let (mut checked, mut dearest) = (0, (0, String::new()));
+    let mut checked = 0;
     let mut check = |group: &vectors::Group, bytes: &[u8]| {
         let subject = group.subject().unwrap();
         let taken = bytes_max(|| {
             drop(subject.decode(bytes));
             drop(subject.explain(bytes));
         });
-        let each = taken.saturating_sub(ONCE) / bytes.len().max(1);
         checked += 1;
-        if each > dearest.0 {
-            dearest = (each, group.name.clone());
-        }
-        assert!(
-            taken <= ONCE + EACH * bytes.len(),
-            "{}: {taken} for {} bytes: {}",
-            group.name,
-            bytes.len(),
-            hex::encode(bytes)
-        );
+        let most = ONCE + EACH * bytes.len();
+        assert!(taken <= most, "{}: {taken} of {most} for {}", group.name, hex::encode(bytes));
     };
     for file in vectors::files().unwrap() {
         for group in &file.groups {
@@ -161,7 +142,6 @@ fn false_counts_allocate_constant_times_their_bytes(share: usize) {
             }
         }
     }
-    println!("{checked} inputs, at most {} bytes a byte, in {}", dearest.0, dearest.1);
     assert!(checked > 50_000 / share);
 }
 

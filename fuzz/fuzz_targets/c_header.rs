@@ -1,4 +1,4 @@
-#![cfg_attr(not(feature = "afl"), no_main)]
+#![no_main]
 
 use std::ffi::{CString, c_char};
 
@@ -28,4 +28,4 @@ fn c_header(input: &[u8]) {
     bodies::c_header(input, &mut ask);
 }
 
-dotnet_diagnostics_ipc_fuzz::target!(c_header);
+libfuzzer_sys::fuzz_target!(|input: &[u8]| c_header(input));

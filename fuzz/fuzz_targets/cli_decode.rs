@@ -1,3 +1,3 @@
-#![cfg_attr(not(feature = "afl"), no_main)]
+#![no_main]
 
-dotnet_diagnostics_ipc_fuzz::target!(dotnet_diagnostics_ipc_fuzz::bodies::cli_decode);
+libfuzzer_sys::fuzz_target!(|input: &[u8]| dotnet_diagnostics_ipc_fuzz::bodies::cli_decode(input));

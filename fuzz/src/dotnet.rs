@@ -10,41 +10,22 @@ use wasmi::{
     Store, TypedFunc, Val,
 };
 
-/// What the server read of a session request: `EventPipeCollectTracingCommandPayload`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Session {
-    pub circular_buffer_mb: u32,
-    pub format: u32,
-    pub request_rundown: bool,
-    pub request_stackwalk: bool,
-    pub rundown_keyword: u64,
-    /// `EventPipeSessionType`: not the number on the wire.
-    pub session_type: u32,
-    pub buffer_mode: u32,
-    pub providers: Vec<Provider>,
-}
+/// What the server read of a session request, `EventPipeCollectTracingCommandPayload`: the size of the
+/// buffer, the format, whether there is a rundown, whether there are stacks, the rundown's keyword,
+/// `EventPipeSessionType` (not the number on the wire), the buffer mode, and the providers.
+pub type Session = (u32, u32, bool, bool, u64, u32, u32, Vec<Provider>);
+/// `EventPipeProviderConfiguration`: name, arguments, keywords, level; and if the session has them, the
+/// filter and the tracepoints. Texts are as [`kept`]; `None` is a null pointer.
+pub type Provider = (Text, Text, u64, u32, Option<Filter>, Option<Config>);
+pub type Text = Option<String>;
+/// Whether the listed events pass, and their ids.
+pub type Filter = (bool, Vec<u32>);
+/// The default tracepoint, and each set.
+pub type Config = (Text, Vec<(Text, Vec<u32>)>);
 
-/// `EventPipeProviderConfiguration`. Names are UTF-8, as the server keeps them; `None` is a null pointer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Provider {
-    pub name: Option<String>,
-    pub arguments: Option<String>,
-    pub keywords: u64,
-    pub log_level: u32,
-    pub filter: Option<Filter>,
-    pub config: Option<Config>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
-    pub enable: bool,
-    pub event_ids: Vec<u32>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Config {
-    pub default_tracepoint_name: Option<String>,
-    pub tracepoints: Vec<(Option<String>, Vec<u32>)>,
+/// Text without U+FFFD: of half a surrogate pair, the server has more or fewer of them.
+pub fn kept(text: impl Iterator<Item = char>) -> String {
+    text.filter(|c| *c != char::REPLACEMENT_CHARACTER).collect()
 }
 
 /// What became of a request.
@@ -397,12 +378,12 @@ impl Read<'_> {
     }
 
     /// A text that is not UTF-8 is none of the server's.
-    fn text(&self, at: u32) -> Option<Option<String>> {
+    fn text(&self, at: u32) -> Option<Text> {
         if at == 0 {
             return Some(None);
         }
         let text = self.0.get(at as usize..)?.split(|byte| *byte == 0).next()?;
-        String::from_utf8(text.to_vec()).ok().map(Some)
+        str::from_utf8(text).ok().map(|text| Some(kept(text.chars())))
     }
 
     fn ids(&self, at: u32, count: u32) -> Option<Vec<u32>> {
@@ -413,27 +394,17 @@ impl Read<'_> {
         let vector = self.u32(at + 4)?;
         let (first, count, size) =
             (self.u32(vector)?, self.u32(vector + 4)?, self.u32(vector + 8)?);
-        Some(Session {
-            circular_buffer_mb: self.u32(at + 8)?,
-            format: self.u32(at + 12)?,
-            request_rundown: self.bool(at + 16)?,
-            request_stackwalk: self.bool(at + 17)?,
-            rundown_keyword: self.u64(at + 24)?,
-            session_type: self.u32(at + 32)?,
-            buffer_mode: self.u32(at + 36)?,
-            providers: (0..count)
-                .map(|nth| self.provider(first.checked_add(nth.checked_mul(size)?)?))
-                .collect::<Option<_>>()?,
-        })
+        let provider = |nth: u32| self.provider(first.checked_add(nth.checked_mul(size)?)?);
+        let providers = (0..count).map(provider).collect::<Option<_>>()?;
+        let (rundown, stacks) = (self.bool(at + 16)?, self.bool(at + 17)?);
+        let [mb, format, kind, mode] = [8, 12, 32, 36].map(|field| self.u32(at + field));
+        Some((mb?, format?, rundown, stacks, self.u64(at + 24)?, kind?, mode?, providers))
     }
 
     fn provider(&self, at: u32) -> Option<Provider> {
         let filter = match self.u32(at + 20)? {
             0 => None,
-            at => Some(Filter {
-                enable: self.bool(at)?,
-                event_ids: self.ids(self.u32(at + 8)?, self.u32(at + 4)?)?,
-            }),
+            at => Some((self.bool(at)?, self.ids(self.u32(at + 8)?, self.u32(at + 4)?)?)),
         };
         let config = match self.u32(at + 24)? {
             0 => None,
@@ -441,24 +412,13 @@ impl Read<'_> {
                 let (first, count) = (self.u32(at + 4)?, self.u32(at + 8)?);
                 let set = |nth: u32| {
                     let at = first.checked_add(nth.checked_mul(12)?)?;
-                    Some((
-                        self.text(self.u32(at)?)?,
-                        self.ids(self.u32(at + 4)?, self.u32(at + 8)?)?,
-                    ))
+                    let ids = self.ids(self.u32(at + 4)?, self.u32(at + 8)?)?;
+                    Some((self.text(self.u32(at)?)?, ids))
                 };
-                Some(Config {
-                    default_tracepoint_name: self.text(self.u32(at)?)?,
-                    tracepoints: (0..count).map(set).collect::<Option<_>>()?,
-                })
+                Some((self.text(self.u32(at)?)?, (0..count).map(set).collect::<Option<_>>()?))
             }
         };
-        Some(Provider {
-            name: self.text(self.u32(at)?)?,
-            arguments: self.text(self.u32(at + 4)?)?,
-            keywords: self.u64(at + 8)?,
-            log_level: self.u32(at + 16)?,
-            filter,
-            config,
-        })
+        let [name, arguments] = [at, at + 4].map(|field| self.text(self.u32(field)?));
+        Some((name?, arguments?, self.u64(at + 8)?, self.u32(at + 16)?, filter, config))
     }
 }

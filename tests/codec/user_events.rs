@@ -1,5 +1,6 @@
 //! `user_events`: roundtrips, no panics, and a whole session from request to reader.
 
+use crate::any_bytes::user_events;
 use dotnet_diagnostics_ipc::message::eventpipe::{
     EventFilter, EventLevel, TracepointConfig, TracepointSet, UserEventsProviderConfig,
 };
@@ -8,7 +9,7 @@ use dotnet_diagnostics_ipc::user_events::{
     Route, TracepointCommand, UserReg, UserRegSize, UserUnreg, WrittenRecord, route,
 };
 use dotnet_diagnostics_ipc::wire::{
-    Array, Decode as _, Encode, EncodeError, Guid, IpcString, Reader, SliceSink, WireError,
+    Array, Decode as _, Encode, EncodeError, Guid, IpcString, Reader, SliceSink,
 };
 use proptest::prelude::*;
 
@@ -18,23 +19,6 @@ fn encode(value: &impl Encode) -> Result<Vec<u8>, EncodeError> {
     value.encode(&mut sink)?;
     assert_eq!(sink.finish(), Ok(bytes.len()));
     Ok(bytes)
-}
-
-fn written(bytes: &[u8]) -> WrittenRecord<'_> {
-    WrittenRecord::decode(&mut Reader::new(bytes)).unwrap()
-}
-
-/// What decodes also encodes, and then decodes to the same; the offset of a fault is inside the
-/// bytes.
-fn total<'a, T: Encode>(
-    bytes: &'a [u8],
-    decode: impl Fn(&mut Reader<'a>) -> Result<T, WireError>,
-    check: impl Fn(&[u8], &T),
-) {
-    match decode(&mut Reader::new(bytes)) {
-        Ok(value) => check(&encode(&value).unwrap(), &value),
-        Err(error) => assert!(error.offset() <= bytes.len(), "{error}"),
-    }
 }
 
 /// Bytes that often begin like something valid.
@@ -108,16 +92,19 @@ fn extension_items_are_found_by_their_kind() {
 }
 
 proptest! {
+    /// The first byte chooses the type.
     #[test]
-    fn any_bytes_decode_consistently(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-        total(&bytes, UserReg::decode, |again, _| assert_eq!(again, &bytes[..again.len()]));
-        total(&bytes, UserUnreg::decode, |again, _| assert_eq!(again, &bytes[..16]));
-        total(&bytes, RelLoc::decode, |again, _| assert_eq!(again, &bytes[..4]));
-        total(&bytes, Extension::decode, |again, _| assert_eq!(again, bytes));
-        if let Ok(command) = TracepointCommand::parse(&bytes) {
-            assert_eq!(command.to_string().as_bytes(), bytes);
+    fn any_bytes_decode_consistently(which in 0..8_u8, bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        user_events(&[&[which], &bytes[..]].concat());
+        if let Ok(location) = RelLoc::decode(&mut Reader::new(&bytes)) {
+            prop_assert_eq!(encode(&location).unwrap(), &bytes[..4]);
         }
-        let _ = Metadata::new(&bytes).split_provider_name();
+    }
+
+    #[test]
+    fn likely_bytes_reencoded_mean_the_same(record in likely_record(), extension in likely_extension()) {
+        user_events(&[&[0], &record[..]].concat());
+        user_events(&[&[1], &extension[..]].concat());
     }
 
     /// Of each size: what is accepted is written unchanged, and what is refused has another size, nonzero padding, or an early end.
@@ -125,23 +112,11 @@ proptest! {
     fn registration_length_equals_its_size(bytes in likely_registration()) {
         let len = usize::from(bytes[0]);
         let whole = len == 28 || len == 32 && bytes.get(28..32) == Some(&[0; 4]);
-        prop_assert_eq!(UserReg::decode(&mut Reader::new(&bytes)).is_ok(), whole);
-        total(&bytes, UserReg::decode, |again, _| assert_eq!(again, &bytes[..len]));
-    }
-
-    #[test]
-    fn record_reencoded_means_the_same(bytes in likely_record()) {
-        total(&bytes, WrittenRecord::decode, |again, record| assert_eq!(written(again), *record));
-        total(&bytes[4..], Record::decode, |again, record| assert_eq!(Record::decode(&mut Reader::new(again)), Ok(*record)));
-    }
-
-    #[test]
-    fn extension_has_one_encoding(bytes in likely_extension()) {
-        total(&bytes, Extension::decode, |again, extension| {
-            assert_eq!(again, bytes);
-            let items: Vec<_> = extension.iter().collect();
-            assert_eq!(encode(&Extension::new(&items)).unwrap(), bytes);
-        });
+        let read = UserReg::decode(&mut Reader::new(&bytes));
+        prop_assert_eq!(read.is_ok(), whole);
+        if let Ok(read) = read {
+            prop_assert_eq!(encode(&read).unwrap(), &bytes[..len]);
+        }
     }
 
     #[test]
@@ -227,124 +202,4 @@ fn user_event_reaches_reader() {
             );
         }
     }
-}
-
-/// The records that a real runtime wrote, in their order: each event first has its metadata, then
-/// none, and one id has two versions, which a record alone does not distinguish (P-20, P-23).
-#[test]
-fn user_events_recorded_records_have_metadata() {
-    use dotnet_diagnostics_ipc_vectors as vectors;
-    use std::collections::BTreeMap;
-
-    const METHOD_LOAD: u16 = 143;
-    /// After the provider's name: id u32, name, keywords u64, version u32.
-    fn version(metadata: Metadata<'_>) -> u32 {
-        let (_, own) = metadata.split_provider_name().unwrap();
-        let name = own[4..].chunks_exact(2).position(|unit| unit == [0, 0]).unwrap();
-        let at = 4 + 2 * name + 2 + 8;
-        u32::from_le_bytes(own[at..at + 4].try_into().unwrap())
-    }
-    /// Of `MethodLoadVerbose`: three u64, three u32, three names, a u16, and in version 2 a u64.
-    fn version_by_payload(payload: &[u8]) -> u32 {
-        let ends = payload[36..].chunks_exact(2).enumerate().filter(|(_, unit)| *unit == [0, 0]);
-        let third = ends.map(|(nth, _)| 36 + 2 * nth + 2).nth(2).unwrap();
-        match payload.len() - third {
-            2 => 1,
-            10 => 2,
-            other => panic!("{other} bytes behind the names"),
-        }
-    }
-
-    let files = vectors::files().unwrap();
-    let group = files
-        .iter()
-        .flat_map(|file| &file.groups)
-        .find(|group| group.name == "net10.0.9-user-events-record")
-        .unwrap();
-    // By id, the versions of the metadata in order of appearance.
-    let mut versions: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
-    let (mut without, mut ambiguous) = (0, Vec::new());
-    for test in &group.tests {
-        let written = written(test.wire.as_ref().unwrap());
-        let Record::V1(record) = written.record else { panic!("version 1") };
-        let known = versions.entry(record.event_id).or_default();
-        if let Some(metadata) = record.extension().unwrap().metadata() {
-            known.push(version(metadata));
-            if record.event_id == METHOD_LOAD {
-                assert_eq!(known.last(), Some(&version_by_payload(record.payload)));
-            }
-            continue;
-        }
-        without += 1;
-        assert!(!known.is_empty(), "metadata come first");
-        if known.len() > 1 {
-            ambiguous.push((record.event_id, version_by_payload(record.payload)));
-        }
-    }
-    assert_eq!(versions[&METHOD_LOAD], [2, 1]);
-    assert_eq!(versions.values().filter(|versions| versions.len() > 1).count(), 1, "{versions:?}");
-    assert_eq!((versions.values().map(Vec::len).sum::<usize>(), without), (10, 9));
-    assert_eq!(ambiguous, [(METHOD_LOAD, 1), (METHOD_LOAD, 2)]);
-}
-
-/// The vectors of these types with one byte wrong: the typed and the value form of the codec agree,
-/// and its notes have no gap.
-#[test]
-fn user_events_interfaces_agree_on_changed_bytes() {
-    use dotnet_diagnostics_ipc_vectors as vectors;
-    use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec};
-
-    let (mut taken, mut refused) = (0, 0);
-    let mut check = |subject: TypedCodec, bytes: &[u8]| {
-        let mut reader = Reader::new(bytes);
-        let typed = match subject.kind {
-            Type::UserReg => UserReg::decode(&mut reader).is_ok(),
-            Type::UserUnreg => UserUnreg::decode(&mut reader).is_ok(),
-            Type::TracepointCommand => TracepointCommand::parse(bytes).is_ok(),
-            Type::UserEventsRecord => WrittenRecord::decode(&mut reader).is_ok(),
-            _ => Extension::decode(&mut reader).is_ok(),
-        };
-        let decoded = subject.decode(bytes);
-        assert_eq!(typed, decoded.is_ok(), "{bytes:02x?}");
-        let mut end = 0;
-        for note in subject.explain(bytes) {
-            assert!(note.offset == end && note.len > 0, "{note:?} after {end} of {bytes:02x?}");
-            end += note.len;
-        }
-        let Ok(decoded) = decoded else {
-            refused += 1;
-            return assert!(end <= bytes.len());
-        };
-        taken += 1;
-        assert_eq!(end, bytes.len(), "{bytes:02x?}");
-        let again = subject.encode(&decoded.value).unwrap();
-        assert_eq!(again == bytes, decoded.canonical, "{bytes:02x?}");
-        let second = subject.decode(&again).unwrap();
-        assert_eq!((second.value, second.canonical), (decoded.value, true));
-    };
-    for group in vectors::files().unwrap().iter().flat_map(|file| &file.groups) {
-        let kinds = [
-            Type::UserReg,
-            Type::UserUnreg,
-            Type::TracepointCommand,
-            Type::UserEventsRecord,
-            Type::Extension,
-        ];
-        if !kinds.contains(&group.kind) {
-            continue;
-        }
-        let subject = group.subject().unwrap();
-        for test in &group.tests {
-            let Some(mut bytes) = test.wire.clone() else { continue };
-            check(subject, &bytes);
-            for at in 0..bytes.len() {
-                for byte in [0x00, 0x01, 0x20, 0x7f, 0xff] {
-                    let original = std::mem::replace(&mut bytes[at], byte);
-                    check(subject, &bytes);
-                    bytes[at] = original;
-                }
-            }
-        }
-    }
-    assert!(taken > 2000 && refused > 2000, "{taken} taken, {refused} refused");
 }

@@ -1,7 +1,7 @@
-//! Invalid values and scripts: an author who writes vectors by hand gets an error with its place.
+//! Invalid values: an author who writes vectors by hand gets an error with its place.
 
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec, parse_scripts};
+use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec};
 use serde_json::{Value, json};
 
 fn subject(kind: Type) -> TypedCodec {
@@ -66,103 +66,4 @@ fn value_reply_without_request_is_refused() {
         request.decode(b"DOTNET_IPC_V2\0\x14\0\x04\0\0\0").unwrap_err().answer,
         Some(HResult::UNKNOWN_MAGIC)
     );
-}
-
-/// Offset, length, field, and its text.
-#[test]
-fn annotation_covers_every_byte() {
-    let explained = |kind, wire: &[u8], lines: &[(usize, usize, &str, &str)]| {
-        let notes = subject(kind).explain(wire);
-        let list: Vec<_> = notes
-            .iter()
-            .map(|note| (note.offset, note.len, note.field.as_str(), note.text.as_str()))
-            .collect();
-        assert_eq!(list, lines);
-    };
-    explained(
-        Type::UserReg,
-        b"\x1c\0\0\0\x1f\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02\0\0\0\xaa",
-        &[
-            (0, 4, "size", "28"),
-            (4, 1, "enable_bit", "31"),
-            (5, 1, "enable_size", "4"),
-            (6, 2, "flags", "0"),
-            (8, 8, "enable_addr", "0"),
-            (16, 8, "name_args", "0"),
-            (24, 4, "write_index", "2"),
-            (28, 1, "", "after the last field"),
-        ],
-    );
-    explained(
-        Type::UserUnreg,
-        b"\x10\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0",
-        &[
-            (0, 4, "size", "16"),
-            (4, 1, "disable_bit", "1"),
-            (5, 1, "reserved", "0"),
-            (6, 2, "reserved2", "0"),
-            (8, 8, "disable_addr", "0"),
-        ],
-    );
-    explained(
-        Type::StreamStart,
-        b"Nettrace\x14\0\0\0!FastSerialization.1more",
-        &[(0, 32, "", "nettrace"), (32, 4, "", "the stream continues")],
-    );
-    explained(Type::StreamStart, b"nothing known", &[(0, 13, "", "the stream continues")]);
-}
-
-const HEAD: &str = r#""scId": 7, "name": "n", "comment": "c", "spec": ["F-1"], "since": null, "hazard": null, "steps": [{ "open": "a" }]"#;
-const TARGET: &str =
-    r#""target": { "suspended": false, "ports": [], "environment": {}, "platform": null }"#;
-const ASK: &str = r#""ask": { "command": "Process/ResumeRuntime", "value": {} }"#;
-const OUTCOME: &str = r#""outcome": { "outcome": "ok", "reply": {}, "then": "close" }"#;
-const SEEN: &str = r#""seenOn": ["net8.0.30"]"#;
-const DEVIATION: &str = r#""deviations": [{ "on": ["net8.0.30"], "fact": "F-5", "text": "t", "from": 0, "steps": [] }]"#;
-
-/// A file of one script with these keys.
-fn file(keys: &[&str]) -> Result<usize, String> {
-    let text = format!(
-        r#"{{ "format": 1, "title": "t", "within_ms": 5000, "numberOfScripts": 1, "scripts": [{{ {HEAD}, {} }}] }}"#,
-        keys.join(", ")
-    );
-    parse_scripts("my.json", &text)
-        .map(|file| file.scripts.len())
-        .map_err(|error| error.to_string())
-}
-
-#[test]
-fn script_keys_of_other_side_are_refused() {
-    let (client, runtime) = (r#""plays": "client""#, r#""plays": "runtime""#);
-    assert_eq!(file(&[client, TARGET]), Ok(1));
-    assert_eq!(file(&[client, TARGET, SEEN, DEVIATION]), Ok(1));
-    assert_eq!(file(&[runtime, ASK, OUTCOME]), Ok(1));
-    let refused = |keys: &[&str], words: &str| {
-        assert_eq!(file(keys), Err(format!("my.json: scId 7 (n): {words}")), "{keys:?}");
-    };
-    let unknown = |keys: &[&str], key: &str| {
-        let error = file(keys).unwrap_err();
-        let begin = format!("my.json: scId 7 (n): unknown field `{key}`, expected ");
-        assert!(error.starts_with(&begin), "{error}");
-    };
-    for (extra, key) in [(ASK, "ask"), (OUTCOME, "outcome")] {
-        unknown(&[client, TARGET, extra], key);
-    }
-    let habit = r#""habit": "F-75""#;
-    assert_eq!(file(&[client, TARGET, habit]), Ok(1));
-    for (extra, key) in
-        [(TARGET, "target"), (habit, "habit"), (SEEN, "seenOn"), (DEVIATION, "deviations")]
-    {
-        unknown(&[runtime, ASK, OUTCOME, extra], key);
-    }
-    unknown(&[client, TARGET, r#""colour": "red""#], "colour");
-    refused(&[client], "missing field `target`");
-    refused(&[runtime, OUTCOME], "missing field `ask`");
-    refused(&[runtime, ASK], "missing field `outcome`");
-    for ask in [
-        r#""ask": { "value": {} }"#,
-        r#""ask": { "command": "Process/ResumeRuntime", "value": {}, "old_protocol": true }"#,
-    ] {
-        refused(&[runtime, ask, OUTCOME], "ask: expected either command or old_protocol");
-    }
 }

@@ -48,17 +48,6 @@ fn client_small_buffer_keeps_received_bytes() {
     assert_eq!(client.action(), ClientAction::Finished(Outcome::Ok { size: 32, then }));
 }
 
-#[test]
-fn client_reply_of_buffer_length_fits() {
-    let mut buffer = [0; 24];
-    let mut client =
-        Client::new(&EnablePerfMap { perf_map_type: PerfMapType::ALL }, &mut buffer).unwrap();
-    client.sent(24).unwrap();
-    buffer.copy_from_slice(OK_24);
-    client.received(&buffer, 20).unwrap();
-    assert_eq!(client.action(), ClientAction::Receive(20..24));
-}
-
 /// The input may end before the request is sent: no reply can arrive.
 #[test]
 fn client_end_while_sending_is_no_reply() {

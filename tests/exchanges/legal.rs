@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt::Debug;
-use std::ops::Range;
 
 use dotnet_diagnostics_ipc::exchange::{
     Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome,
@@ -36,10 +35,6 @@ pub(crate) fn tried<M: Clone + Debug, E: Debug>(
     }
 }
 
-fn len(range: Option<&Range<usize>>) -> Option<usize> {
-    range.map(ExactSizeIterator::len)
-}
-
 /// Returns whether this state of a machine is new. Most states are reached often.
 pub(crate) fn is_new(machine: &impl Debug, buffer: &[u8]) -> bool {
     thread_local!(static TRIED: RefCell<HashSet<String>> = RefCell::default());
@@ -51,6 +46,29 @@ pub(crate) fn is_new(machine: &impl Debug, buffer: &[u8]) -> bool {
     })
 }
 
+/// Tries the reports that clients and servers have in common. `sends` is how many bytes
+/// were asked for, `receives` the range, `too_small` the size of a message.
+macro_rules! tried_of_both {
+    ($machine:expr, $buffer:expr, $sends:expr, $receives:expr, $too_small:expr) => {{
+        let (machine, buffer): (_, &[u8]) = ($machine, $buffer);
+        let asked = $sends.or($receives.as_ref().map(|range| range.len()));
+        for n in counts(asked.unwrap_or(1)) {
+            let is_sent = $sends.is_some_and(|asked| (1..=asked).contains(&n));
+            tried(machine, buffer, is_sent, "sent", |it, _| it.sent(n));
+            let taken = $receives.as_ref().is_some_and(|range| (1..=range.len()).contains(&n));
+            tried(machine, buffer, taken, "received", |it, buffer| it.received(buffer, n));
+            let longer = [&buffer[..buffer.len().min(20)], &[0; 100]].concat();
+            let longer = &longer[..n.min(longer.len())];
+            let fits = $too_small.is_some_and(|size| longer.len() >= size);
+            tried(machine, buffer, fits, "enlarged", |it, _| it.enlarged(longer));
+        }
+        let too_short = $receives.as_ref().map_or(0, |range| range.end - 1).min(buffer.len());
+        tried(machine, buffer, false, "received in a short buffer", |it, buffer| {
+            it.received(&buffer[..too_short], 1)
+        });
+    }};
+}
+
 pub(crate) fn client(client: &Client, buffer: &[u8]) {
     if !is_new(client, buffer) {
         return;
@@ -59,43 +77,20 @@ pub(crate) fn client(client: &Client, buffer: &[u8]) {
     assert_eq!(client.action(), action);
     let (mut sends, mut receives, mut too_small) = (None, None, None);
     match &action {
-        ClientAction::Send(range) => sends = Some(range),
+        ClientAction::Send(range) => sends = Some(range.len()),
         ClientAction::Receive(range) => receives = Some(range),
         ClientAction::Finished(Outcome::BufferTooSmall { size }) => {
             too_small = Some(usize::from(*size));
         }
         ClientAction::SendFd(_) | ClientAction::Finished(_) => {}
     }
+    tried_of_both!(client, buffer, sends, receives, too_small);
     let in_fd = matches!(action, ClientAction::SendFd(_));
-    for n in counts(len(sends.or(receives)).unwrap_or(1)) {
-        tried(
-            client,
-            buffer,
-            len(sends).is_some_and(|asked| (1..=asked).contains(&n)),
-            "sent",
-            |client, _| client.sent(n),
-        );
-        let taken = len(receives).is_some_and(|asked| (1..=asked).contains(&n));
-        tried(client, buffer, taken, "received", |client, buffer| client.received(buffer, n));
-        let longer = [&buffer[..buffer.len().min(20)], &[0; 100]].concat();
-        tried(
-            client,
-            buffer,
-            too_small.is_some_and(|size| n.min(longer.len()) >= size),
-            "enlarged",
-            |client, _| client.enlarged(&longer[..n.min(longer.len())]),
-        );
-    }
-    let too_short = receives.map_or(0, |range| range.end - 1).min(buffer.len());
-    tried(client, buffer, false, "received in a short buffer", |client, buffer| {
-        client.received(&buffer[..too_short], 1)
-    });
     tried(client, buffer, in_fd, "fd_sent", |client, _| client.fd_sent());
-    tried(client, buffer, sends.is_some() || in_fd, "send_failed", |client, _| {
-        client.send_failed()
-    });
+    let sending = sends.is_some() || in_fd;
+    tried(client, buffer, sending, "send_failed", |client, _| client.send_failed());
     for end in ENDS {
-        let legal = receives.is_some() || sends.is_some() || in_fd;
+        let legal = receives.is_some() || sending;
         tried(client, buffer, legal, "ended", |client, _| client.ended(end));
     }
 }
@@ -108,71 +103,43 @@ pub(crate) fn server(server: &Server, buffer: &[u8]) {
     assert_eq!(server.action(), action);
     let (mut sends, mut receives, mut too_small) = (None, None, None);
     match &action {
-        ServerAction::Send(range) => sends = Some(range),
+        ServerAction::Send(range) => sends = Some(range.len()),
         ServerAction::Receive(range) => receives = Some(range),
         ServerAction::Finished(ServerOutcome::BufferTooSmall { size }) => {
             too_small = Some(usize::from(*size));
         }
         _ => {}
     }
+    tried_of_both!(server, buffer, sends, receives, too_small);
     let is = |other| action == other;
     let (continues, left) = match action {
         ServerAction::Continue { left } => (true, left.map(|left| left as usize)),
         _ => (false, None),
     };
-    for n in counts(len(sends.or(receives)).or(left).unwrap_or(1)) {
-        tried(
-            server,
-            buffer,
-            len(sends).is_some_and(|asked| (1..=asked).contains(&n)),
-            "sent",
-            |server, _| server.sent(n),
-        );
-        let taken = len(receives).is_some_and(|asked| (1..=asked).contains(&n));
-        tried(server, buffer, taken, "received", |server, buffer| server.received(buffer, n));
-        let longer = [&buffer[..buffer.len().min(20)], &[0; 100]].concat();
-        tried(
-            server,
-            buffer,
-            too_small.is_some_and(|size| n.min(longer.len()) >= size),
-            "enlarged",
-            |server, _| server.enlarged(&longer[..n.min(longer.len())]),
-        );
+    for n in counts(left.unwrap_or(1)) {
         let fits = n <= buffer.len() && left.is_none_or(|left| n <= left);
         tried(server, buffer, continues && fits, "piece", |server, buffer| server.piece(buffer, n));
     }
-    let too_short = receives.map_or(0, |range| range.end - 1).min(buffer.len());
-    tried(server, buffer, false, "received in a short buffer", |server, buffer| {
-        server.received(&buffer[..too_short], 1)
-    });
     let decodes = matches!(action, ServerAction::Decode(_));
     tried(server, buffer, decodes, "request", |server, buffer| server.request(buffer).map(|_| ()));
     tried(server, buffer, false, "request in a short buffer", |server, buffer| {
         server.request(&buffer[..19]).map(|_| ())
     });
-    tried(server, buffer, is(ServerAction::ReceiveFd), "fd_received", |server, _| {
-        server.fd_received()
-    });
-    tried(server, buffer, is(ServerAction::ReceiveFd), "fd_missing", |server, _| {
-        server.fd_missing()
-    });
+    let in_fd = is(ServerAction::ReceiveFd);
+    tried(server, buffer, in_fd, "fd_received", |server, _| server.fd_received());
+    tried(server, buffer, in_fd, "fd_missing", |server, _| server.fd_missing());
     let responds = is(ServerAction::Respond);
     let refuses = responds || too_small.is_some() || matches!(action, ServerAction::Refuse(_));
+    let breaks = left.is_some();
+    let fail = HResult::FAIL;
     tried(server, buffer, responds, "respond", |server, buffer| server.respond(&(), buffer));
-    tried(server, buffer, refuses, "refuse", |server, buffer| server.refuse(HResult::FAIL, buffer));
-    tried(server, buffer, left.is_some(), "break_off", |server, buffer| {
-        server.break_off(HResult::FAIL, buffer)
-    });
+    tried(server, buffer, refuses, "refuse", |server, buffer| server.refuse(fail, buffer));
+    tried(server, buffer, breaks, "break_off", |server, buffer| server.break_off(fail, buffer));
     tried(server, buffer, false, "respond in no buffer", |server, _| server.respond(&(), &mut []));
-    tried(server, buffer, false, "refuse in no buffer", |server, _| {
-        server.refuse(HResult::FAIL, &mut [])
-    });
-    tried(server, buffer, false, "break_off in no buffer", |server, _| {
-        server.break_off(HResult::FAIL, &mut [])
-    });
-    tried(server, buffer, sends.is_some() || continues, "send_failed", |server, _| {
-        server.send_failed()
-    });
+    tried(server, buffer, false, "refuse in no buffer", |server, _| server.refuse(fail, &mut []));
+    tried(server, buffer, false, "break_off in none", |server, _| server.break_off(fail, &mut []));
+    let sending = sends.is_some() || continues;
+    tried(server, buffer, sending, "send_failed", |server, _| server.send_failed());
     let ends_by_itself = is(ServerAction::Hold) || (continues && left.is_none());
     tried(server, buffer, ends_by_itself, "continuation_ended", |server, _| {
         server.continuation_ended()

@@ -1,5 +1,4 @@
-//! The exchanges without sockets: client, server, both together, the scripts and the recorded
-//! replies.
+//! The exchanges without sockets: client, server, both together, and the recorded replies.
 
 mod client;
 mod conversations;
@@ -7,7 +6,5 @@ mod drive;
 mod exhaustive;
 mod flows;
 mod legal;
-#[path = "../schema/mod.rs"]
-mod schema;
-mod scripts;
+mod pair;
 mod server;

@@ -1,4 +1,4 @@
-//! Which types can be sent to another thread, or shared by threads.
+//! Which types can be sent to another thread, or shared by threads; their defaults and `Debug`.
 
 use dotnet_diagnostics_ipc::io::*;
 use dotnet_diagnostics_ipc::message::process::ProcessInfo3;
@@ -44,14 +44,9 @@ fn unix_types_are_send() {
     shared::<UserEvents<UnixTransport>>();
 }
 
-#[cfg(feature = "tokio")]
+#[cfg(all(unix, feature = "tokio"))]
 #[test]
 fn tokio_types_and_futures_are_send() {
-    use dotnet_diagnostics_ipc::message::eventpipe::{
-        CollectTracing, EventLevel, Format, ProviderConfig,
-    };
-    use dotnet_diagnostics_ipc::wire::Array;
-
     fn is_send<F: Future + Send>(_: F) {}
     fn stop_is_send(handle: &StopHandle<AsyncClient<Endpoint>>) {
         is_send(handle.stop());
@@ -64,12 +59,17 @@ fn tokio_types_and_futures_are_send() {
     let client = AsyncClient::new(Endpoint::process(1));
     is_send(client.process_info3());
     is_send(client.connect());
-    let providers = [ProviderConfig::new("P", 1, EventLevel::ERROR)];
-    let session = CollectTracing {
-        circular_buffer_mb: 1,
-        format: Format::NET_TRACE,
-        providers: Array::new(&providers),
-    };
-    is_send(client.trace(&session));
+    is_send(client.trace(&crate::client::COLLECT));
     let _: fn(&StopHandle<AsyncClient<Endpoint>>) = stop_is_send;
+}
+
+#[test]
+fn types_have_defaults_and_print_their_state() {
+    assert_eq!(Deadlines::default(), Deadlines::DEFAULT);
+    assert_eq!(port_listener::PortOptions::default(), port_listener::PortOptions::DEFAULT);
+    assert_eq!(trust::TrustPolicy::default(), trust::TrustPolicy::CHECKED);
+    let stream = server::StreamSession::new(42, |_| Ok(()));
+    assert_eq!(format!("{stream:?}"), "StreamSession { session_id: 42, .. }");
+    let held = server::HeldSession::new(9, |_| ());
+    assert_eq!(format!("{held:?}"), "HeldSession { session_id: 9, .. }");
 }

@@ -1,11 +1,10 @@
-//! Endpoints without a runtime, or with one that misbehaves: a named error within the deadline, and
-//! bounded memory.
+//! Peers that misbehave: a named error within the deadline, and bounded memory.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::continuation::EnvironmentLimits;
@@ -15,13 +14,13 @@ use dotnet_diagnostics_ipc::io::{
     WaitLimit,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing5, EventFilter, EventLevel, TracepointConfig, UserEventsProviderConfig,
-    UserEventsSession,
+    CollectTracing5, UserEventsProviderConfig, UserEventsSession,
 };
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
-use dotnet_diagnostics_ipc::wire::{Array, IpcString};
+use dotnet_diagnostics_ipc::wire::Array;
 
 use crate::alone;
+use crate::client::{Peer, USER_EVENTS};
 
 /// The deadline of a phase in which the peer is late.
 const DEADLINE: Duration = Duration::from_millis(300);
@@ -40,42 +39,23 @@ const CONTINUATION_IS_LATE: Deadlines = Deadlines { continuation: Some(DEADLINE)
 /// An OK to `ProcessInfo`: process 1 without any names.
 const INFO: &[u8] = b"DOTNET_IPC_V1\0\x38\0\xff\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
-/// A peer at a new socket, which does the same to every client, one after the other.
-struct Peer {
-    socket: PathBuf,
-    directory: tempfile::TempDir,
-    serving: Option<JoinHandle<()>>,
-}
-
-impl Peer {
-    /// `serve` may fail: the client's result decides.
-    fn new(mut serve: impl FnMut(UnixStream) -> io::Result<()> + Send + 'static) -> Self {
-        let directory = crate::directory();
-        let socket = directory.path().join("socket");
-        let listener = UnixListener::bind(&socket).unwrap();
-        let stop = directory.path().join("stop");
-        let serving = thread::spawn(move || {
-            for stream in listener.incoming() {
-                if stop.exists() {
-                    return;
-                }
-                let _ = stream.and_then(&mut serve);
+/// Calls a peer that does `serve` to the only connection. That may fail: the client's result decides.
+fn with_peer<T>(
+    deadlines: Deadlines,
+    serve: impl FnOnce(UnixStream) -> io::Result<()> + Send,
+    call: impl FnOnce(&Client<&Peer>) -> T,
+) -> T {
+    let peer = Peer::saying(&[&[]]);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while peer.connections.lock().unwrap().is_empty() {
+                thread::yield_now();
             }
+            let connection = peer.connections.lock().unwrap().remove(0);
+            let _ = serve(connection);
         });
-        Self { socket, directory, serving: Some(serving) }
-    }
-
-    fn client(&self, deadlines: Deadlines) -> Client {
-        Client::new(Endpoint::socket(&self.socket)).with_deadlines(deadlines)
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        File::create(self.directory.path().join("stop")).unwrap();
-        let _ = UnixStream::connect(&self.socket);
-        self.serving.take().unwrap().join().unwrap();
-    }
+        call(&Client::new(&peer).with_deadlines(deadlines))
+    })
 }
 
 /// Reads a request that is only a header.
@@ -101,40 +81,15 @@ fn failing<T: std::fmt::Debug>(call: impl FnOnce() -> Result<T, Error>) -> Error
     error
 }
 
-/// Fails in a phase with an error of a kind, which is returned.
+/// Fails in a phase with an error of a kind.
 macro_rules! assert_fails {
-    ($call:expr, $phase:ident, $kind:pat) => {{
-        let error = failing(|| $call);
-        assert_error!(error, $phase, $kind);
-        error
-    }};
+    ($call:expr, $phase:ident, $kind:pat) => {
+        assert_error!(failing(|| $call), $phase, $kind)
+    };
 }
 
 fn asking(path: impl Into<PathBuf>) -> Result<(), Error> {
     Client::new(Endpoint::socket(path)).process_info().map(drop)
-}
-
-#[test]
-fn path_without_socket_is_refused() {
-    let directory = crate::directory();
-    let at = |name: &str| directory.path().join(name);
-    assert_fails!(asking(at("nothing")), Find, ErrorKind::NotFound(_));
-    fs::write(at("file"), b"").unwrap();
-    fs::create_dir(at("directory")).unwrap();
-    for name in ["file", "directory"] {
-        let error = failing(|| asking(at(name)));
-        assert!(
-            matches!(error.kind(), ErrorKind::Untrusted(_) | ErrorKind::NotAnEndpoint(_)),
-            "{error:?}"
-        );
-        eprintln!("{name}: {error}");
-    }
-    crate::leave_stale(at("dead"));
-    assert_fails!(asking(at("dead")), Find, ErrorKind::NotAnEndpoint(_));
-    // A datagram socket is a socket, but not a stream.
-    let _datagram = std::os::unix::net::UnixDatagram::bind(at("datagram")).unwrap();
-    let error = failing(|| asking(at("datagram")));
-    eprintln!("a datagram socket: {error}");
 }
 
 /// A path too long for an address can still be reached through its directory, unless its name alone
@@ -159,8 +114,7 @@ fn path_too_long_is_reached_by_its_directory_or_refused() {
             listener.accept().unwrap();
             continue;
         }
-        let error = assert_fails!(asking(path), Find, ErrorKind::NotAnEndpoint(_));
-        eprintln!("{error}");
+        assert_fails!(asking(path), Find, ErrorKind::NotAnEndpoint(_));
     }
     // A file of this name cannot exist either.
     let error = failing(|| asking("/d".repeat(2500)));
@@ -168,26 +122,15 @@ fn path_too_long_is_reached_by_its_directory_or_refused() {
 }
 
 #[test]
-fn process_without_runtime_is_refused() {
-    // This test; and an id that cannot exist, because it is beyond the largest.
-    for process_id in [std::process::id(), 1 << 30] {
-        let error = assert_fails!(
-            Client::new(Endpoint::process(process_id)).process_info(),
-            Find,
-            ErrorKind::NotFound(_)
-        );
-        eprintln!("{error}");
-    }
-}
-
-#[test]
 fn peer_silent_times_out() {
-    let peer = Peer::new(until_it_goes);
-    assert_fails!(peer.client(REPLY_IS_LATE).process_info(), Reply, ErrorKind::TimedOut);
+    with_peer(REPLY_IS_LATE, until_it_goes, |client| {
+        assert_fails!(client.process_info(), Reply, ErrorKind::TimedOut);
+    });
     // By default, `Flow` says 5 s; the whole call has less here.
     let whole = Deadlines { whole: Some(DEADLINE), ..Deadlines::DEFAULT };
-    let client = peer.client(whole);
-    assert_fails!(client.environment(), Reply, ErrorKind::TimedOut);
+    with_peer(whole, until_it_goes, |client| {
+        assert_fails!(client.environment(), Reply, ErrorKind::TimedOut);
+    });
 }
 
 #[test]
@@ -224,21 +167,14 @@ fn peer_not_reading_times_out_in_phase() {
     assert_error!(error, Send, ErrorKind::TimedOut);
 
     // At some length the request just fits in, and then the byte with the descriptor does not.
+    let CollectTracing5::UserEvents(session) = USER_EVENTS else { unreachable!() };
+    let provider = session.providers.iter().next().unwrap();
     let mut phases = Vec::new();
     for len in (100..8_000).step_by(100) {
         let name = "P".repeat(len);
-        let providers = [UserEventsProviderConfig {
-            keywords: 1,
-            log_level: EventLevel::INFORMATIONAL,
-            provider_name: name.as_str().into(),
-            arguments: IpcString::ABSENT,
-            filter: EventFilter::ALL,
-            config: TracepointConfig {
-                default_tracepoint_name: "t".into(),
-                tracepoints: Array::EMPTY,
-            },
-        }];
-        let session = UserEventsSession { rundown_keyword: 0, providers: Array::new(&providers) };
+        let providers =
+            [UserEventsProviderConfig { provider_name: name.as_str().into(), ..provider }];
+        let session = UserEventsSession { providers: Array::new(&providers), ..session };
         // Each connection is dropped when it is given up, but keeps its place in the backlog: the
         // listener has room for all of them.
         let error =
@@ -257,21 +193,23 @@ fn peer_not_reading_times_out_in_phase() {
 fn peer_trickling_times_out_at_call_deadline() {
     // One byte each 10 ms: the deadline passes before the reply is complete, though no single byte
     // is late.
-    let peer = Peer::new(|mut stream| {
+    let trickling = |mut stream: UnixStream| {
         request(&mut stream)?;
         for byte in INFO {
             stream.write_all(&[*byte])?;
             thread::sleep(Duration::from_millis(10));
         }
         until_it_goes(stream)
+    };
+    with_peer(REPLY_IS_LATE, trickling, |client| {
+        assert_fails!(client.process_info(), Reply, ErrorKind::TimedOut);
     });
-    assert_fails!(peer.client(REPLY_IS_LATE).process_info(), Reply, ErrorKind::TimedOut);
     // A slow reply is still a reply.
-    let reply = peer.client(PATIENT).process_info().unwrap();
+    let reply = with_peer(PATIENT, trickling, |client| client.process_info().unwrap());
     assert_eq!(reply.payload().unwrap().process_id, 1);
 
     // So does an environment block, by its own deadline or that of the whole call.
-    let peer = Peer::new(|mut stream| {
+    let trickling = |mut stream: UnixStream| {
         request(&mut stream)?;
         stream.write_all(&environment_of(100_000))?;
         stream.write_all(&1000u32.to_le_bytes())?;
@@ -280,21 +218,11 @@ fn peer_trickling_times_out_at_call_deadline() {
             thread::sleep(Duration::from_millis(10));
         }
         until_it_goes(stream)
+    };
+    with_peer(CONTINUATION_IS_LATE, trickling, |client| {
+        let call = || client.environment().and_then(|block| block.for_each(|_| ()));
+        assert_fails!(call(), Continuation, ErrorKind::TimedOut);
     });
-    assert_fails!(
-        peer.client(CONTINUATION_IS_LATE).environment().and_then(|block| block.for_each(|_| ())),
-        Continuation,
-        ErrorKind::TimedOut
-    );
-    let whole = Deadlines { whole: Some(DEADLINE), ..PATIENT };
-    let error =
-        failing(|| peer.client(whole).environment().and_then(|block| block.for_each(|_| ())));
-    // On a busy machine the reply may take as long.
-    assert!(
-        matches!(error.phase(), Phase::Reply | Phase::Continuation)
-            && matches!(error.kind(), ErrorKind::TimedOut),
-        "{error:?}"
-    );
 }
 
 /// The reply that announces this size of environment.
@@ -324,74 +252,56 @@ fn environment_of_4_gib_takes_no_memory() {
         return;
     }
     // By default at most 32 MiB are accepted, so none is read.
-    let peer = Peer::new(|mut stream| {
+    let pouring = |mut stream: UnixStream| {
         request(&mut stream)?;
         stream.write_all(&environment_of(u32::MAX))?;
         pour(&mut stream, &[0; 4])
+    };
+    with_peer(PATIENT, pouring, |client| {
+        let call = || client.environment().and_then(|block| block.for_each(|_| ()));
+        assert_fails!(call(), Continuation, ErrorKind::LimitExceeded { limit: 0x0200_0000 });
     });
-    let error = assert_fails!(
-        peer.client(PATIENT).environment().and_then(|block| block.for_each(|_| ())),
-        Continuation,
-        ErrorKind::LimitExceeded { limit: 0x0200_0000 }
-    );
-    eprintln!("{error}");
 
     // Without limits: entries arrive until the peer closes, more than the process may grow.
     let text = "a".repeat(1000);
     let units = text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes);
     let one: Vec<u8> = 1001u32.to_le_bytes().into_iter().chain(units).collect();
-    let peer = Peer::new(move |mut stream| {
+    let many = |mut stream: UnixStream| {
         request(&mut stream)?;
         stream.write_all(&environment_of(u32::MAX))?;
         stream.write_all(&(u32::MAX / 2006).to_le_bytes())?;
         let hundred = one.repeat(100);
         (0..100).try_for_each(|_| stream.write_all(&hundred))
-    });
+    };
     let (before, mut most, mut entries) = (resident(), 0, 0);
-    let client = peer.client(PATIENT);
-    let block = client.environment().unwrap().with_limits(EnvironmentLimits::NONE);
-    let error = block
-        .for_each(|entry| {
+    with_peer(PATIENT, many, |client| {
+        let block = client.environment().unwrap().with_limits(EnvironmentLimits::NONE);
+        let call = block.for_each(|entry| {
             assert_eq!(entry.text(), text.as_str());
             entries += 1;
             if entries % 1000 == 0 {
                 most = most.max(resident());
             }
-        })
-        .unwrap_err();
-    assert_error!(error, Continuation, ErrorKind::Ended { end: End::Closed, .. });
+        });
+        assert_error!(call.unwrap_err(), Continuation, ErrorKind::Ended { end: End::Closed, .. });
+    });
     let grown = most.max(resident()).saturating_sub(before);
     assert_eq!(entries, 10_000);
     assert!(grown < 16 << 20, "{grown} bytes");
 
     // One entry without end: it has to be held, so it has a separate limit.
-    let peer = Peer::new(|mut stream| {
+    let endless = |mut stream: UnixStream| {
         request(&mut stream)?;
         stream.write_all(&environment_of(u32::MAX))?;
         stream.write_all(&[1, 0, 0, 0, 0xf0, 0xff, 0xff, 0x7f])?;
         pour(&mut stream, b"a\0")
-    });
+    };
     let before = resident();
-    let client = peer.client(PATIENT);
-    let block = client.environment().unwrap().with_limits(EnvironmentLimits::NONE);
-    let error = block.for_each(|_| ()).unwrap_err();
-    assert_error!(error, Continuation, ErrorKind::LimitExceeded { .. });
+    with_peer(PATIENT, endless, |client| {
+        let block = client.environment().unwrap().with_limits(EnvironmentLimits::NONE);
+        let error = block.for_each(|_| ()).unwrap_err();
+        assert_error!(error, Continuation, ErrorKind::LimitExceeded { .. });
+    });
     let grown = resident().saturating_sub(before);
     assert!(grown < 16 << 20, "{grown} bytes");
-}
-
-#[test]
-fn environment_missing_block_times_out() {
-    let peer = Peer::new(|mut stream| {
-        request(&mut stream)?;
-        stream.write_all(&environment_of(100))?;
-        stream.write_all(&3u32.to_le_bytes())?;
-        until_it_goes(stream)
-    });
-    let client = peer.client(CONTINUATION_IS_LATE);
-    assert_fails!(
-        client.environment().and_then(|block| block.for_each(|_| ())),
-        Continuation,
-        ErrorKind::TimedOut
-    );
 }

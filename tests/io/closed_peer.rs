@@ -64,49 +64,32 @@ fn without_options<T: Fn()>(test: T) -> bool {
     alone_with(test, |command| command.env("LD_PRELOAD", &library))
 }
 
-/// A connection to a peer that has sent this, and closed.
-fn closed_after(says: &[u8]) -> UnixStream {
-    let (ours, mut theirs) = UnixStream::pair().unwrap();
-    theirs.write_all(says).unwrap();
-    ours
-}
-
 /// The reply is available before the request is sent, which fails.
 #[test]
-fn client_peer_closed_before_connection_is_taken_reply_is_read() {
-    if !without_options(client_peer_closed_before_connection_is_taken_reply_is_read) {
+fn client_peer_closed_before_request_is_sent_reply_is_read() {
+    if !without_options(client_peer_closed_before_request_is_sent_reply_is_read) {
         return;
     }
-    for deadlines in [Deadlines::DEFAULT, Deadlines::NONE] {
-        let transport = UnixTransport::new(closed_after(DONE));
-        let answer =
-            Connection::new(transport).with_deadlines(deadlines).call(&ResumeRuntime {}).unwrap();
-        assert!(answer.result().is_success());
-    }
-    let transport = UnixTransport::new(closed_after(ENVIRONMENT));
-    let mut entries = Vec::new();
-    Connection::new(transport)
-        .environment()
-        .unwrap()
-        .for_each(|entry| entries.push(entry.text().to_string()))
-        .unwrap();
-    assert_eq!(entries, ["A=b"]);
-}
-
-#[test]
-fn client_peer_closed_after_connection_is_taken_reply_is_read() {
-    if !without_options(client_peer_closed_after_connection_is_taken_reply_is_read) {
-        return;
-    }
-    for deadlines in [Deadlines::DEFAULT, Deadlines::NONE] {
+    for (deadlines, early) in
+        [Deadlines::DEFAULT, Deadlines::NONE].into_iter().flat_map(|it| [(it, true), (it, false)])
+    {
+        // It closes before the client has the connection, or after.
         let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let transport = UnixTransport::new(ours);
         theirs.write_all(DONE).unwrap();
-        drop(theirs);
+        let mut theirs = Some(theirs).filter(|_| !early);
+        let transport = UnixTransport::new(ours);
+        drop(theirs.take());
         let answer =
             Connection::new(transport).with_deadlines(deadlines).call(&ResumeRuntime {}).unwrap();
         assert!(answer.result().is_success());
     }
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    theirs.write_all(ENVIRONMENT).unwrap();
+    drop(theirs);
+    let mut entries = Vec::new();
+    let block = Connection::new(UnixTransport::new(ours)).environment().unwrap();
+    block.for_each(|entry| entries.push(entry.text().to_string())).unwrap();
+    assert_eq!(entries, ["A=b"]);
 }
 
 /// The timeout of one read is still set when the next read has none.
@@ -117,26 +100,18 @@ fn transport_peer_closed_between_reads_rest_is_read() {
     }
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     let (mut transport, mut bytes) = (UnixTransport::new(ours), [0; 4]);
-    let until = WaitLimit {
-        deadline: Instant::now().checked_add(Duration::from_millis(20)),
+    let within = |millis| WaitLimit {
+        deadline: Instant::now().checked_add(Duration::from_millis(millis)),
         canceller: None,
     };
-    assert!(matches!(transport.receive(&mut bytes, &until), Err(ErrorKind::TimedOut)));
+    assert!(matches!(transport.receive(&mut bytes, &within(20)), Err(ErrorKind::TimedOut)));
     theirs.write_all(b"rest").unwrap();
     drop(theirs);
-    let soon = WaitLimit {
-        deadline: Instant::now().checked_add(Duration::from_secs(60)),
-        canceller: None,
-    };
     assert_eq!(transport.receive(&mut bytes[..1], &WaitLimit::FOREVER).unwrap(), 1);
-    assert_eq!(transport.receive(&mut bytes[1..], &soon).unwrap(), 3);
-    assert_eq!(
-        (
-            transport.receive(&mut [0], &WaitLimit::FOREVER).unwrap(),
-            transport.receive(&mut [0], &soon).unwrap()
-        ),
-        (0, 0)
-    );
+    assert_eq!(transport.receive(&mut bytes[1..], &within(60_000)).unwrap(), 3);
+    for until in [WaitLimit::FOREVER, within(60_000)] {
+        assert_eq!(transport.receive(&mut [0], &until).unwrap(), 0);
+    }
     assert_eq!(&bytes, b"rest");
 }
 

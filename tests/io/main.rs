@@ -24,7 +24,7 @@ mod live_runtime;
 mod port_listener;
 #[cfg(unix)]
 mod server;
-#[cfg(feature = "tokio")]
+#[cfg(all(unix, feature = "tokio"))]
 mod tokio;
 #[cfg(windows)]
 mod windows;

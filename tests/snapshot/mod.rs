@@ -1,6 +1,7 @@
 //! Files that tests generate, whole or in part. A test compares them with what the code makes now;
 //! with `DIAG_UPDATE=1` it writes them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -35,37 +36,12 @@ pub(crate) fn assert_part(path: impl AsRef<Path>, marks: [&str; 2], part: &str, 
     assert_file(path, &format!("{before}{begin}{part}{end}{after}"), arguments);
 }
 
-/// The lines that only one of the texts has, in order.
+/// The lines that only one of the texts has.
 fn difference(old: &str, new: &str) -> String {
-    let (mut old, mut new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
-    let at_start = old.iter().zip(&new).take_while(same).count();
-    (old, new) = (old.split_off(at_start), new.split_off(at_start));
-    let at_end = old.iter().rev().zip(new.iter().rev()).take_while(same).count();
-    old.truncate(old.len() - at_end);
-    new.truncate(new.len() - at_end);
-    // `common[i][j]`: how many lines the rest of both can keep, from these on.
-    let mut common = vec![vec![0; new.len() + 1]; old.len() + 1];
-    for (i, line) in old.iter().enumerate().rev() {
-        for (j, other) in new.iter().enumerate().rev() {
-            common[i][j] = if line == other {
-                common[i + 1][j + 1] + 1
-            } else {
-                common[i + 1][j].max(common[i][j + 1])
-            };
-        }
-    }
-    let (mut i, mut j, mut lines) = (0, 0, Vec::new());
-    while i < old.len() || j < new.len() {
-        if i < old.len() && j < new.len() && old[i] == new[j] {
-            (i, j) = (i + 1, j + 1);
-        } else if j == new.len() || i < old.len() && common[i + 1][j] >= common[i][j + 1] {
-            lines.push(format!("- {}", old[i]));
-            i += 1;
-        } else {
-            lines.push(format!("+ {}", new[j]));
-            j += 1;
-        }
-    }
-    lines.join("\n")
+    let only = |text: &str, other: &str, mark: &str| -> Vec<String> {
+        let known: BTreeSet<_> = other.lines().collect();
+        let lines = text.lines().filter(|line| !known.contains(line));
+        lines.map(|line| format!("{mark} {line}")).collect()
+    };
+    [only(old, new, "-"), only(new, old, "+")].concat().join("\n")
 }

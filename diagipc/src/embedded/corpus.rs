@@ -28,11 +28,10 @@ use dotnet_diagnostics_ipc_vectors::{Direction, Group, LoadError, Type, TypedCod
 use crate::embedded;
 
 /// The targets of `fuzz/`.
-pub const TARGETS: [&str; 9] = [
+pub const TARGETS: [&str; 8] = [
     "decode_any",
     "roundtrip",
     "exchanges",
-    "diagnostic_port",
     "environment",
     "names",
     "user_events",
@@ -153,28 +152,17 @@ pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
             seeds.push(Seed { name: format!("{}-{nth}", test.tc_id), input });
         }
     }
-    // Choice bytes for the type, or the script, chosen by the first ones.
-    let made: Option<fn(u8) -> Vec<u8>> = match target {
-        "roundtrip" => Some(chosen),
-        "exchanges" => Some(scripted),
-        _ => None,
-    };
-    if let Some(made) = made {
+    if target == "roundtrip" {
         seeds.extend(
-            (1..=24).map(|which| Seed { name: format!("made-{which}"), input: made(which) }),
+            (1..=24).map(|which| Seed { name: format!("made-{which}"), input: chosen(which) }),
         );
     }
     Ok(seeds)
 }
 
+/// Choice bytes for the type chosen by the first one.
 fn chosen(which: u8) -> Vec<u8> {
     std::iter::once(which).chain((0..200_u8).map(|nth| nth.wrapping_mul(37))).collect()
-}
-
-/// A script with decisions about the pieces in which bytes move.
-fn scripted(which: u8) -> Vec<u8> {
-    let decisions = (0..64_u8).map(|nth| nth.wrapping_mul(37).wrapping_add(which));
-    [3, which.wrapping_mul(5)].into_iter().chain(decisions).collect()
 }
 
 /// The inputs of `target` from the bytes of one vector.
@@ -207,19 +195,7 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
                 COMMANDS.iter().position(|(asked, _)| Some(*asked) == command).unwrap_or_default();
             behind(&[0, u8::try_from(which).unwrap_or_default(), 200, 0, 1, 7, 20, 255])
         }
-        "exchanges" if from(Direction::Client) => {
-            let alone = behind(&[1, 0, 1, 7, 20, 255]);
-            [alone, behind(&[2, 0, 4, 9, 61, 1, 7, 20, 255])].concat()
-        }
-        "diagnostic_port" if is_of(&[Type::Advertise]) => {
-            let one = |does: u8| {
-                [&[does, 1, 33, u8::try_from(wire.len() % 40).unwrap_or_default()], wire].concat()
-            };
-            Vec::from([
-                [&[0][..], &one(3), &one(0)].concat(),
-                [&[2][..], &one(3), &one(3), &one(1), &one(2)].concat(),
-            ])
-        }
+        "exchanges" if from(Direction::Client) => behind(&[1, 0, 1, 7, 20, 255]),
         "environment" if is_of(&[Type::Environment]) => behind(&[64, 0, 1, 3, 7, 255]),
         "names"
             if is_of(&[Type::Ports, Type::PortsStrict, Type::DefaultPortSuspend])

@@ -1,17 +1,13 @@
 //! This crate's codec against the server of .NET 11 itself.
 
-use std::format;
-use std::string::{String, ToString as _};
-use std::vec::Vec;
-
 use ::arbitrary::{Arbitrary, Unstructured};
 
-use crate::dotnet::{Answer, Config, Dotnet, Filter, Provider, Session};
+use crate::dotnet::{Answer, Dotnet, Provider, Session, Text, kept};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing5, CollectTracing6, EventFilter, ProviderConfig, SessionBufferMode,
+    CollectTracing5, CollectTracing6, EventFilter, Format, ProviderConfig, SessionBufferMode,
     StreamingProviderConfig, TracepointConfig, UserEventsProviderConfig, rundown_keyword,
 };
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
@@ -76,14 +72,9 @@ pub fn same_answer(request: &[u8], dotnet: &mut Dotnet) -> Result<(), String> {
     if theirs != expected.outcome {
         return Err(format!("{theirs:?} instead of {:?} ({by})", expected.outcome));
     }
-    // A text that is not Unicode has more or fewer U+FFFD: it is compared without them.
-    let (read, expects) =
-        (answer.session.clone().map(unicode), expected.session.clone().map(unicode));
-    if read != expects {
-        return Err(format!(
-            "{:?} was read instead of {:?} ({by})",
-            answer.session, expected.session
-        ));
+    if answer.session != expected.session {
+        let (read, expects) = (&answer.session, &expected.session);
+        return Err(format!("{read:?} was read instead of {expects:?} ({by})"));
     }
     Ok(())
 }
@@ -190,12 +181,12 @@ const EXCEPTIONS: [Exception; 8] = [
     }),
     // user_events is not compiled in: the session is read, and has no descriptor.
     ("F-21", |seen| {
-        let is_user_events = seen.session.as_ref()?.session_type == USER_EVENTS;
+        let is_user_events = seen.session.as_ref()?.5 == USER_EVENTS;
         is_user_events.then_some(Outcome::Error(HResult::BAD_ENCODING))
     }),
     // Only a thread of its own can block.
     ("F-146", |seen| {
-        let blocks = seen.session.as_ref()?.buffer_mode == SessionBufferMode::BLOCK.0;
+        let blocks = seen.session.as_ref()?.6 == SessionBufferMode::BLOCK.0;
         blocks.then_some(Outcome::Error(HResult::FAIL))
     }),
 ];
@@ -321,123 +312,75 @@ fn outcome(answer: &Answer, expected: &Expected) -> Result<Outcome, String> {
 }
 
 /// Text as the server keeps it: the first NUL ends it, and half a pair is U+FFFD.
-fn text(string: IpcString<'_>) -> Option<String> {
+fn text(string: IpcString<'_>) -> Text {
     let chars = string.chars().map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
-    (!string.is_absent()).then(|| chars.take_while(|c| *c != '\0').collect())
-}
-
-/// Without U+FFFD.
-fn unicode(mut session: Session) -> Session {
-    let only = |text: &mut Option<String>| {
-        if let Some(text) = text {
-            text.retain(|c| c != char::REPLACEMENT_CHARACTER);
-        }
-    };
-    for provider in &mut session.providers {
-        only(&mut provider.name);
-        only(&mut provider.arguments);
-        if let Some(config) = &mut provider.config {
-            only(&mut config.default_tracepoint_name);
-            config.tracepoints.iter_mut().for_each(|(name, _)| only(name));
-        }
-    }
-    session
+    (!string.is_absent()).then(|| kept(chars.take_while(|c| *c != '\0')))
 }
 
 /// A session as the server keeps it.
 fn session(request: &AnyRequest<'_>) -> Option<Session> {
-    let stream = |mb: u32, format: u32, keyword: u64, providers: Vec<Provider>| Session {
-        circular_buffer_mb: mb,
-        format,
-        request_rundown: keyword != 0,
-        request_stackwalk: true,
-        rundown_keyword: keyword,
-        session_type: IPC_STREAM,
-        buffer_mode: 0,
-        providers,
+    let stream = |mb, format: Format, stacks, keyword, mode, providers| {
+        (mb, format.0, keyword != 0, stacks, keyword, IPC_STREAM, mode, providers)
     };
-    let plain = |providers: Array<'_, ProviderConfig<'_>>| providers.iter().map(plain).collect();
-    let streamed = |providers: Array<'_, StreamingProviderConfig<'_>>| {
-        providers.iter().map(streamed).collect()
+    let plain = |providers: Array<'_, ProviderConfig<'_>>| {
+        providers.iter().map(|it| streamed(it.into(), false)).collect()
+    };
+    let with_filters = |providers: Array<'_, StreamingProviderConfig<'_>>| {
+        providers.iter().map(|it| streamed(it, true)).collect()
     };
     Some(match request {
         AnyRequest::CollectTracing(it) => {
             let keyword = rundown_keyword(true);
-            stream(it.circular_buffer_mb, it.format.0, keyword, plain(it.providers))
+            stream(it.circular_buffer_mb, it.format, true, keyword, 0, plain(it.providers))
         }
         AnyRequest::CollectTracing2(it) => {
             let keyword = rundown_keyword(it.request_rundown);
-            stream(it.circular_buffer_mb, it.format.0, keyword, plain(it.providers))
+            stream(it.circular_buffer_mb, it.format, true, keyword, 0, plain(it.providers))
         }
         AnyRequest::CollectTracing3(it) => {
-            let keyword = rundown_keyword(it.request_rundown);
-            Session {
-                request_stackwalk: it.request_stackwalk,
-                ..stream(it.circular_buffer_mb, it.format.0, keyword, plain(it.providers))
-            }
+            let (stacks, keyword) = (it.request_stackwalk, rundown_keyword(it.request_rundown));
+            stream(it.circular_buffer_mb, it.format, stacks, keyword, 0, plain(it.providers))
         }
-        AnyRequest::CollectTracing4(it) => Session {
-            request_stackwalk: it.request_stackwalk,
-            ..stream(it.circular_buffer_mb, it.format.0, it.rundown_keyword, plain(it.providers))
-        },
-        AnyRequest::CollectTracing5(CollectTracing5::Streaming(it)) => Session {
-            request_stackwalk: it.request_stackwalk,
-            ..stream(it.circular_buffer_mb, it.format.0, it.rundown_keyword, streamed(it.providers))
-        },
-        AnyRequest::CollectTracing6(CollectTracing6::Streaming(it)) => Session {
-            request_stackwalk: it.request_stackwalk,
-            buffer_mode: it.session_buffer_mode.0,
-            ..stream(it.circular_buffer_mb, it.format.0, it.rundown_keyword, streamed(it.providers))
-        },
+        AnyRequest::CollectTracing4(it) => {
+            let (stacks, keyword) = (it.request_stackwalk, it.rundown_keyword);
+            stream(it.circular_buffer_mb, it.format, stacks, keyword, 0, plain(it.providers))
+        }
+        AnyRequest::CollectTracing5(CollectTracing5::Streaming(it)) => {
+            let (stacks, keyword) = (it.request_stackwalk, it.rundown_keyword);
+            stream(it.circular_buffer_mb, it.format, stacks, keyword, 0, with_filters(it.providers))
+        }
+        AnyRequest::CollectTracing6(CollectTracing6::Streaming(it)) => {
+            let (stacks, keyword) = (it.request_stackwalk, it.rundown_keyword);
+            let (mode, providers) = (it.session_buffer_mode.0, with_filters(it.providers));
+            stream(it.circular_buffer_mb, it.format, stacks, keyword, mode, providers)
+        }
         AnyRequest::CollectTracing5(CollectTracing5::UserEvents(it))
-        | AnyRequest::CollectTracing6(CollectTracing6::UserEvents(it)) => Session {
-            request_stackwalk: false,
-            session_type: USER_EVENTS,
-            ..stream(0, 1, it.rundown_keyword, it.providers.iter().map(registered).collect())
-        },
+        | AnyRequest::CollectTracing6(CollectTracing6::UserEvents(it)) => {
+            let (providers, keyword) =
+                (it.providers.iter().map(registered).collect(), it.rundown_keyword);
+            (0, 1, keyword != 0, false, keyword, USER_EVENTS, 0, providers)
+        }
         _ => return None,
     })
 }
 
-fn plain(provider: ProviderConfig<'_>) -> Provider {
-    Provider {
-        name: text(provider.provider_name),
-        arguments: text(provider.arguments),
-        keywords: provider.keywords,
-        log_level: provider.log_level.0,
-        filter: None,
-        config: None,
-    }
-}
-
-fn streamed(provider: StreamingProviderConfig<'_>) -> Provider {
-    let StreamingProviderConfig { keywords, log_level, provider_name, arguments, filter } =
-        provider;
-    Provider {
-        filter: Some(filtered(filter)),
-        ..plain(ProviderConfig { keywords, log_level, provider_name, arguments })
-    }
+fn streamed(provider: StreamingProviderConfig<'_>, has_filter: bool) -> Provider {
+    let EventFilter { enable, event_ids } = provider.filter;
+    let filter = has_filter.then(|| (enable, event_ids.iter().collect()));
+    let (name, arguments) = (text(provider.provider_name), text(provider.arguments));
+    (name, arguments, provider.keywords, provider.log_level.0, filter, None)
 }
 
 fn registered(provider: UserEventsProviderConfig<'_>) -> Provider {
     let UserEventsProviderConfig { keywords, log_level, provider_name, arguments, filter, config } =
         provider;
     let TracepointConfig { default_tracepoint_name, tracepoints } = config;
-    Provider {
-        filter: Some(filtered(filter)),
-        config: Some(Config {
-            default_tracepoint_name: text(default_tracepoint_name),
-            tracepoints: tracepoints
-                .iter()
-                .map(|set| (text(set.tracepoint_name), set.event_ids.iter().collect()))
-                .collect(),
-        }),
-        ..plain(ProviderConfig { keywords, log_level, provider_name, arguments })
-    }
-}
-
-fn filtered(filter: EventFilter<'_>) -> Filter {
-    Filter { enable: filter.enable, event_ids: filter.event_ids.iter().collect() }
+    let sets = tracepoints.iter();
+    let sets =
+        sets.map(|set| (text(set.tracepoint_name), set.event_ids.iter().collect())).collect();
+    let common = StreamingProviderConfig { keywords, log_level, provider_name, arguments, filter };
+    let (name, arguments, keywords, level, filter, _) = streamed(common, true);
+    (name, arguments, keywords, level, filter, Some((text(default_tracepoint_name), sets)))
 }
 
 /// A message.

@@ -1,8 +1,5 @@
 //! This crate's codec against the C header generated from its grammar.
 
-use std::string::String;
-use std::vec::Vec;
-
 use serde_json::{Map, json};
 
 use diagipc::codec;

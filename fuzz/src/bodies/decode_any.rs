@@ -1,7 +1,6 @@
 //! Any bytes, read by every decoder of the crate.
 
 use std::fmt::{Debug, Write as _};
-use std::{vec, vec::Vec};
 
 use super::{Nowhere, show};
 use dotnet_diagnostics_ipc::advertise::Advertise;

@@ -1,7 +1,5 @@
 //! The environment block, as a whole and in pieces.
 
-use std::{vec, vec::Vec};
-
 use super::{Pieces, show, written};
 use dotnet_diagnostics_ipc::continuation::{
     Entry, Environment, EnvironmentDecoder, EnvironmentEncoder, EnvironmentEvent, EnvironmentLimits,

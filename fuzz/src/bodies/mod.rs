@@ -19,29 +19,24 @@ mod against_dotnet;
 mod c_header;
 mod canonical;
 mod cli_decode;
+mod common;
 mod decode_any;
-mod diagnostic_port;
 #[path = "../../../tests/exchanges/drive.rs"]
 mod drive;
 mod environment;
 mod exchanges;
-#[allow(dead_code, reason = "here the input decides about each piece")]
-#[path = "../../../tests/exchanges/scripts/in_memory/mod.rs"]
-mod in_memory;
 #[path = "../../../tests/exchanges/legal.rs"]
 mod legal;
 mod names;
 mod roundtrip;
 mod user_events;
 
-use std::ops::Range;
-
 #[cfg(feature = "against-dotnet")]
 pub use against_dotnet::{against_dotnet, generated, messages, same_answer};
 pub use c_header::c_header;
 pub use canonical::kind;
 pub use cli_decode::cli_decode;
-pub use diagnostic_port::diagnostic_port;
+use common::{Nowhere, Pieces, show, written};
 pub use environment::environment;
 pub use roundtrip::roundtrip;
 pub use user_events::user_events;
@@ -50,11 +45,10 @@ pub use user_events::user_events;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target whose body needs only its input.
-pub const BODIES: [Body; 8] = [
+pub const BODIES: [Body; 7] = [
     ("decode_any", decode_any),
     ("roundtrip", roundtrip),
     ("exchanges", exchanges),
-    ("diagnostic_port", diagnostic_port),
     ("environment", environment),
     ("names", names),
     ("user_events", user_events),
@@ -67,14 +61,12 @@ pub fn decode_any(input: &[u8]) {
     canonical::canonical(input);
 }
 
-/// Plays a client alone, a server alone, both against each other, or a script, by the first byte.
+/// Plays a client or a server, by the first byte.
 pub fn exchanges(input: &[u8]) {
     let Some((which, input)) = input.split_first() else { return };
     match which {
         0 => exchanges::client_exchange(input),
-        1 => exchanges::server_exchange(input),
-        2 => exchanges::pair_exchange(input),
-        _ => exchanges::script_exchange(input),
+        _ => exchanges::server_exchange(input),
     }
 }
 
@@ -86,51 +78,3 @@ pub fn names(input: &[u8]) {
 
 /// The target whose body also asks the header for C.
 pub const C_HEADER: &str = "c_header";
-
-/// Sizes of pieces, repeated; if empty, all at once. A size of 0 is 1.
-struct Pieces<'p>(std::iter::Cycle<std::slice::Iter<'p, u8>>);
-
-impl<'p> Pieces<'p> {
-    fn new(sizes: &'p [u8]) -> Self {
-        Self(sizes.iter().cycle())
-    }
-
-    fn next(&mut self) -> usize {
-        self.0.next().map_or(usize::MAX, |size| usize::from(*size).max(1))
-    }
-
-    /// Copies the next piece of `peer` from `taken` on into this range of the buffer. Returns how
-    /// many bytes; 0 is the end.
-    fn receive(
-        &mut self,
-        range: Range<usize>,
-        buffer: &mut [u8],
-        peer: &[u8],
-        taken: &mut usize,
-    ) -> usize {
-        let n = range.len().min(self.next()).min(peer.len() - *taken);
-        buffer[range.start..range.start + n].copy_from_slice(&peer[*taken..*taken + n]);
-        *taken += n;
-        n
-    }
-}
-
-/// Discarded text: only writing it matters.
-struct Nowhere;
-
-impl std::fmt::Write for Nowhere {
-    fn write_str(&mut self, _: &str) -> std::fmt::Result {
-        Ok(())
-    }
-}
-
-fn show(value: impl std::fmt::Debug) {
-    std::fmt::Write::write_fmt(&mut Nowhere, format_args!("{value:?}")).unwrap();
-}
-
-/// The encoding of a value.
-fn written(value: &(impl dotnet_diagnostics_ipc::wire::Encode + ?Sized)) -> std::vec::Vec<u8> {
-    let mut bytes = std::vec::Vec::new();
-    value.encode(&mut bytes).unwrap();
-    bytes
-}

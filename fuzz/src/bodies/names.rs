@@ -1,8 +1,5 @@
 //! The variables of diagnostic ports, and the names of sockets and pipes.
 
-use std::string::ToString as _;
-use std::vec::Vec;
-
 use super::show;
 use dotnet_diagnostics_ipc::endpoint::{PipeName, ProcessStat, SocketName, SocketPath};
 use dotnet_diagnostics_ipc::port::{

@@ -1,7 +1,6 @@
 //! `user_events` data for the kernel, and its readers.
 
 use std::fmt::Debug;
-use std::{string::ToString as _, vec::Vec};
 
 use super::{show, written};
 use dotnet_diagnostics_ipc::message::eventpipe::{EventLevel, UserEventsSession};

@@ -3,7 +3,6 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::BorrowedFd;
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,11 +14,9 @@ use dotnet_diagnostics_ipc::io::*;
 use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::eventpipe::CollectTracing5;
 use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
-use dotnet_diagnostics_ipc::message::profiler::AttachProfiler;
-use dotnet_diagnostics_ipc::wire::Guid;
 use rustix::event::{PollFd, PollFlags};
 
-use crate::client::{COLLECT, COLLECT5, FAILED, Peer, SESSION, UNKNOWN, USER_EVENTS, long_reply};
+use crate::client::{COLLECT, COLLECT5, FAILED, Peer, SESSION, UNKNOWN, USER_EVENTS};
 
 fn streaming(bytes: &[u8]) -> Vec<u8> {
     [SESSION, bytes].concat()
@@ -82,33 +79,6 @@ fn user_events_session_lasts_until_hang_up() {
     session.wait(&WaitLimit::FOREVER).unwrap();
 }
 
-/// The default deadline of a reply is 5 s; an attach adds its own timeout.
-#[test]
-fn attach_reply_deadline_is_its_timeout() {
-    /// Records how long it may wait for the reply.
-    struct Noting(Option<Duration>);
-    impl Transport for &mut Noting {
-        fn send(&mut self, bytes: &[u8], _: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
-            Ok(bytes.len())
-        }
-        fn receive(&mut self, _: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
-            self.0 = until.left();
-            Err(ErrorKind::TimedOut)
-        }
-    }
-    let (profiler_guid, profiler_path) = (Guid::NIL, "/p".into());
-    let attach =
-        AttachProfiler { attach_timeout: 7000, profiler_guid, profiler_path, client_data: b"" };
-    assert_eq!(Deadlines::default(), Deadlines::DEFAULT);
-    let mut noting = Noting(None);
-    Connection::new(&mut noting).call(&attach).unwrap_err();
-    let left = noting.0.unwrap();
-    assert!(left > Duration::from_secs(11) && left <= Duration::from_secs(12), "{left:?}");
-    Connection::new(&mut noting).call(&ResumeRuntime {}).unwrap_err();
-    let left = noting.0.unwrap();
-    assert!(left > Duration::from_secs(4) && left <= Duration::from_secs(5), "{left:?}");
-}
-
 /// Makes connections that carry everything except a descriptor.
 struct Closing<'p>(&'p Peer);
 
@@ -145,53 +115,29 @@ fn user_events_early_refusal_is_reported() {
 }
 
 #[test]
-fn call_reply_in_pieces_is_read_whole() {
-    let (reply, command_line) = long_reply(600);
-    for cut in [1, 13, 19, 20, 21, 1000, 1023, 1024, 1025] {
-        let peer = Peer::saying(&[&reply[..cut]]);
-        let answer = thread::scope(|scope| {
-            let client = Client::new(&peer);
-            let call = scope.spawn(move || client.process_info().unwrap());
-            peer.asked_when_connected(0, 20);
-            io::Write::write_all(&mut peer.end(0), &reply[cut..]).unwrap();
-            call.join().unwrap()
-        });
-        assert_eq!(answer.payload().unwrap().command_line.to_string(), command_line, "{cut}");
-    }
-}
-
-#[test]
-fn trace_debug_shows_state() {
-    let peer = Peer::saying(&[&streaming(b"Nettrace")]);
-    let client = Client::new(&peer);
-    let trace = client.trace(&COLLECT).unwrap();
-    let (said, stop_handle) = (format!("{trace:?}"), format!("{:?}", trace.stop_handle(&client)));
-    assert!(said.starts_with("Trace { session: ") && said.contains("id: Some(42)"), "{said}");
-    assert!(
-        stop_handle.starts_with("StopHandle { session: ") && stop_handle.contains("NotSent"),
-        "{stop_handle}"
-    );
-}
-
-#[test]
 fn trace_waiting_read_is_cancelled() {
-    let (peer, canceller) = (Peer::saying(&[&streaming(b"Nettrace")]), Canceller::new().unwrap());
-    let mut trace = Client::new(&peer).with_canceller(canceller.clone()).trace(&COLLECT).unwrap();
-    let mut stream = Vec::new();
-    thread::scope(|scope| {
-        let reading = scope.spawn(|| trace.read_to_end(&mut stream));
-        thread::sleep(Duration::from_millis(20));
-        canceller.cancel();
-        let error = reading.join().unwrap().unwrap_err();
-        let inner = Error::in_io(&error).unwrap();
-        assert!(
-            matches!((inner.phase(), inner.kind()), (Phase::Continuation, ErrorKind::Cancelled)),
-            "{error:?}"
-        );
-        assert_eq!(error.to_string(), "cancelled (reading what follows the reply)");
-    });
-    // Not the end of the session: that ends when its connection is closed.
-    assert!(trace.outcome().is_none());
+    // A wait for the first byte, and a wait for more; begun before the cancellation, or after it.
+    for (says, early) in [(&b""[..], true), (b"", false), (b"Nettrace", false)] {
+        let (peer, canceller) = (Peer::saying(&[&streaming(says)]), Canceller::new().unwrap());
+        let client = Client::new(&peer).with_canceller(canceller.clone());
+        let mut trace = client.trace(&COLLECT).unwrap();
+        thread::scope(|scope| {
+            let cancelling = scope.spawn(|| {
+                if !early {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                canceller.cancel();
+            });
+            if early {
+                cancelling.join().unwrap();
+            }
+            let error = trace.read_to_end(&mut Vec::new()).unwrap_err();
+            assert_error!(Error::in_io(&error).unwrap(), Continuation, ErrorKind::Cancelled);
+            assert_eq!(error.to_string(), "cancelled (reading what follows the reply)");
+        });
+        // Not the end of the session: that ends when its connection is closed.
+        assert!(trace.outcome().is_none());
+    }
 }
 
 struct Elsewhere;
@@ -246,7 +192,6 @@ fn stop_before_the_first_byte_closes_the_connection() {
             }
             let mut trace = client.trace(&COLLECT).unwrap();
             let stop_handle = trace.stop_handle(&client);
-            peer.asked(0, 57);
             thread::scope(|scope| {
                 let stopping = scope.spawn(|| {
                     if waits {
@@ -262,8 +207,7 @@ fn stop_before_the_first_byte_closes_the_connection() {
                 assert_eq!(trace.read(&mut [0; 8]).unwrap(), 0, "the stop wakes the reader");
                 assert_eq!(stopping.join().unwrap(), StopOutcome::NotSent);
             });
-            assert_eq!(peer.end(0).read(&mut [0; 28]).unwrap(), 0, "the connection is closed");
-            assert_eq!(peer.connections.lock().unwrap().len(), 1, "nothing was sent on another");
+            peer.was_asked_once_and_left(57);
             assert_eq!(trace.read(&mut [0; 8]).unwrap(), 0);
             let outcome = trace.outcome().unwrap();
             assert_eq!((outcome.bytes, outcome.end), (0, SessionEnd::HungUp));
@@ -275,65 +219,6 @@ fn stop_before_the_first_byte_closes_the_connection() {
             assert!(matches!(error.kind(), ErrorKind::SessionOver), "{error:?}");
         }
     }
-}
-
-/// The wait for the first byte has a canceller of its own.
-#[test]
-fn trace_wait_for_first_byte_is_cancelled() {
-    for early in [false, true] {
-        let (peer, canceller) = (Peer::saying(&[SESSION]), Canceller::new().unwrap());
-        let client = Client::new(&peer).with_canceller(canceller.clone());
-        let mut trace = client.trace(&COLLECT).unwrap();
-        thread::scope(|scope| {
-            let cancelling = scope.spawn(|| {
-                if !early {
-                    thread::sleep(Duration::from_millis(20));
-                }
-                canceller.cancel();
-            });
-            if early {
-                cancelling.join().unwrap();
-            }
-            let error = trace.read(&mut [0; 8]).unwrap_err();
-            assert!(matches!(Error::in_io(&error).unwrap().kind(), ErrorKind::Cancelled));
-        });
-        assert!(trace.outcome().is_none());
-    }
-}
-
-/// A backlog of one connection, which is taken while the stop waits for room.
-#[cfg(target_os = "linux")]
-#[test]
-fn stop_is_not_sent_if_trace_is_dropped_while_the_backlog_is_full() {
-    // A stop that is sent here is not answered.
-    let deadlines = Deadlines { whole: Some(Duration::from_secs(60)), ..Deadlines::DEFAULT };
-    let directory = crate::directory();
-    let path = directory.path().join("socket");
-    let listener = UnixListener::bind(&path).unwrap();
-    rustix::net::listen(&listener, 0).unwrap();
-    let client = Client::new(Endpoint::socket(&path)).with_deadlines(deadlines);
-    let serving = thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        stream.read_exact(&mut [0; 57]).unwrap();
-        stream.write_all(&streaming(b"N")).unwrap();
-        (listener, stream)
-    });
-    let mut trace = client.trace(&COLLECT).unwrap();
-    let (listener, _stream) = serving.join().unwrap();
-    let full = UnixStream::connect(&path).unwrap();
-    trace.read_exact(&mut [0]).unwrap();
-    let stop_handle = trace.stop_handle(&client);
-    let stopping = thread::spawn(move || stop_handle.stop());
-    while !format!("{trace:?}").contains("stop: Awaited") {
-        thread::yield_now();
-    }
-    // Now it connects, or is about to.
-    drop(trace);
-    drop((full, listener.accept().unwrap()));
-    let (mut stop, _) = listener.accept().unwrap();
-    let error = stopping.join().unwrap().unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::SessionOver), "{error:?}");
-    assert_eq!(stop.read(&mut [0; 28]).unwrap(), 0, "nothing was sent");
 }
 
 /// Connects to the peer, and records the deadline.

@@ -3,8 +3,7 @@
 
 mod blocking;
 mod blocking_half;
-mod endpoints;
-mod found_before;
+mod endpoint;
 #[cfg(feature = "tokio")]
 mod tokio_half;
 mod transports;
@@ -20,11 +19,11 @@ use dotnet_diagnostics_ipc::message::eventpipe::*;
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
 /// An OK whose payload is `S_OK`.
-const DONE: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
+pub(crate) const DONE: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 /// An OK with the session id 42.
-const SESSION: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
+pub(crate) const SESSION: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
 /// `UNKNOWN_COMMAND`.
-const UNKNOWN: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
+pub(crate) const UNKNOWN: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
 /// The error `E_FAIL`.
 const FAILED: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
 
@@ -71,6 +70,15 @@ impl Peer {
             let asked = [&b"DOTNET_IPC_V1\0"[..], request].concat();
             assert_eq!(self.asked(nth, asked.len()), asked);
         }
+    }
+
+    /// Asserts that one connection was made, that a request of this length was sent on it, and then
+    /// that it was closed.
+    #[track_caller]
+    pub(crate) fn was_asked_once_and_left(&self, len: usize) {
+        assert_eq!(self.count(), 1, "nothing was sent on another connection");
+        self.asked(0, len);
+        assert_eq!(self.end(0).read(&mut [0; 28]).unwrap(), 0, "the connection is closed");
     }
 
     /// The peer's end of this connection.
@@ -151,7 +159,7 @@ const STREAMED: &[StreamingProviderConfig<'_>] = &[StreamingProviderConfig {
     arguments: IpcString::ABSENT,
     filter: EventFilter::ALL,
 }];
-const COLLECT5: StreamingSession<'_> = StreamingSession {
+pub(crate) const COLLECT5: StreamingSession<'_> = StreamingSession {
     circular_buffer_mb: 1,
     format: Format::NET_TRACE,
     rundown_keyword: 0,

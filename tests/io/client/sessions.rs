@@ -19,6 +19,8 @@ case! {
         let client = Client::new(&peer);
         let mut trace = wait!(client.trace(&COLLECT)).unwrap();
         assert_eq!(trace.session_id(), Some(42));
+        let said = format!("{trace:?}");
+        assert!(said.starts_with("Trace { session: ") && said.contains("id: Some(42)"), "{said}");
         wait!(trace.read_exact(&mut [0])).unwrap();
         let stop_handle = trace.stop_handle(&client);
         assert_eq!(wait!(stop_handle.clone().stop()).unwrap(), StopOutcome::Answered);

@@ -2,8 +2,10 @@
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
-use dotnet_diagnostics_ipc::exchange::{End, StopOutcome};
+use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::*;
 use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
@@ -133,51 +135,20 @@ fn descriptor_over_other_stream_is_unsupported() {
     assert!(matches!(sent, Err(ErrorKind::Unsupported(_))));
 }
 
-#[test]
-fn trace_after_stream_time_out_goes_on() {
-    let told = Told::new([Ok(SESSION), error(io::ErrorKind::WouldBlock), Ok(b"Nettrace")], []);
-    let client = Client::new(Once::new(told));
-    let mut trace = client.trace(&COLLECT).unwrap();
-    let mut bytes = [0; 8];
-    assert_eq!(trace.read(&mut bytes).unwrap_err().kind(), io::ErrorKind::TimedOut);
-    assert!(trace.outcome().is_none());
-    assert_eq!(trace.read(&mut bytes).unwrap(), 8);
-    assert_eq!(&bytes, b"Nettrace");
-    // There is no second connection: the stop was not sent.
-    let stopped = trace.stop_handle(&client).stop().unwrap_err();
-    assert_error!(stopped, Connect, ErrorKind::TimedOut);
-    assert_eq!(trace.read(&mut bytes).unwrap(), 0);
-    assert_eq!(trace.outcome().unwrap().stop, StopOutcome::NotSent);
-}
+/// Reads these bytes, and then reports that it read more than was asked; writes as it is told.
+struct Boasting(&'static [u8], usize);
 
-/// Reports that it did more than was asked.
-struct Boasting;
+impl Connect for Boasting {
+    type Transport = Self;
+
+    fn connect(&self, _: &WaitLimit<'_>) -> Result<Self, Error> {
+        Ok(Self(self.0, self.1))
+    }
+}
 
 impl Transport for Boasting {
     fn send(&mut self, bytes: &[u8], _: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
-        Ok(bytes.len() + 1)
-    }
-    fn receive(&mut self, into: &mut [u8], _: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
-        Ok(into.len() + 1)
-    }
-}
-
-/// Answers a request for a session, and then reports that it read more than was asked.
-struct ThenBoasting;
-
-struct Answering(&'static [u8]);
-
-impl Connect for ThenBoasting {
-    type Transport = Answering;
-
-    fn connect(&self, _: &WaitLimit<'_>) -> Result<Answering, Error> {
-        Ok(Answering(SESSION))
-    }
-}
-
-impl Transport for Answering {
-    fn send(&mut self, bytes: &[u8], _: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
-        Ok(bytes.len())
+        Ok(bytes.len() + self.1)
     }
     fn receive(&mut self, into: &mut [u8], _: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         if self.0.is_empty() { Ok(into.len() + 1) } else { Ok(self.0.read(into)?) }
@@ -186,83 +157,64 @@ impl Transport for Answering {
 
 #[test]
 fn transport_miscounting_is_reported() {
-    let error = Connection::new(Boasting).call(&ResumeRuntime {}).unwrap_err();
+    let error = Connection::new(Boasting(b"", 1)).call(&ResumeRuntime {}).unwrap_err();
     assert_error!(error, Send, ErrorKind::Miscounted { asked: 20, reported: 21 });
     let why = "the transport reported 21 bytes, expected at most 20";
     assert_eq!(error.to_string(), format!("{why} (sending the request)"));
-    // One that counts only the stream wrongly.
-    let client = Client::new(ThenBoasting);
+    // It counts only the stream wrongly.
+    let client = Client::new(Boasting(SESSION, 0));
     let mut trace = client.trace(&COLLECT).unwrap();
     let error = trace.read(&mut [0; 8]).unwrap_err();
     let kind = Error::in_io(&error).unwrap().kind();
     assert!(matches!(kind, ErrorKind::Miscounted { asked: 8, reported: 9 }), "{error:?}");
 }
 
-/// Who has had the socket from `stream` can let it not block.
+/// Who has had the socket from `stream` can let it not block. A thread that tries again and again is
+/// never asleep.
 #[test]
 #[cfg(target_os = "linux")]
 fn transport_that_does_not_block_sleeps_until_data_arrives() {
-    use std::sync::mpsc;
-    use std::time::Duration;
-
-    let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
     let mut transport = UnixTransport::new(ours);
     transport.stream().set_nonblocking(true).unwrap();
-    let (says, thread) = mpsc::channel();
+    let (says, thread) = std::sync::mpsc::channel();
     let receiving = std::thread::spawn(move || {
         let thread = std::fs::read_link("/proc/thread-self").unwrap();
         says.send(std::path::Path::new("/proc").join(thread).join("stat")).unwrap();
         transport.receive(&mut [0; 8], &WaitLimit::FOREVER).unwrap()
     });
     let stat = thread.recv().unwrap();
-    let is_asleep = || {
-        let text = std::fs::read_to_string(&stat).unwrap();
-        text.rsplit_once(") ").unwrap().1.starts_with('S')
-    };
-    // A thread that tries again and again is never asleep. This takes a moment, or all of it.
     let slept = (0..500).any(|_| {
         std::thread::sleep(Duration::from_millis(20));
-        is_asleep()
+        let text = std::fs::read_to_string(&stat).unwrap();
+        text.rsplit_once(") ").unwrap().1.starts_with('S')
     });
     theirs.write_all(b"reply").unwrap();
     assert_eq!(receiving.join().unwrap(), 5);
     assert!(slept);
 }
 
-#[test]
-fn transport_that_does_not_block_keeps_deadline() {
-    let (ours, _theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-    let mut transport = UnixTransport::new(ours);
-    transport.stream().set_nonblocking(true).unwrap();
-    let deadline = std::time::Instant::now() + std::time::Duration::from_millis(10);
-    let until = WaitLimit { deadline: Some(deadline), canceller: None };
-    assert!(matches!(transport.receive(&mut [0; 8], &until), Err(ErrorKind::TimedOut)));
-}
-
-/// Socket options that a call has set are reset.
+/// Socket options that a call has set are reset, and the deadline holds again afterwards; also if
+/// the socket does not block.
 #[test]
 fn transport_stream_blocks_after_call_with_deadline() {
-    let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
     let mut transport = UnixTransport::new(ours);
     let hand_out: [fn(&UnixTransport) -> io::Result<std::os::fd::OwnedFd>; 2] = [
         |transport| transport.stream().as_fd().try_clone_to_owned(),
         |transport| transport.as_fd().try_clone_to_owned(),
     ];
-    for hand_out in hand_out {
-        let until = WaitLimit {
-            deadline: Some(std::time::Instant::now() + std::time::Duration::from_millis(10)),
-            canceller: None,
-        };
-        assert!(matches!(transport.receive(&mut [0; 8], &until), Err(ErrorKind::TimedOut)));
-        let given = std::os::unix::net::UnixStream::from(hand_out(&transport).unwrap());
-        assert_eq!(given.read_timeout().unwrap(), None);
+    for nonblocking in [false, true] {
+        for hand_out in hand_out {
+            let deadline = Some(std::time::Instant::now() + Duration::from_millis(10));
+            let until = WaitLimit { deadline, canceller: None };
+            let ended = transport.receive(&mut [0; 8], &until);
+            assert!(matches!(ended, Err(ErrorKind::TimedOut)));
+            let given = UnixStream::from(hand_out(&transport).unwrap());
+            assert_eq!(given.read_timeout().unwrap(), None);
+            given.set_nonblocking(nonblocking).unwrap();
+        }
     }
-    // And a deadline holds again afterwards.
-    let until = WaitLimit {
-        deadline: Some(std::time::Instant::now() + std::time::Duration::from_millis(10)),
-        canceller: None,
-    };
-    assert!(matches!(transport.receive(&mut [0; 8], &until), Err(ErrorKind::TimedOut)));
     theirs.write_all(b"reply").unwrap();
     assert_eq!(transport.receive(&mut [0; 8], &WaitLimit::FOREVER).unwrap(), 5);
 }

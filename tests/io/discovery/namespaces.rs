@@ -6,30 +6,34 @@ use std::process::{Command, Stdio};
 
 use dotnet_diagnostics_ipc::endpoint::SocketName;
 use dotnet_diagnostics_ipc::io::discovery::{DiscoveredEndpoint, EndpointState, processes};
-use dotnet_diagnostics_ipc::io::{Client, Connect as _, Endpoint, WaitLimit};
+use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, WaitLimit};
 
 use super::processes::*;
 use super::*;
 
-/// `unshare` and the other requirements, or the reason why not.
-fn unshared(arguments: &[&str], program: &Path, tmpdir: &Path) -> Option<Command> {
-    let tried = Command::new("unshare").args(arguments).arg("true").output();
-    match tried {
-        Ok(output) if output.status.success() => {}
-        other => {
-            eprintln!("SKIPPED: unshare {arguments:?} cannot be had here: {other:?}");
-            return None;
-        }
-    }
-    let inner = listener_of(program, tmpdir);
+const PID_NAMESPACE: [&str; 4] = ["--pid", "--fork", "--mount-proc", "--kill-child"];
+
+/// A process that listens like a runtime in a pid namespace of its own, and its id here.
+fn in_pid_namespace(tmpdir: &Path) -> (Process, u32) {
+    let inner = listener(tmpdir);
     let mut command = Command::new("unshare");
-    command
-        .args(arguments)
-        .arg(inner.get_program())
-        .args(inner.get_args())
-        .env("TMPDIR", tmpdir)
-        .stdout(Stdio::null());
-    Some(command)
+    command.args(PID_NAMESPACE).arg(inner.get_program()).args(inner.get_args());
+    let outer = Process::listening(command.env("TMPDIR", tmpdir).stdout(Stdio::null()), tmpdir);
+    let id = child_of(outer.id());
+    (outer, id)
+}
+
+/// Runs a test of this file by a command that ends with this program, or a copy of it.
+#[track_caller]
+fn passes(command: &mut Command, test: &str) {
+    let name = format!("discovery::namespaces::{test}");
+    let output = command.args(["--exact", &name, "--ignored"]).output().unwrap();
+    let (said, error) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if error.contains("unshare failed") {
+        return eprintln!("SKIPPED: {command:?} cannot be had here: {error}");
+    }
+    assert!(output.status.success() && said.contains("1 passed"), "{said}{error}");
 }
 
 /// The only child of a process.
@@ -43,15 +47,7 @@ fn child_of(process_id: u32) -> u32 {
 fn discovery_pid_namespace_name_has_inner_id() {
     needs_root!();
     let home = directory();
-    let Some(mut command) = unshared(
-        &["--pid", "--fork", "--mount-proc", "--kill-child"],
-        &std::env::current_exe().unwrap(),
-        home.path(),
-    ) else {
-        return;
-    };
-    let outer = Process::listening(&mut command, home.path());
-    let id = child_of(outer.id());
+    let (_outer, id) = in_pid_namespace(home.path());
     // Its mounts differ from ours, its root looks like ours.
     let path = find(id).unwrap();
     assert!(
@@ -69,30 +65,6 @@ fn discovery_pid_namespace_name_has_inner_id() {
     assert_eq!(
         (found.len(), found[0].id_in_name, found[0].state),
         (1, 1, EndpointState::Listening)
-    );
-}
-
-/// From here the path begins with `/proc/PID/root`, and is too long for an address.
-#[test]
-fn discovery_long_tmpdir_of_other_mounts_is_reached() {
-    needs_root!();
-    let home = directory();
-    let tmpdir = home.path().join("t".repeat(68 - home.path().as_os_str().len()));
-    fs::create_dir(&tmpdir).unwrap();
-    let unshare = ["--pid", "--fork", "--mount-proc", "--kill-child"];
-    let Some(mut command) = unshared(&unshare, &std::env::current_exe().unwrap(), &tmpdir) else {
-        return;
-    };
-    let outer = Process::listening(&mut command, &tmpdir);
-    let id = child_of(outer.id());
-    let path = find(id).unwrap();
-    assert!(path.as_os_str().len() > 107, "{}", path.display());
-    let _connection = Client::new(Endpoint::process(id)).connect().unwrap();
-    let seen = processes().unwrap();
-    assert!(
-        seen.found
-            .iter()
-            .any(|found| found.process_id == Some(id) && found.state == EndpointState::Listening)
     );
 }
 
@@ -116,20 +88,8 @@ fn not_trusted_in(namespace: &mut Command) {
     let _listener = UnixListener::bind(&path).unwrap();
     chmod(home.path(), 0o755);
     chmod(&path, 0o777);
-    let test = "discovery::namespaces::helper_unmapped_owner_is_not_trusted";
-    let output = namespace
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--ignored"])
-        .env("SOCKET", &path)
-        .output()
-        .unwrap();
-    let (said, error) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    if error.contains("unshare failed") {
-        eprintln!("SKIPPED: unshare --user cannot be had here: {error}");
-        return;
-    }
-    assert!(output.status.success() && said.contains("1 passed"), "{said}{error}");
+    let command = namespace.arg(std::env::current_exe().unwrap()).env("SOCKET", &path);
+    passes(command, "helper_unmapped_owner_is_not_trusted");
 }
 
 #[test]
@@ -146,50 +106,14 @@ fn helper_unmapped_owner_is_not_trusted() {
 }
 
 #[test]
-fn discovery_pid_namespace_no_runtime_names_inner_id() {
-    needs_root!();
-    let home = directory();
-    let mut command = Command::new("unshare");
-    command
-        .args(["--pid", "--fork", "--kill-child", "cat"])
-        .env("TMPDIR", home.path())
-        .stdout(Stdio::null());
-    let outer = Process::start(&mut command);
-    let children = format!("/proc/{0}/task/{0}/children", outer.id());
-    await_that(|| !fs::read_to_string(&children).unwrap().is_empty());
-    let id = child_of(outer.id());
-    let place = home.path().display();
-    await_program(id, "cat");
-    let text = not_found(id);
-    assert!(
-        text.contains(&format!(
-            "a socket of process {id} in {place}, where its process id is 1 (not a .NET process"
-        )),
-        "{text}"
-    );
-}
-
-#[test]
 fn discovery_outer_listener_has_no_id() {
     needs_root!();
     let home = directory();
     let process = Process::listener(home.path());
-    let unshare = ["--pid", "--fork", "--mount-proc", "--kill-child"];
-    let test = "discovery::namespaces::helper_outer_listener_has_no_id";
-    let output = Command::new("unshare")
-        .args(unshare)
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--ignored"])
-        .env("TMPDIR", home.path())
-        .env("TARGET", process.id().to_string())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && said.contains("1 passed"),
-        "{said}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let mut command = Command::new("unshare");
+    command.args(PID_NAMESPACE).arg(std::env::current_exe().unwrap());
+    command.env("TMPDIR", home.path()).env("TARGET", process.id().to_string());
+    passes(&mut command, "helper_outer_listener_has_no_id");
 }
 
 #[test]
@@ -249,43 +173,25 @@ fn discovery_other_root_path_is_resolved() {
     );
 }
 
-/// A copy of this program. Another program writes it: if it were open for writing here, a process
-/// that another test starts now would hold it open too, and a file that is open for writing cannot
-/// be run.
-fn copy_of_this(directory: &Path) -> PathBuf {
-    let copy = directory.join("program");
-    assert!(
-        Command::new("cp")
-            .arg(std::env::current_exe().unwrap())
-            .arg(&copy)
-            .status()
-            .unwrap()
-            .success()
-    );
-    copy
+/// A copy of this program, which user nobody may run. Another program writes it: if it were open for
+/// writing here, a process that another test starts now would hold it open too, and a file that is
+/// open for writing cannot be run.
+fn copy_of_this() -> (tempfile::TempDir, PathBuf) {
+    let place = directory();
+    chmod(place.path(), 0o755);
+    let copy = place.path().join("program");
+    let mut cp = Command::new("cp");
+    assert!(cp.arg(std::env::current_exe().unwrap()).arg(&copy).status().unwrap().success());
+    (place, copy)
 }
 
 /// Runs one of the tests below as user nobody, with the directory to search.
+#[track_caller]
 fn as_nobody(test: &str, tmpdir: &Path, target: u32) {
-    // A place where user nobody may run it.
-    let place = directory();
-    chmod(place.path(), 0o755);
-    let program = copy_of_this(place.path());
-    let output = Command::new(&program)
-        .args(["--exact", test, "--ignored"])
-        .env("TMPDIR", tmpdir)
-        .env("TARGET", target.to_string())
-        .uid(NOBODY)
-        .gid(NOBODY)
-        .current_dir("/")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && said.contains("1 passed"),
-        "{said}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let (_place, program) = copy_of_this();
+    let mut command = Command::new(&program);
+    command.env("TMPDIR", tmpdir).env("TARGET", target.to_string());
+    passes(command.uid(NOBODY).gid(NOBODY).current_dir("/"), test);
 }
 
 #[test]
@@ -294,17 +200,10 @@ fn discovery_without_root_reports_unseen() {
     let (shared, hidden) = (directory(), directory());
     chmod(shared.path(), 0o1777);
     let (seen, unseen) = (Process::listener(shared.path()), Process::listener(hidden.path()));
-    as_nobody("discovery::namespaces::helper_other_user_process_is_seen", shared.path(), seen.id());
-    as_nobody(
-        "discovery::namespaces::helper_hidden_environment_is_reported",
-        shared.path(),
-        unseen.id(),
-    );
-    as_nobody("discovery::namespaces::helper_root_is_trusted", shared.path(), seen.id());
+    as_nobody("helper_other_user_process_is_seen", shared.path(), seen.id());
+    as_nobody("helper_hidden_environment_is_reported", shared.path(), unseen.id());
     // And a process of user nobody, which root sees but does not trust.
-    let place = directory();
-    chmod(place.path(), 0o755);
-    let program = copy_of_this(place.path());
+    let (_place, program) = copy_of_this();
     let theirs = Process::listening(
         listener_of(&program, shared.path()).uid(NOBODY).gid(NOBODY),
         shared.path(),
@@ -328,10 +227,8 @@ fn discovery_without_root_reports_unseen() {
 #[test]
 fn discovery_process_name_used_by_other_user_is_not_believed() {
     needs_root!();
-    let (shared, place) = (directory(), directory());
+    let (shared, (_place, program)) = (directory(), copy_of_this());
     chmod(shared.path(), 0o1777);
-    chmod(place.path(), 0o755);
-    let program = copy_of_this(place.path());
     let victim = Process::idle(shared.path());
     let path = path_of(shared.path(), victim.id(), key_of(victim.id()));
     let mut command = listener_of(&program, shared.path());
@@ -373,8 +270,7 @@ fn discovery_of_many_sockets_of_other_user_reads_list_once() {
     });
     let _listeners: Vec<_> =
         names.map(|name| UnixListener::bind(shared.path().join(name)).unwrap()).collect();
-    let test = "discovery::namespaces::helper_many_sockets_are_seen";
-    as_nobody(test, shared.path(), std::process::id());
+    as_nobody("helper_many_sockets_are_seen", shared.path(), std::process::id());
 }
 
 const SOME: usize = 30;
@@ -410,7 +306,10 @@ fn target() -> u32 {
 #[test]
 #[ignore = "started by another test"]
 fn helper_other_user_process_is_seen() {
-    assert!(find(target()).is_ok());
+    let path = find(target()).unwrap();
+    trusted(&path, TrustPolicy::CHECKED);
+    // Mode 0755, as `bind` makes it here: others may not connect.
+    assert_eq!(UnixStream::connect(&path).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
     let seen = processes().unwrap();
     let found = seen.found.iter().find(|found| found.process_id == Some(target())).unwrap();
     assert_eq!((found.state, found.owner), (EndpointState::Listening, Some(0)));
@@ -433,13 +332,4 @@ fn helper_hidden_environment_is_reported() {
         text.contains(&format!("could not read /proc/{}/environ: permission denied", target())),
         "{text}"
     );
-}
-
-#[test]
-#[ignore = "started by another test"]
-fn helper_root_is_trusted() {
-    let path = find(target()).unwrap();
-    trusted(&path, TrustPolicy::CHECKED);
-    // Mode 0755, as `bind` makes it here: others may not connect.
-    assert_eq!(UnixStream::connect(&path).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
 }

@@ -124,6 +124,14 @@ pub(crate) fn of_directory(seen: Discovery, directory: &Path) -> Vec<DiscoveredE
     seen.found.into_iter().filter(|found| found.endpoint.parent() == Some(directory)).collect()
 }
 
+/// The only endpoint in a directory.
+#[track_caller]
+fn only(directory: &Path) -> DiscoveredEndpoint {
+    let mut found = of_directory(processes().unwrap(), directory);
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}
+
 pub(crate) fn find(process_id: u32) -> Result<PathBuf, Error> {
     endpoint_of(process_id, &WaitLimit::FOREVER)
 }
@@ -141,16 +149,12 @@ fn discovery_finds_process_by_its_tmpdir() {
     let process = Process::listener(home.path());
     let path = path_of(home.path(), process.id(), key_of(process.id()));
     assert_eq!(find(process.id()).unwrap(), path);
-    let found = of_directory(processes().unwrap(), home.path());
-    assert_eq!(found.len(), 1);
-    assert_eq!(
-        (found[0].process_id, found[0].id_in_name, found[0].key),
-        (Some(process.id()), process.id(), Some(key_of(process.id())))
-    );
-    assert_eq!(
-        (&found[0].endpoint, found[0].state, found[0].prefix),
-        (&path, EndpointState::Listening, NamePrefix::Current)
-    );
+    let found = only(home.path());
+    let key = key_of(process.id());
+    let ids = (found.process_id, found.id_in_name, found.key);
+    assert_eq!(ids, (Some(process.id()), process.id(), Some(key)));
+    let state = (found.endpoint, found.state, found.prefix);
+    assert_eq!(state, (path.clone(), EndpointState::Listening, NamePrefix::Current));
     trusted(&path, TrustPolicy::CHECKED);
     let stream = UnixStream::connect(&path).unwrap();
     check_peer(&stream, TrustPolicy::CHECKED, Some(process.id())).unwrap();
@@ -166,14 +170,10 @@ fn discovery_socket_without_process_is_stale() {
     let (id, path) = (process.id(), find(process.id()).unwrap());
     process.0.kill().unwrap();
     process.0.wait().unwrap();
-    let found = of_directory(processes().unwrap(), home.path());
-    assert_eq!(found.len(), 1);
-    assert_eq!(
-        (found[0].process_id, found[0].id_in_name, found[0].state),
-        (None, id, EndpointState::Stale)
-    );
-    assert_eq!(found[0].endpoint, path);
-    assert!(found[0].is_stale());
+    let found = only(home.path());
+    let state = (found.process_id, found.id_in_name, found.state);
+    assert_eq!(state, (None, id, EndpointState::Stale));
+    assert!(found.endpoint == path && found.is_stale());
     assert_eq!(not_found(id), format!("process {id} was not found (looking for the endpoint)"));
     drop(other);
 }
@@ -185,11 +185,8 @@ fn discovery_closed_listener_is_stale() {
     let process = Process::idle(home.path());
     let path = path_of(home.path(), process.id(), key_of(process.id()));
     crate::leave_stale(&path);
-    let found = of_directory(processes().unwrap(), home.path());
-    assert_eq!(
-        (found.len(), found[0].process_id, found[0].state),
-        (1, Some(process.id()), EndpointState::Stale)
-    );
+    let found = only(home.path());
+    assert_eq!((found.process_id, found.state), (Some(process.id()), EndpointState::Stale));
     let text = not_found(process.id());
     assert!(text.contains(&format!("(it does not listen at {})", path.display())), "{text}");
 }
@@ -278,8 +275,7 @@ fn discovery_full_backlog_is_listening() {
     let listener = UnixListener::bind(&path).unwrap();
     rustix::net::listen(&listener, 0).unwrap();
     let _waiting = UnixStream::connect(&path).unwrap();
-    let found = of_directory(processes().unwrap(), home.path());
-    assert_eq!((found.len(), found[0].state), (1, EndpointState::Listening));
+    assert_eq!(only(home.path()).state, EndpointState::Listening);
 }
 
 #[test]
@@ -297,8 +293,7 @@ fn discovery_process_id_prefix_is_not_a_match() {
         )),
         "{text}"
     );
-    let found = of_directory(processes().unwrap(), home.path());
-    assert_eq!((found.len(), found[0].id_in_name), (1, longer));
+    assert_eq!(only(home.path()).id_in_name, longer);
 }
 
 #[test]
@@ -307,16 +302,13 @@ fn discovery_draft_name_and_zero_key() {
     let process = Process::idle(home.path());
     let path = home.path().join(format!("dotnetcore-diagnostic-{}-0-socket", process.id()));
     crate::leave_stale(&path);
-    let found = of_directory(processes().unwrap(), home.path());
-    assert_eq!(
-        (found.len(), found[0].process_id, found[0].prefix),
-        (1, Some(process.id()), NamePrefix::Draft)
-    );
-    assert_eq!((found[0].key, found[0].state), (Some(0), EndpointState::Stale));
+    let found = only(home.path());
+    assert_eq!((found.process_id, found.prefix), (Some(process.id()), NamePrefix::Draft));
+    assert_eq!((found.key, found.state), (Some(0), EndpointState::Stale));
     // Listed as listening in the network namespace of that process, which is ours.
     fs::remove_file(&path).unwrap();
     let _listener = UnixListener::bind(&path).unwrap();
-    assert_eq!(of_directory(processes().unwrap(), home.path())[0].state, EndpointState::Listening);
+    assert_eq!(only(home.path()).state, EndpointState::Listening);
     assert_eq!(find(process.id()).unwrap(), path);
 }
 
@@ -340,8 +332,7 @@ fn discovery_ignores_other_files() {
     assert_eq!(of_directory(processes().unwrap(), home.path()), []);
     // A socket of another type: not a listener like a runtime's.
     let _datagrams = UnixDatagram::bind(at("dotnet-diagnostic-1-7-socket")).unwrap();
-    let found = of_directory(processes().unwrap(), home.path());
-    assert_eq!((found.len(), found[0].state), (1, EndpointState::Stale));
+    assert_eq!(only(home.path()).state, EndpointState::Stale);
 }
 
 /// Whether an older process of this id has left a socket in `/tmp`.
@@ -426,25 +417,5 @@ fn discovery_stopped_process_is_found() {
     let pid = rustix::process::Pid::from_raw(i32::try_from(process.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     assert!(find(process.id()).is_ok());
-    assert_eq!(of_directory(processes().unwrap(), home.path())[0].state, EndpointState::Listening);
-}
-
-/// Needs a runtime started for it:
-/// `python3 diagipc/tests/live/launch.py NAME -- cargo test --features io-adapters --test io -- --ignored
-/// --exact \ discovery::processes::discovery_finds_live_runtime`
-#[test]
-#[ignore = "takes a runtime: diagipc/tests/live/launch.py starts one"]
-fn discovery_finds_live_runtime() {
-    let id: u32 = std::env::var("DIAG_PID").expect("DIAG_PID").parse().unwrap();
-    let path = PathBuf::from(std::env::var_os("DIAG_SOCKET").expect("DIAG_SOCKET"));
-    assert_eq!(find(id).unwrap(), path);
-    let seen = processes().unwrap();
-    let found: Vec<_> = seen.found.iter().filter(|found| found.process_id == Some(id)).collect();
-    assert_eq!(found.len(), 1);
-    assert_eq!(
-        (&found[0].endpoint, found[0].state, found[0].id_in_name, found[0].key),
-        (&path, EndpointState::Listening, id, Some(key_of(id)))
-    );
-    trusted(&path, TrustPolicy::CHECKED);
-    check_peer(&UnixStream::connect(&path).unwrap(), TrustPolicy::CHECKED, Some(id)).unwrap();
+    assert_eq!(only(home.path()).state, EndpointState::Listening);
 }

@@ -11,27 +11,27 @@ mod system {
     use dotnet_diagnostics_ipc::io::UnixTransport;
 
     /// A connection as any client makes it: its reads and writes block.
-    pub(in super::super) type Peer = UnixStream;
-    pub(in super::super) type PeerTransport = UnixTransport;
+    pub(crate) type Peer = UnixStream;
+    pub(crate) type PeerTransport = UnixTransport;
 
-    pub(in super::super) struct Place {
-        pub(in super::super) path: PathBuf,
+    pub(crate) struct Place {
+        pub(crate) path: PathBuf,
         _directory: tempfile::TempDir,
     }
 
     impl Place {
-        pub(in super::super) fn listen() -> (UnixListener, Self) {
+        pub(crate) fn listen() -> (UnixListener, Self) {
             let directory = crate::directory();
             let path = directory.path().join("port");
             (UnixListener::bind(&path).unwrap(), Self { path, _directory: directory })
         }
     }
 
-    pub(in super::super) fn connect(path: &Path) -> io::Result<Peer> {
+    pub(crate) fn connect(path: &Path) -> io::Result<Peer> {
         UnixStream::connect(path)
     }
 
-    pub(in super::super) fn connect_transport(path: &Path) -> Option<UnixTransport> {
+    pub(crate) fn connect_transport(path: &Path) -> Option<UnixTransport> {
         Some(UnixTransport::new(connect(path).ok()?))
     }
 }
@@ -48,18 +48,18 @@ mod system {
     use dotnet_diagnostics_ipc::io::WaitLimit;
     use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 
-    pub(in super::super) type Peer = File;
-    pub(in super::super) type PeerTransport = PipeTransport;
+    pub(crate) type Peer = File;
+    pub(crate) type PeerTransport = PipeTransport;
 
     /// `CreateFile` fails with it while every pipe has its client.
     const ERROR_PIPE_BUSY: i32 = 231;
 
-    pub(in super::super) struct Place {
-        pub(in super::super) path: PathBuf,
+    pub(crate) struct Place {
+        pub(crate) path: PathBuf,
     }
 
     impl Place {
-        pub(in super::super) fn listen() -> (PipeListener, Self) {
+        pub(crate) fn listen() -> (PipeListener, Self) {
             static NEXT: AtomicUsize = AtomicUsize::new(0);
             let nth = NEXT.fetch_add(1, Ordering::SeqCst);
             let listener = PipeListener::bind(&format!(
@@ -72,7 +72,7 @@ mod system {
         }
     }
 
-    pub(in super::super) fn connect(path: &Path) -> io::Result<Peer> {
+    pub(crate) fn connect(path: &Path) -> io::Result<Peer> {
         for _ in 0..500 {
             match OpenOptions::new().read(true).write(true).open(path) {
                 Err(error) if error.raw_os_error() == Some(ERROR_PIPE_BUSY) => {
@@ -84,7 +84,7 @@ mod system {
         Err(io::ErrorKind::TimedOut.into())
     }
 
-    pub(in super::super) fn connect_transport(path: &Path) -> Option<PipeTransport> {
+    pub(crate) fn connect_transport(path: &Path) -> Option<PipeTransport> {
         PipeTransport::connect(path.to_str().unwrap(), &WaitLimit::FOREVER).ok()
     }
 }

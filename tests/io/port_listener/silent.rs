@@ -4,17 +4,18 @@ use std::io::{BufRead as _, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dotnet_diagnostics_ipc::io::Connect as _;
 use dotnet_diagnostics_ipc::io::port_listener::PortOptions;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use crate::alone;
-use crate::port_listener::{advertise, come, eventually, listen, next_new, soon, within};
+use crate::port_listener::{advertise, come, eventually, listen, next_new, soon};
 
 /// Makes room for this many connections; returns for how many there is room.
 fn room_for(connections: u64) -> u64 {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     // A port takes at most three quarters of the descriptors.
     let (wanted, limit) = (connections * 4 / 3 + 400, getrlimit(Resource::Nofile));
     if limit.current.is_some_and(|current| current < wanted) {
@@ -34,22 +35,34 @@ fn room_for(connections: u64) -> u64 {
 /// Passes the port to the process that plays the clients: their ends need descriptors too.
 const SILENT: &str = "IO_PORT_LISTENER_SILENT";
 
+/// Runs `test` in a separate process, or there plays the clients of [`Flood::new`]. Returns whether
+/// the test continues.
+fn flooded<T: Fn()>(test: T) -> bool {
+    let Ok(asked) = std::env::var(SILENT) else { return alone(test) };
+    let [part, connections, path] = asked.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!() };
+    let connections = connections.parse().unwrap();
+    assert_eq!(room_for(connections), connections);
+    let connect = |nth| {
+        let mut stream = UnixStream::connect(path).unwrap();
+        if part == "advertising" {
+            // A connection that was closed does not matter here.
+            let _ = stream.write_all(&advertise(nth).to_bytes());
+        }
+        stream
+    };
+    let _clients: Vec<UnixStream> = (0..connections).map(connect).collect();
+    println!("all are connected");
+    let _ = std::io::stdin().read(&mut [0; 1]);
+    false
+}
+
 /// Another process, which makes this many connections, all silent, or each with the advertise of
-/// another runtime.
-struct Silent(std::process::Child);
+/// another runtime (`part` is `advertising`). It ends with its input.
+struct Flood(std::process::Child);
 
-impl Silent {
-    /// Runs `test` there, which must begin with [`Silent::play`].
-    fn connect(test: &str, path: &Path, connections: u64) -> Self {
-        Self::play_in(test, path, connections, "silent")
-    }
-
-    /// The same with advertises.
-    fn advertise(test: &str, path: &Path, connections: u64) -> Self {
-        Self::play_in(test, path, connections, "advertising")
-    }
-
-    fn play_in(test: &str, path: &Path, connections: u64, part: &str) -> Self {
+impl Flood {
+    fn new<T: Fn()>(_test: T, part: &str, path: &Path, connections: u64) -> Self {
+        let (_, test) = std::any::type_name::<T>().split_once("::").unwrap();
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
         command
             .args(["--exact", "--nocapture", test])
@@ -57,32 +70,8 @@ impl Silent {
         let piped = std::process::Stdio::piped;
         let mut child = command.stdin(piped()).stdout(piped()).spawn().unwrap();
         let mut said = std::io::BufReader::new(child.stdout.as_mut().unwrap()).lines();
-        assert!(
-            said.any(|line| line.unwrap().contains("all are connected")),
-            "it could not connect"
-        );
+        assert!(said.any(|line| line.unwrap().contains("all are connected")), "it cannot connect");
         Self(child)
-    }
-
-    /// The code of the other process; returns whether this is it. Ends with its input.
-    fn play() -> bool {
-        let Ok(asked) = std::env::var(SILENT) else { return false };
-        let (part, asked) = asked.split_once(' ').unwrap();
-        let (connections, path) = asked.split_once(' ').unwrap();
-        let connections = connections.parse().unwrap();
-        assert_eq!(room_for(connections), connections);
-        let connect = |nth| {
-            let mut stream = UnixStream::connect(path).unwrap();
-            if part == "advertising" {
-                // A connection that was closed does not matter here.
-                let _ = stream.write_all(&advertise(nth).to_bytes());
-            }
-            stream
-        };
-        let _clients: Vec<UnixStream> = (0..connections).map(connect).collect();
-        println!("all are connected");
-        let _ = std::io::stdin().read(&mut [0; 1]);
-        true
     }
 
     fn end(mut self) {
@@ -100,10 +89,7 @@ fn status(key: &str) -> u64 {
 
 #[test]
 fn port_10000_silent_peers_runtime_gets_in() {
-    if Silent::play() {
-        return;
-    }
-    if !alone(port_10000_silent_peers_runtime_gets_in) {
+    if !flooded(port_10000_silent_peers_runtime_gets_in) {
         return;
     }
     let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
@@ -118,21 +104,14 @@ fn port_10000_silent_peers_runtime_gets_in() {
     let (port, path) = listening.parts();
     let (threads, memory) = (status("Threads:"), status("VmRSS:"));
     let mut early = UnixStream::connect(path).unwrap();
-    let silent = Silent::connect(
-        "port_listener::silent::port_10000_silent_peers_runtime_gets_in",
-        path,
-        room,
-    );
-    let begun = Instant::now();
+    let silent = Flood::new(port_10000_silent_peers_runtime_gets_in, "silent", path, room);
     let runtime = come(path, 77);
     assert_eq!(next_new(port).process_id(), 77);
-    println!("the runtime was found {:?} after {room} silent connections", begun.elapsed());
     let counts = port.counts();
     assert_eq!((counts.silent as u64, counts.held, counts.silent_dropped), (room + 1, 1, 0));
     // The harness may have started some, for tests that wait for this one.
     assert!(status("Threads:") <= threads + 20, "no thread per connection");
     let grown = status("VmRSS:").saturating_sub(memory);
-    println!("{grown} KiB more in memory");
     assert!(grown < 16 * 1024, "{grown} KiB");
     // One of them can still become a runtime.
     early.write_all(&advertise(78).to_bytes()).unwrap();
@@ -146,10 +125,7 @@ fn port_10000_silent_peers_runtime_gets_in() {
 
 #[test]
 fn port_10000_silent_peers_oldest_are_dropped() {
-    if Silent::play() {
-        return;
-    }
-    if !alone(port_10000_silent_peers_oldest_are_dropped) {
+    if !flooded(port_10000_silent_peers_oldest_are_dropped) {
         return;
     }
     let options =
@@ -158,11 +134,7 @@ fn port_10000_silent_peers_oldest_are_dropped() {
     let (port, path) = listening.parts();
     let room = room_for(10_000);
     let mut oldest = UnixStream::connect(path).unwrap();
-    let silent = Silent::connect(
-        "port_listener::silent::port_10000_silent_peers_oldest_are_dropped",
-        path,
-        room,
-    );
+    let silent = Flood::new(port_10000_silent_peers_oldest_are_dropped, "silent", path, room);
     let mut newest = UnixStream::connect(path).unwrap();
     let _runtime = come(path, 77);
     assert_eq!(next_new(port).process_id(), 77);
@@ -181,11 +153,7 @@ fn port_10000_silent_peers_oldest_are_dropped() {
 /// a real one is finally accepted.
 #[test]
 fn port_1199_advertises_leave_descriptors() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    if Silent::play() {
-        return;
-    }
-    if !alone(port_1199_advertises_leave_descriptors) {
+    if !flooded(port_1199_advertises_leave_descriptors) {
         return;
     }
     let maximum = getrlimit(Resource::Nofile).maximum;
@@ -193,11 +161,7 @@ fn port_1199_advertises_leave_descriptors() {
     let options = PortOptions { held: Some(Duration::from_secs(4)), ..PortOptions::DEFAULT };
     let listening = listen(options);
     let (port, path) = listening.parts();
-    let flood = Silent::advertise(
-        "port_listener::silent::port_1199_advertises_leave_descriptors",
-        path,
-        1199,
-    );
+    let flood = Flood::new(port_1199_advertises_leave_descriptors, "advertising", path, 1199);
     eventually(port, |counts| counts.advertised == 1199);
     let counts = port.counts();
     assert!(
@@ -215,37 +179,9 @@ fn port_1199_advertises_leave_descriptors() {
     flood.end();
 }
 
-/// Each of as many runtimes as there is room for is reported once.
-#[test]
-fn port_10000_runtimes_are_each_new_once() {
-    if Silent::play() {
-        return;
-    }
-    if !alone(port_10000_runtimes_are_each_new_once) {
-        return;
-    }
-    // At most half of the descriptors are for runtimes that wait.
-    let room = room_for(15_000) * 2 / 3;
-    let options = PortOptions { most_held: 20_000, ..PortOptions::DEFAULT };
-    let listening = listen(options);
-    let (port, path) = listening.parts();
-    let flood = Silent::advertise(
-        "port_listener::silent::port_10000_runtimes_are_each_new_once",
-        path,
-        room,
-    );
-    let mut ids: Vec<u64> = (0..room).map(|_| next_new(port).process_id()).collect();
-    ids.sort_unstable();
-    assert!(ids.into_iter().eq(0..room));
-    port.next_event(&within(Duration::from_millis(50))).unwrap_err();
-    flood.end();
-    eventually(port, |counts| counts.held == 0);
-}
-
 /// If no descriptor is left, the oldest silent connection gives up its own.
 #[test]
 fn port_no_descriptor_left_runtime_gets_in() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     if !alone(port_no_descriptor_left_runtime_gets_in) {
         return;
     }
@@ -285,7 +221,6 @@ fn port_no_descriptor_left_runtime_gets_in() {
 #[test]
 fn port_no_descriptor_left_runtime_gets_in_later() {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     if !alone(port_no_descriptor_left_runtime_gets_in_later) {
         return;
     }

@@ -18,6 +18,7 @@ use crate::server::requests::{COLLECT2, COLLECT3, USER_EVENTS};
 #[cfg(target_os = "linux")]
 use crate::server::requests::{commands, decoded};
 use crate::server::runtime::Runtime;
+use crate::server::transports::{BAD_ENCODING, message};
 use crate::server::{ask, ask_at, eventually, with_server};
 
 #[test]
@@ -26,22 +27,17 @@ fn client_descriptor_missing_or_early_is_refused() {
         ServeOptions { request: Some(Duration::from_millis(300)), ..ServeOptions::DEFAULT };
     let runtime = Runtime::default();
     with_server(&runtime, options, |path, _| {
-        let mut message = vec![0; 4096];
-        let len = dotnet_diagnostics_ipc::message::encode(
-            USER_EVENTS.command(),
-            &USER_EVENTS,
-            &mut message,
-        )
-        .unwrap();
+        let message = message(&USER_EVENTS);
+        let len = message.len();
         let reply = |socket: &mut UnixStream| {
             let mut reply = Vec::new();
             let _ = socket.read_to_end(&mut reply);
             reply
         };
-        let refused = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x84\x13\x13\x80";
+        let refused = BAD_ENCODING;
         // F-21.
         let mut socket = UnixStream::connect(path).unwrap();
-        socket.write_all(&message[..len]).unwrap();
+        socket.write_all(&message).unwrap();
         socket.write_all(b"x").unwrap();
         assert_eq!(reply(&mut socket), refused);
         // F-20: the descriptor is lost, and closed. Its byte counts as part of the request.
@@ -61,7 +57,7 @@ fn client_descriptor_missing_or_early_is_refused() {
         assert_eq!(ours.read(&mut [0; 1]).unwrap(), 0);
         // None at all: closed after the timeout, where a runtime waits forever (F-75).
         let (begun, mut socket) = (Instant::now(), UnixStream::connect(path).unwrap());
-        socket.write_all(&message[..len]).unwrap();
+        socket.write_all(&message).unwrap();
         assert_eq!(reply(&mut socket), b"");
         assert!(begun.elapsed() >= Duration::from_millis(300), "{:?}", begun.elapsed());
     });

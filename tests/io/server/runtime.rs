@@ -48,12 +48,30 @@ impl Runtime {
     }
 }
 
+/// Methods that write their request down, and answer OK or stream.
+macro_rules! noted {
+    ($($method:ident($Request:ty) -> $Reply:ty = $answer:ident;)*) => {$(
+        fn $method(&self, request: $Request) -> Result<$Reply, HResult> {
+            self.$answer(request)
+        }
+    )*};
+}
+
 impl Handler for Runtime {
-    fn generate_core_dump(&self, request: GenerateCoreDump<'_>) -> Result<ResultReply, HResult> {
-        self.note(request)
-    }
-    fn generate_core_dump2(&self, request: GenerateCoreDump2<'_>) -> Result<ResultReply, HResult> {
-        self.note(request)
+    noted! {
+        generate_core_dump(GenerateCoreDump<'_>) -> ResultReply = note;
+        generate_core_dump2(GenerateCoreDump2<'_>) -> ResultReply = note;
+        collect_tracing(CollectTracing<'_>) -> StreamSession<'_> = stream;
+        collect_tracing4(CollectTracing4<'_>) -> StreamSession<'_> = stream;
+        collect_tracing5(StreamingSession<'_>) -> StreamSession<'_> = stream;
+        collect_tracing6(StreamingSession6<'_>) -> StreamSession<'_> = stream;
+        attach_profiler(AttachProfiler<'_>) -> ResultReply = note;
+        startup_profiler(StartupProfiler<'_>) -> ResultReply = note;
+        resume_runtime(ResumeRuntime) -> ResultReply = note;
+        set_environment_variable(SetEnvironmentVariable<'_>) -> ResultReply = note;
+        enable_perf_map(EnablePerfMap) -> ResultReply = note;
+        disable_perf_map(DisablePerfMap) -> ResultReply = note;
+        apply_startup_hook(ApplyStartupHook<'_>) -> ResultReply = note;
     }
     fn generate_core_dump3(&self, request: GenerateCoreDump3<'_>) -> Result<ResultReply, Refusal> {
         let _ = self.note(request);
@@ -63,9 +81,6 @@ impl Handler for Runtime {
         *self.stop.0.lock().unwrap() = true;
         self.stop.1.notify_all();
         Ok(SessionReply { session_id: request.session_id })
-    }
-    fn collect_tracing(&self, request: CollectTracing<'_>) -> Result<StreamSession<'_>, HResult> {
-        self.stream(request)
     }
     /// Until it is stopped.
     fn collect_tracing2(&self, _: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
@@ -88,21 +103,6 @@ impl Handler for Runtime {
             }
         }))
     }
-    fn collect_tracing4(&self, request: CollectTracing4<'_>) -> Result<StreamSession<'_>, HResult> {
-        self.stream(request)
-    }
-    fn collect_tracing5(
-        &self,
-        request: StreamingSession<'_>,
-    ) -> Result<StreamSession<'_>, HResult> {
-        self.stream(request)
-    }
-    fn collect_tracing6(
-        &self,
-        request: StreamingSession6<'_>,
-    ) -> Result<StreamSession<'_>, HResult> {
-        self.stream(request)
-    }
     fn collect_user_events(
         &self,
         request: UserEventsSession<'_>,
@@ -116,38 +116,14 @@ impl Handler for Runtime {
             let _ = self.note(format_args!("hung up"));
         }))
     }
-    fn attach_profiler(&self, request: AttachProfiler<'_>) -> Result<ResultReply, HResult> {
-        self.note(request)
-    }
-    fn startup_profiler(&self, request: StartupProfiler<'_>) -> Result<ResultReply, HResult> {
-        self.note(request)
-    }
     fn process_info(&self) -> Result<ProcessInfoReply<'_>, HResult> {
         Ok(INFO)
-    }
-    fn resume_runtime(&self, request: ResumeRuntime) -> Result<ResultReply, HResult> {
-        self.note(request)
     }
     fn process_environment(&self) -> Result<Entries<'_>, HResult> {
         Ok(Entries { broken_off: self.broken_off, ..ENVIRONMENT.into_iter().collect() })
     }
-    fn set_environment_variable(
-        &self,
-        request: SetEnvironmentVariable<'_>,
-    ) -> Result<ResultReply, HResult> {
-        self.note(request)
-    }
     fn process_info2(&self) -> Result<ProcessInfo2Reply<'_>, HResult> {
         Ok(INFO2)
-    }
-    fn enable_perf_map(&self, request: EnablePerfMap) -> Result<ResultReply, HResult> {
-        self.note(request)
-    }
-    fn disable_perf_map(&self, request: DisablePerfMap) -> Result<ResultReply, HResult> {
-        self.note(request)
-    }
-    fn apply_startup_hook(&self, request: ApplyStartupHook<'_>) -> Result<ResultReply, HResult> {
-        self.note(request)
     }
     fn process_info3(&self) -> Result<ProcessInfo3Reply<'_>, HResult> {
         Err(HResult::NOT_SUPPORTED)
@@ -157,7 +133,7 @@ impl Handler for Runtime {
     }
 }
 
-pub(crate) const ENVIRONMENT: [&str; 4] = ["A=1", "", "no equals sign", "=C:=C:\\"];
+const ENVIRONMENT: [&str; 2] = ["A=1", "=C:=C:\\"];
 pub(crate) const INFO: ProcessInfoReply<'_> = ProcessInfoReply {
     process_id: 12345,
     runtime_cookie: Guid::NIL,

@@ -21,14 +21,15 @@ use dotnet_diagnostics_ipc::message::process::ProcessInfo;
 use dotnet_diagnostics_ipc::message::{AnyRequest, encode};
 
 use crate::alone;
+use crate::client::DONE;
 use crate::server::requests::USER_EVENTS;
 use crate::server::runtime::Runtime;
 use crate::server::{ask, ask_at};
 
 /// `DS_IPC_E_BAD_ENCODING`.
-const BAD_ENCODING: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x84\x13\x13\x80";
+pub(crate) const BAD_ENCODING: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x84\x13\x13\x80";
 
-fn message(request: &AnyRequest<'_>) -> Vec<u8> {
+pub(crate) fn message(request: &AnyRequest<'_>) -> Vec<u8> {
     let mut message = vec![0; 65_535];
     let len = encode(request.command(), request, &mut message).unwrap();
     message.truncate(len);
@@ -36,51 +37,42 @@ fn message(request: &AnyRequest<'_>) -> Vec<u8> {
 }
 
 /// Reads from memory and writes to memory.
-struct Memory {
-    says: Cursor<Vec<u8>>,
-    answer: Vec<u8>,
-}
+struct Memory<'m>(Cursor<Vec<u8>>, &'m mut Vec<u8>);
 
-impl Memory {
-    fn new(says: Vec<u8>) -> Self {
-        Self { says: Cursor::new(says), answer: Vec::new() }
-    }
-}
-
-impl Read for &mut Memory {
+impl Read for Memory<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.says.read(into)
+        self.0.read(into)
     }
 }
 
-impl Write for &mut Memory {
+impl Write for Memory<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.answer.write(bytes)
+        self.1.write(bytes)
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-#[test]
-fn server_without_descriptors_refuses_user_events() {
-    let (mut memory, runtime) = (Memory::new(message(&USER_EVENTS)), Runtime::default());
-    let served =
-        serve_connection(Stream(&mut memory), &runtime, &ServeOptions::DEFAULT, None).unwrap();
-    assert_eq!(served.outcome, ServerOutcome::Refused(HResult::BAD_ENCODING));
-    assert_eq!(memory.answer, BAD_ENCODING);
-    assert!(runtime.asked.lock().unwrap().is_empty());
-}
-
+/// A stream that passes no descriptor refuses a session that needs one.
 #[test]
 fn server_serves_any_stream() {
-    let mut memory = Memory::new(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0".to_vec());
-    let options = ServeOptions::DEFAULT;
-    let served =
-        serve_connection(Stream(&mut memory), &Runtime::default(), &options, None).unwrap();
-    let (command, outcome) = (Some(Command::RESUME_RUNTIME), ServerOutcome::Answered);
-    assert_eq!(served, Served { command, outcome, streamed: 0 });
-    assert_eq!(memory.answer, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0");
+    let resume = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0".to_vec();
+    for (says, command, outcome, answer) in [
+        (resume, Command::RESUME_RUNTIME, ServerOutcome::Answered, DONE),
+        (
+            message(&USER_EVENTS),
+            Command::COLLECT_TRACING5,
+            ServerOutcome::Refused(HResult::BAD_ENCODING),
+            BAD_ENCODING,
+        ),
+    ] {
+        let (mut answered, runtime) = (Vec::new(), Runtime::default());
+        let stream = Stream(Memory(Cursor::new(says), &mut answered));
+        let served = serve_connection(stream, &runtime, &ServeOptions::DEFAULT, None).unwrap();
+        assert_eq!(served, Served { command: Some(command), outcome, streamed: 0 });
+        assert_eq!(answered, answer);
+    }
 }
 
 /// Passes descriptors, and does not know when the other end hangs up.
@@ -158,22 +150,6 @@ fn server_connection_without_hang_up_is_read_to_end() {
             "Ok(true), HeldConnection { hung_up: true, .. }",
         ]
     );
-}
-
-#[test]
-fn server_connection_without_hang_up_ends_with_server() {
-    let (ours, theirs) = UnixStream::pair().unwrap();
-    let canceller = Canceller::new().unwrap();
-    canceller.cancel();
-    let until = WaitLimit { deadline: None, canceller: Some(&canceller) };
-    let mut blind = Blind(UnixTransport::new(theirs));
-    assert!(matches!(blind.hung_up(&until), Err(ErrorKind::Cancelled)));
-    let deadline = std::time::Instant::now() + Duration::from_secs(3600);
-    assert!(matches!(
-        blind.hung_up(&WaitLimit { deadline: Some(deadline), ..until }),
-        Err(ErrorKind::Cancelled)
-    ));
-    drop(ours);
 }
 
 /// Fails to accept in these ways, the last of them first, and then accepts any client of
@@ -277,20 +253,6 @@ fn server_descriptor_without_room_is_refused() {
     ours.read_to_end(&mut answer).unwrap();
     assert_eq!(answer, BAD_ENCODING);
     assert!(runtime.asked.lock().unwrap().is_empty());
-}
-
-#[test]
-fn server_client_closing_before_descriptor_is_refused() {
-    let (mut ours, theirs) = UnixStream::pair().unwrap();
-    ours.write_all(&message(&USER_EVENTS)).unwrap();
-    ours.shutdown(std::net::Shutdown::Write).unwrap();
-    let transport = UnixTransport::new(theirs);
-    let served =
-        serve_connection(transport, &Runtime::default(), &ServeOptions::DEFAULT, None).unwrap();
-    assert_eq!(served.outcome, ServerOutcome::Refused(HResult::BAD_ENCODING));
-    let mut answer = Vec::new();
-    ours.read_to_end(&mut answer).unwrap();
-    assert_eq!(answer, BAD_ENCODING);
 }
 
 #[test]

@@ -7,7 +7,6 @@ mod exchanges;
 mod listener;
 mod port;
 mod runtime_habits;
-mod server;
 mod transport;
 
 use std::time::{Duration, Instant};

@@ -2,56 +2,21 @@
 //! `tests/io/port_listener`.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind as IoErrorKind, Read as _, Write as _};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::io::{Read as _, Write as _};
 
-use dotnet_diagnostics_ipc::advertise::Advertise;
-use dotnet_diagnostics_ipc::io::port_listener::{
-    PortCounts, PortListener, PortOptions, PortRuntime,
-};
+use dotnet_diagnostics_ipc::io::Connect as _;
+use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, PortRuntime};
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
-use dotnet_diagnostics_ipc::io::{Connect as _, ErrorKind, Phase};
-use dotnet_diagnostics_ipc::wire::Guid;
 
-use super::{PATIENCE, name, patience};
-use crate::port_listener::{assert_disconnected, next_new};
-
-/// `CreateFile` fails with it while every pipe has its client.
-const ERROR_PIPE_BUSY: i32 = 231;
+use super::{name, patience};
+use crate::port_listener::{assert_disconnected, eventually, next_new};
 
 fn open(path: &str) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).open(path)
 }
 
-/// A runtime that tries again if no pipe is free.
 fn come(path: &str, process_id: u8) -> File {
-    let end = Instant::now() + PATIENCE;
-    let mut file = loop {
-        match open(path) {
-            Err(error) if error.raw_os_error() == Some(ERROR_PIPE_BUSY) => {
-                assert!(Instant::now() < end);
-            }
-            opened => break opened.unwrap(),
-        }
-        thread::sleep(Duration::from_millis(5));
-    };
-    let advertise = Advertise {
-        runtime_cookie: Guid::from_bytes([process_id; 16]),
-        process_id: process_id.into(),
-        future: 0,
-    };
-    file.write_all(&advertise.to_bytes()).unwrap();
-    file
-}
-
-#[track_caller]
-fn eventually(port: &PortListener, done: impl Fn(PortCounts) -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !done(port.counts()) {
-        assert!(Instant::now() < end, "{:?}", port.counts());
-        thread::sleep(Duration::from_millis(2));
-    }
+    crate::port_listener::come(path.as_ref(), process_id.into())
 }
 
 /// The new runtime with this process id.
@@ -170,16 +135,4 @@ fn port_name_is_gone_with_its_port() {
     assert!(!PipeTransport::is_there(&path).unwrap());
     // And the name can be used again.
     drop(PortListener::bind(&short, PortOptions::DEFAULT).unwrap());
-}
-
-#[test]
-fn port_name_of_other_machine_is_refused() {
-    for name in ["", r"\\server\pipe\name", "a\0b"] {
-        let error = PortListener::bind(name, PortOptions::DEFAULT).unwrap_err();
-        assert_eq!(error.phase(), Phase::Listen);
-        assert!(
-            matches!(error.kind(), ErrorKind::Io(error) if error.kind() == IoErrorKind::InvalidInput),
-            "{error}"
-        );
-    }
 }

@@ -5,13 +5,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
-use dotnet_diagnostics_ipc::io::{Canceller, ErrorKind, Phase, Transport as _, WaitLimit};
+use dotnet_diagnostics_ipc::io::{Canceller, ErrorKind, Transport as _, WaitLimit};
 
 use super::{PATIENCE, SHORT, name, pair, patience, pattern, receive_all, send_all, within};
 
 #[test]
 fn pipe_bytes_go_both_ways() {
     let (mut server, mut client) = pair("pieces");
+    assert_eq!(client.server_process_id().unwrap(), std::process::id());
     let bytes = pattern(2000);
     for (from, to) in [(true, 1), (false, 7), (true, 1999), (false, 2000)] {
         let (from, to, most) =
@@ -214,18 +215,12 @@ fn pipe_read_is_cancelled_by_thread() {
 
     let mut listener = PipeListener::bind(&name("cancel-accept")).unwrap();
     let error = cancelled_later(|until| listener.accept(until)).unwrap_err();
-    assert!(
-        matches!((error.phase(), error.kind()), (Phase::Listen, ErrorKind::Cancelled)),
-        "{error}"
-    );
+    assert_error!(error, Listen, ErrorKind::Cancelled);
 
     let _first = PipeTransport::connect(listener.path(), &patience()).unwrap();
     let error =
         cancelled_later(|until| PipeTransport::connect(listener.path(), until)).unwrap_err();
-    assert!(
-        matches!((error.phase(), error.kind()), (Phase::Connect, ErrorKind::Cancelled)),
-        "{error}"
-    );
+    assert_error!(error, Connect, ErrorKind::Cancelled);
 }
 
 #[test]

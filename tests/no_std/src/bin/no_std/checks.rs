@@ -1,26 +1,19 @@
 //! What is checked, on any machine.
 
-use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::exchange::{
     AfterReply, Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing2, EventLevel, Format, ProviderConfig, SessionReply, StopTracing,
 };
-use dotnet_diagnostics_ipc::message::{AnyRequest, Message, Reply, Request as _};
-use dotnet_diagnostics_ipc::wire::{Array, EncodeError, Guid, WireErrorKind};
+use dotnet_diagnostics_ipc::message::{AnyRequest, Message, Request as _};
+use dotnet_diagnostics_ipc::wire::{Array, WireErrorKind};
 
 type Check = fn() -> Option<()>;
 
 /// Each, in order. The last one is a whole exchange.
-pub const CHECKS: [Check; 6] = [
-    encodes_a_request,
-    says_what_buffer_it_needs,
-    decodes_a_reply,
-    decodes_an_advertise,
-    refuses_a_short_payload,
-    a_client_and_a_server_talk,
-];
+pub const CHECKS: [Check; 3] =
+    [encodes_a_request, refuses_a_short_payload, a_client_and_a_server_talk];
 
 /// 0, or the number of the first check that failed.
 pub fn run() -> u8 {
@@ -58,28 +51,6 @@ fn encodes_a_request() -> Option<()> {
     let len = REQUEST.encode_message(&mut buffer).ok()?;
     so(buffer.get(..len)? == COLLECT_TRACING2)?;
     so(Message::decode(COLLECT_TRACING2).ok()?.request_as() == Ok(REQUEST))
-}
-
-fn says_what_buffer_it_needs() -> Option<()> {
-    so(REQUEST.encode_message(&mut [0; 80]) == Err(EncodeError::BufferTooSmall { needed: 81 }))
-}
-
-fn decodes_a_reply() -> Option<()> {
-    let (message, rest) =
-        Message::decode_prefix(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\x80Nettrace")
-            .ok()?;
-    so(rest == b"Nettrace")?;
-    so(message.reply_as::<CollectTracing2<'_>>()
-        == Ok(Reply::Ok(SessionReply { session_id: 0x8000_0000_0000_002a })))
-}
-
-fn decodes_an_advertise() -> Option<()> {
-    let advertise =
-        Advertise::decode(b"ADVR_V1\0\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\0\x39\x30\0\0\0\0\0\0\0\0")
-            .ok()?;
-    let cookie =
-        Guid::from_bytes(*b"\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\0");
-    so(advertise == Advertise { runtime_cookie: cookie, process_id: 12345, future: 0 })
 }
 
 fn refuses_a_short_payload() -> Option<()> {

@@ -1,42 +1,16 @@
-//! The machine: where it starts, what it says, and its stack painted.
+//! The machine: where it starts, and its stack painted.
+
+#[path = "../../semihosting.rs"]
+mod semihosting;
 
 use core::arch::asm;
 use core::hint::black_box;
 
-/// The vector table behind the initial stack pointer, which `memory.x` writes: reset, and what else
-/// may come.
-#[unsafe(link_section = ".vectors")]
-#[used]
-static VECTORS: [extern "C" fn() -> !; 15] = {
-    let mut vectors: [extern "C" fn() -> !; 15] = [fault; 15];
-    vectors[0] = reset;
-    vectors
-};
+pub use semihosting::say;
 
-const SYS_WRITE0: usize = 0x04;
-const SYS_EXIT_EXTENDED: usize = 0x20;
-const APPLICATION_EXIT: usize = 0x2_0026;
-
-extern "C" fn reset() -> ! {
+fn start() -> u8 {
     crate::main();
-    exit(0)
-}
-
-extern "C" fn fault() -> ! {
-    say("a fault of the processor\n\0");
-    exit(100)
-}
-
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    say("a panic\n\0");
-    exit(101)
-}
-
-/// Text that ends with a NUL.
-pub fn say(text: &str) {
-    // SAFETY: qemu reads memory until a NUL, and stands in for the breakpoint.
-    unsafe { asm!("bkpt #0xab", inout("r0") SYS_WRITE0 => _, in("r1") text.as_ptr()) };
+    0
 }
 
 /// A number in decimal digits.
@@ -50,15 +24,7 @@ pub fn say_number(mut number: usize) {
         }
     }
     let written = digits.iter().position(|digit| *digit != 0).unwrap_or(0);
-    say(core::str::from_utf8(&digits[written..]).unwrap_or("\0"));
-}
-
-fn exit(code: usize) -> ! {
-    let block = [APPLICATION_EXIT, code];
-    loop {
-        // SAFETY: qemu reads two words, and ends.
-        unsafe { asm!("bkpt #0xab", inout("r0") SYS_EXIT_EXTENDED => _, in("r1") block.as_ptr()) };
-    }
+    say(&digits[written..]);
 }
 
 /// Memory of this machine that nothing else uses: `memory.x` gives the program none but its stack,
