@@ -1,4 +1,4 @@
-//! Reports as one HTML page, and as JUnit.
+//! Reports as files: one HTML page, and the XML of build servers.
 
 use std::collections::{BTreeSet, HashMap};
 
