@@ -52,7 +52,7 @@ impl AddressArguments {
             (Some(address), None) => address.clone(),
             (None, Some(program)) => {
                 #[cfg(unix)]
-                crate::commands::owner::own()?;
+                crate::commands::interrupt::own()?;
                 Address::Spawn(SpawnCommand {
                     program: Program::new(program, command),
                     patience: STARTS,

@@ -1,14 +1,14 @@
 //! `diagipc check`.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::Write;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::{fs, thread};
 
 use anyhow::{Context as _, bail};
-use comfy_table::{CellAlignment, Table, presets::NOTHING};
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
 #[cfg(unix)]
 use diagipc::client;
 use diagipc::codec;
@@ -141,7 +141,7 @@ fn suites(
     output: &Output,
     canceller: &Canceller,
 ) -> anyhow::Result<Vec<Report>> {
-    crate::commands::owner::own()?;
+    crate::commands::interrupt::own()?;
     let this = std::env::current_exe().context("the path of this program")?;
     let progress = Progress::new(0, output);
     let (server, client) = thread::scope(|scope| {

@@ -8,8 +8,6 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-#[cfg(unix)]
-use crate::commands::hurry::hurry;
 use anyhow::{Context as _, bail};
 use diagipc::Program;
 #[cfg(unix)]
@@ -24,6 +22,8 @@ use dotnet_diagnostics_ipc::command::Command;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Canceller;
 
+#[cfg(unix)]
+use crate::commands::output::hurry;
 use crate::commands::output::{Chosen, Output, Progress};
 use crate::commands::{Outcome, interrupt};
 
@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         operations.set_patience(Duration::from_millis(ms));
     }
     #[cfg(unix)]
-    crate::commands::owner::own()?;
+    crate::commands::interrupt::own()?;
     let this = env::current_exe().context("the path of this program")?;
     let options = Options {
         jobs: arguments.jobs,

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         return Output::list(&cases, out);
     }
     #[cfg(unix)]
-    crate::commands::owner::own()?;
+    crate::commands::interrupt::own()?;
     let mut command = arguments.adapter.iter().cloned();
     let program = match command.next() {
         Some(program) => Program::new(program, command),

@@ -12,10 +12,10 @@ use dotnet_diagnostics_ipc::io::Client;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 
 use crate::commands::info::{Info, subject};
-use crate::commands::named::Named;
+use crate::commands::output_file::Written;
 use crate::commands::output_file::dated;
+use crate::commands::ps::Named;
 use crate::commands::target::{Reach, Refused, outcome};
-use crate::commands::written::Written;
 use crate::commands::{Outcome, interrupt};
 
 /// Makes a process write a dump of itself.

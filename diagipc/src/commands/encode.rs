@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec, Value};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::commands::input;
+use crate::commands::decode;
 use crate::commands::{Outcome, output_file};
 
 /// Creates bytes from the JSON that `decode --json` prints.
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let text = input::read(&arguments.file, 1 << 30)?;
+    let text = decode::read(&arguments.file, 1 << 30)?;
     let encoded = match parse(&text)
         .and_then(|items| items.iter().enumerate().map(encode).collect::<anyhow::Result<Vec<_>>>())
     {

@@ -1,8 +1,19 @@
 //! SIGINT, SIGTERM and SIGHUP: a run ends the processes it started, and reports its results so far.
 
+#[cfg(unix)]
+use std::env;
+#[cfg(unix)]
+use std::process::Command;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+#[cfg(unix)]
+use anyhow::Context as _;
+#[cfg(unix)]
+use diagipc::{own_all_started, watch_started};
 use dotnet_diagnostics_ipc::io::Canceller;
+
+#[cfg(unix)]
+use crate::commands::Outcome;
 
 /// The first signal; 0 for none.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
@@ -69,4 +80,20 @@ pub(crate) fn cancels(steps: Vec<Vec<Canceller>>) -> std::io::Result<()> {
 #[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
 pub(crate) fn cancels(_: Vec<Vec<Canceller>>) -> std::io::Result<()> {
     Ok(())
+}
+
+/// Makes what this program starts end with it, even if it is killed. To be called before anything is
+/// started.
+#[cfg(unix)]
+pub(crate) fn own() -> anyhow::Result<()> {
+    let mut watcher = Command::new(env::current_exe().context("the path of this program")?);
+    watcher.arg("watcher");
+    own_all_started(watcher).context("owning what is started")
+}
+
+/// `diagipc watcher`: ends what this program has started, when it is gone.
+#[cfg(unix)]
+pub(crate) fn watch() -> anyhow::Result<Outcome> {
+    watch_started().context("watching")?;
+    Ok(Outcome::Well)
 }

@@ -2,12 +2,9 @@
 
 mod address;
 mod call;
-#[cfg(unix)]
-mod capture;
 mod check;
 mod client;
 mod codec;
-mod colours;
 mod decode;
 mod dev;
 mod dump;
@@ -15,17 +12,11 @@ mod encode;
 mod env;
 mod explain;
 mod fuzz_server;
-#[cfg(unix)]
-mod hurry;
 mod info;
-mod input;
 pub(crate) mod interrupt;
 mod list;
-mod named;
 mod output;
 mod output_file;
-#[cfg(unix)]
-mod owner;
 pub(crate) mod printable;
 mod proxy;
 mod ps;
@@ -38,7 +29,6 @@ mod server;
 mod target;
 mod text;
 mod trace;
-mod written;
 
 use std::io::Write;
 
@@ -114,7 +104,7 @@ pub(crate) fn run(
         Command::Trace(arguments) => trace::run(arguments, out),
         Command::Dump(arguments) => dump::run(arguments, out),
         #[cfg(unix)]
-        Command::Watcher => owner::watch(),
+        Command::Watcher => interrupt::watch(),
         Command::Check(arguments) => check::run(arguments, out),
         Command::Codec(arguments) => codec::run(arguments, out),
         Command::Server(arguments) => server::run(arguments, out),

@@ -1,6 +1,5 @@
 //! The output of every suite, and the selection of its cases.
 
-use fnv::FnvHasher;
 use std::collections::BTreeSet;
 use std::fs;
 use std::hash::Hasher as _;
@@ -15,6 +14,9 @@ use diagipc::report::{KnownFaults, Made, html, junit};
 use diagipc::{Case, Citations, Glob, Grade, Playable, Report};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::Hazard;
+#[cfg(unix)]
+use dotnet_diagnostics_ipc_vectors::script::Step;
+use fnv::FnvHasher;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
@@ -374,4 +376,21 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// How long this program's own runtime and client are watched where nothing may happen: 3 s in
+/// scripts, for runtimes that begin slowly.
+#[cfg(unix)]
+const QUIET_MS: u32 = 1000;
+
+/// Shortens the waits of a step.
+#[cfg(unix)]
+pub(crate) fn hurry(step: &mut Step) {
+    let wait = match step {
+        Step::Wait(step) => &mut step.wait,
+        Step::ExpectNothing(step) => &mut step.expect_nothing,
+        Step::ExpectNoConnection(step) => &mut step.expect_no_connection,
+        _ => return,
+    };
+    *wait = QUIET_MS.min(*wait);
 }

@@ -102,9 +102,9 @@ mod unix {
 
     use super::Arguments;
     use crate::commands::address::existing;
-    use crate::commands::capture::Capture;
     use crate::commands::recording;
-    use crate::commands::{Outcome, interrupt, owner};
+    use crate::commands::recording::Capture;
+    use crate::commands::{Outcome, interrupt};
 
     /// How long connections may continue after their client has ended.
     const GRACE: Duration = Duration::from_secs(2);
@@ -120,7 +120,7 @@ mod unix {
     /// Runs a client, and between it and the runtime a proxy as a process of its own.
     fn with_client(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         let canceller = interrupt::canceller()?;
-        owner::own()?;
+        interrupt::own()?;
         let mut proxy = vec![env::current_exe().context("the path of this program")?.into()];
         let to = arguments.to.as_deref().unwrap_or_default();
         proxy.extend(

@@ -1,18 +1,22 @@
-//! The files of a recording: an exchange script, and the conversation in words.
+//! The files of a recording: an exchange script, the conversation in words, and packets for
+//! Wireshark, as `spec/WIRESHARK.md` says.
 
-use std::io::Write;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use diagipc::print::explained;
-use diagipc::record::{Direction, Recording, script_file};
+use diagipc::record::{Direction, Recording, Witness, script_file};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 use dotnet_diagnostics_ipc_vectors::player::{Event, EventKind, TurnDirection};
-use dotnet_diagnostics_ipc_vectors::script::Ending;
+use dotnet_diagnostics_ipc_vectors::script::{Ending, FdKind};
 
-use crate::commands::output_file::create_new;
+use crate::commands::output_file::{self, create_new};
 
 /// Writes the files of a recording, under a new name, and reports it.
 pub(crate) fn write(
@@ -135,4 +139,144 @@ const fn side(side: TurnDirection) -> &'static str {
         TurnDirection::Sent => "client",
         TurnDirection::Received => "runtime",
     }
+}
+
+/// `LINKTYPE_USER0`: no other packets have our pseudo-header.
+const LINK_TYPE: u16 = 147;
+const MAGIC: &[u8] = b"DIPC";
+const VERSION: u8 = 1;
+/// Timestamps count nanoseconds: 10 to the power of minus this.
+const RESOLUTION: u8 = 9;
+
+// The three kinds of blocks of a pcapng file that are written, and their options:
+// draft-ietf-opsawg-pcapng.
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+const BYTE_ORDER: u32 = 0x1a2b_3c4d;
+const SHB_USERAPPL: u16 = 4;
+const IF_NAME: u16 = 2;
+const IF_TSRESOL: u16 = 9;
+const END_OF_OPTIONS: [u8; 4] = [0; 4];
+
+/// A file that is being written, packet by packet: it can be read at any time.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    path: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    file: File,
+    /// Why nothing more is written.
+    trouble: Option<io::Error>,
+}
+
+impl Capture {
+    /// Begins a file with one interface, which is an endpoint.
+    pub(crate) fn create(path: &Path, endpoint: &str) -> anyhow::Result<Self> {
+        let mut file = output_file::create(path)?;
+        front(endpoint)
+            .and_then(|front| file.write_all(&front))
+            .with_context(|| path.display().to_string())?;
+        Ok(Self { path: path.to_owned(), state: Mutex::new(State { file, trouble: None }) })
+    }
+
+    /// Why the file is not whole, if it is not.
+    pub(crate) fn finish(&self) -> anyhow::Result<()> {
+        let trouble = self.state.lock().unwrap_or_else(PoisonError::into_inner).trouble.take();
+        trouble.map_or(Ok(()), Err).with_context(|| self.path.display().to_string())
+    }
+}
+
+impl Witness for Capture {
+    fn saw(&self, event: &Event, bytes: &[u8]) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.trouble.is_none() {
+            // Taken here, so that packets are in the order of their times.
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let nanoseconds = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+            let written = packet(&contents(event, bytes), nanoseconds)
+                .and_then(|block| state.file.write_all(&block));
+            state.trouble = written.err();
+        }
+    }
+}
+
+/// The pseudo-header, and what was sent.
+fn contents(event: &Event, bytes: &[u8]) -> Vec<u8> {
+    let from = match event.by {
+        TurnDirection::Sent => 0,
+        TurnDirection::Received => 1,
+    };
+    let (kind, detail, fds) = match &event.did {
+        EventKind::Opened => (0, 0, &[][..]),
+        EventKind::Said { fds, .. } => {
+            // One message carries 253 at most.
+            let fds = fds.get(..usize::from(u8::MAX)).unwrap_or(fds);
+            (1, u8::try_from(fds.len()).unwrap_or(u8::MAX), fds)
+        }
+        EventKind::Ended(Ending::HalfClose) => (2, 0, &[][..]),
+        EventKind::Ended(Ending::Close) => (2, 1, &[][..]),
+        EventKind::Ended(Ending::Reset) => (2, 2, &[][..]),
+    };
+    let connection = u32::try_from(event.connection).unwrap_or(u32::MAX).to_le_bytes();
+    let fds = fds.iter().map(|fd| match fd {
+        FdKind::Null => 0,
+        FdKind::Pipe => 1,
+        FdKind::UserEventsData => 2,
+    });
+    let header = MAGIC.iter().copied().chain([VERSION, kind, from, detail]).chain(connection);
+    header.chain(fds).chain(bytes.iter().copied()).collect()
+}
+
+/// The section header and the one interface, which is an endpoint.
+fn front(endpoint: &str) -> io::Result<Vec<u8>> {
+    let section = [
+        &BYTE_ORDER.to_le_bytes()[..],
+        // Version 1.0; the length of the section is not known before its end.
+        &[1, 0, 0, 0],
+        &u64::MAX.to_le_bytes(),
+        &option(SHB_USERAPPL, concat!("diagipc ", env!("CARGO_PKG_VERSION")).as_bytes())?,
+        &END_OF_OPTIONS,
+    ];
+    let interface = [
+        &LINK_TYPE.to_le_bytes()[..],
+        &[0, 0],
+        // Packets of any length.
+        &[0; 4],
+        &option(IF_NAME, endpoint.as_bytes())?,
+        &option(IF_TSRESOL, &[RESOLUTION])?,
+        &END_OF_OPTIONS,
+    ];
+    Ok([block(SECTION_HEADER, &section.concat())?, block(INTERFACE, &interface.concat())?].concat())
+}
+
+/// A packet of the interface.
+fn packet(data: &[u8], nanoseconds: u64) -> io::Result<Vec<u8>> {
+    let len = u32::try_from(data.len()).map_err(io::Error::other)?.to_le_bytes();
+    let time = nanoseconds.to_le_bytes();
+    let (low, high) = time.split_at(4);
+    let body = [&[0; 4][..], high, low, &len, &len, data];
+    block(ENHANCED_PACKET, &body.concat())
+}
+
+/// Its type and length, the body in words of 4 bytes, and the length again.
+fn block(kind: u32, body: &[u8]) -> io::Result<Vec<u8>> {
+    let body = in_words(body);
+    let len = u32::try_from(body.len() + 12).map_err(io::Error::other)?.to_le_bytes();
+    Ok([&kind.to_le_bytes()[..], &len, &body, &len].concat())
+}
+
+/// Its code and length, and the value in words of 4 bytes.
+fn option(code: u16, value: &[u8]) -> io::Result<Vec<u8>> {
+    let len = u16::try_from(value.len()).map_err(io::Error::other)?;
+    Ok([&code.to_le_bytes()[..], &len.to_le_bytes(), &in_words(value)].concat())
+}
+
+fn in_words(bytes: &[u8]) -> Vec<u8> {
+    let mut words = bytes.to_vec();
+    words.resize(bytes.len().next_multiple_of(4), 0);
+    words
 }

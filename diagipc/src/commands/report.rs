@@ -10,7 +10,7 @@ use diagipc::{Citations, Report};
 use serde_json::Value;
 
 use crate::commands::{Outcome, output_file, printable};
-use crate::commands::{input, text};
+use crate::commands::{decode, text};
 
 /// Shows the report of a run, or compares those of several.
 #[derive(clap::Args)]
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let mut reports = Vec::new();
     for file in arguments.against.iter().chain(&arguments.reports) {
-        let bytes = input::read(file, arguments.limit)?;
+        let bytes = decode::read(file, arguments.limit)?;
         let report = std::str::from_utf8(&bytes).map_err(|error| error.to_string()).and_then(read);
         match report {
             Ok(report) => reports.push(report),

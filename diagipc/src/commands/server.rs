@@ -23,9 +23,9 @@ use crate::commands::address::AddressArguments;
 #[cfg(unix)]
 use crate::commands::address::STARTS;
 #[cfg(unix)]
-use crate::commands::hurry::hurry;
-#[cfg(unix)]
 use crate::commands::output::OfSuite;
+#[cfg(unix)]
+use crate::commands::output::hurry;
 use crate::commands::output::{Chosen, Output, Progress};
 use crate::commands::target::trust;
 use crate::commands::{Outcome, interrupt};

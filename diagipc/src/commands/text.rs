@@ -2,10 +2,11 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
+use std::io::{self, Write};
 
-use anstyle::AnsiColor;
-use comfy_table::{CellAlignment, Table, presets::NOTHING};
+use anstyle::{AnsiColor, Style};
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
 use diagipc::print::explained;
 use diagipc::report::TurnDirection;
 use diagipc::{Case, Cause, Citations, Counts, Detail, Grade, KnownDeviation, Report, Turn};
@@ -13,7 +14,6 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 
-use crate::commands::colours::Colours;
 use crate::commands::printable::plain;
 
 /// How many lines the last screen has: the verdict, its causes, and the bytes that fit.
@@ -475,11 +475,25 @@ fn beginning(text: &str, most: usize) -> String {
     }
 }
 
+/// When to use colours: on a terminal, unless `NO_COLOR` or similar variables disable them.
+pub(crate) struct Colours(bool);
+
+impl Colours {
+    pub(crate) fn of_output() -> Self {
+        Self(anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never)
+    }
+
+    pub(crate) fn paint(&self, text: &str, colour: AnsiColor) -> String {
+        let style = Style::new().fg_color(Some(colour.into())).bold();
+        if self.0 { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use diagipc::{CaseFault, Grade};
-
     use super::*;
+    use diagipc::CaseFault;
+    use diagipc::Grade;
 
     /// A report of failures, each with one of these faults or none.
     fn report(faults: &[Option<&str>]) -> Report {

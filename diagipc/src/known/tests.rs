@@ -165,8 +165,9 @@ fn deaths_depend_on_version() {
             let profile = name.parse().unwrap();
             rows_for(profile, &request).iter().any(|row| row.does == Does::Dies)
         };
-        let died: String = profiles.map(|name| if dies(name) { 'x' } else { '-' }).iter().collect();
-        assert_eq!(died, of, "{}", request.command);
+        let deaths: String =
+            profiles.map(|name| if dies(name) { 'x' } else { '-' }).iter().collect();
+        assert_eq!(deaths, of, "{}", request.command);
     }
 }
 
@@ -383,10 +384,8 @@ fn case_that_a_recorded_build_did_not_survive_is_harmful() {
             one.outcomes.get(&name).is_some_and(|outcome| ends_the_target(&case, outcome))
         };
         let ended: Vec<_> = recordings.iter().filter(ends).map(|one| one.build.as_str()).collect();
-        let expected = match ended.is_empty() {
-            true => "harmful".into(),
-            false => format!("harmful: ended {}", ended.join(", ")),
-        };
+        let builds = format!(": ended {}", ended.join(", "));
+        let expected = format!("harmful{}", if ended.is_empty() { "" } else { &builds });
         assert_eq!(harm_of(&word), expected, "{name}");
         assert!(ended.is_empty() || case.hazard() == Some(Hazard::Harmful), "{name}: {ended:?}");
         deadly += usize::from(!ended.is_empty());

@@ -8,8 +8,6 @@
 mod client;
 mod log;
 #[cfg(unix)]
-mod pieces;
-#[cfg(unix)]
 mod proxy;
 #[cfg(unix)]
 mod relay;

@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc_vectors::Direction;
 use dotnet_diagnostics_ipc_vectors::script::Ending;
 
 use super::log::{Log, Recording, Witness};
-use super::pieces;
+use super::relay;
 use super::relay::{ConnectionSummary, relay};
 
 /// How long a connection to the other side may take.
@@ -189,7 +189,7 @@ impl Proxy {
                 Err(_)
                     if self.runtime_connects
                         && !canceller.is_cancelled()
-                        && !pieces::has_hung_up(accepted.as_fd()) =>
+                        && !relay::has_hung_up(accepted.as_fd()) =>
                 {
                     thread::sleep(PAUSE);
                 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::Shutdown;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -16,7 +16,6 @@ use dotnet_diagnostics_ipc_vectors::script::Ending;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::log::Log;
-use super::pieces::{self, Piece};
 use crate::network::kind_of;
 
 /// How often a socket is polled that has a byte left in it.
@@ -99,7 +98,7 @@ pub(super) fn relay(
     };
     if !by_reset {
         // With an unread byte, the client would see a reset.
-        pieces::discard(client.as_fd());
+        discard(client.as_fd());
     }
     summary.command = RawHeader::read(&there.first).command;
     (summary.client, summary.runtime) = (there.taken, back.taken);
@@ -189,7 +188,7 @@ impl Way {
     fn is_open(&self, from: &UnixStream) -> bool {
         match self.ended {
             None => true,
-            Some(Ending::HalfClose) => pieces::has_hung_up(from.as_fd()),
+            Some(Ending::HalfClose) => has_hung_up(from.as_fd()),
             Some(_) => false,
         }
     }
@@ -202,7 +201,7 @@ impl Way {
         first: &mut Option<(Direction, Ending)>,
     ) -> bool {
         let mut lag = self.lag;
-        let taken = pieces::take(from.as_fd(), &mut lag, |new| self.is_surplus(new));
+        let taken = take(from.as_fd(), &mut lag, |new| self.is_surplus(new));
         self.lag = lag;
         let how = match taken {
             Ok(pieces) if !pieces.is_empty() => {
@@ -218,15 +217,15 @@ impl Way {
                 }
                 return true;
             }
-            Ok(_) if pieces::has_hung_up(from.as_fd()) => Ending::Close,
+            Ok(_) if has_hung_up(from.as_fd()) => Ending::Close,
             Ok(_) => Ending::HalfClose,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if self.lag == 0 || !pieces::sends_no_more(from.as_fd()) {
+                if self.lag == 0 || !sends_no_more(from.as_fd()) {
                     return false;
                 }
                 // Nothing follows the byte that is left there: the next read finds the end.
                 self.lag = 0;
-                pieces::discard(from.as_fd());
+                discard(from.as_fd());
                 return true;
             }
             Err(_) => Ending::Reset,
@@ -293,4 +292,93 @@ impl Way {
 
 fn len(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+/// The most read at once.
+pub(super) const MOST: usize = 65_536;
+
+/// Bytes, and the descriptors on the first of them.
+#[derive(Default)]
+pub(super) struct Piece {
+    pub(super) bytes: Vec<u8>,
+    pub(super) fds: Vec<OwnedFd>,
+}
+
+/// The available data of a socket, without waiting: no piece is its end.
+///
+/// The last `lag` bytes read before are still in the socket. If `keeps_last` returns true for the
+/// new bytes, the last of them stays there, and is read the next time: closing a socket with an
+/// unread byte resets it for its peer.
+///
+/// # Errors
+/// Those of `recvmsg`, including `WouldBlock` if nothing has arrived.
+pub(super) fn take(
+    stream: BorrowedFd<'_>,
+    lag: &mut usize,
+    keeps_last: impl FnOnce(&[u8]) -> bool,
+) -> io::Result<Vec<Piece>> {
+    let mut buffer = vec![0; MOST];
+    let (n, fds) = fd::peek(stream, &mut buffer)?;
+    if n == 0 {
+        return Ok(Vec::new());
+    }
+    if n <= *lag {
+        return Err(io::ErrorKind::WouldBlock.into());
+    }
+    if fds.is_empty() {
+        let kept = usize::from(keeps_last(buffer.get(*lag..n).unwrap_or_default()));
+        let taken = n.saturating_sub(kept);
+        let (read, _) = match buffer.get_mut(..taken) {
+            Some(into) if !into.is_empty() => fd::receive(stream, into)?,
+            _ => (0, Vec::new()),
+        };
+        buffer.truncate(if read == taken { n } else { read });
+        let bytes = buffer.get(*lag..).unwrap_or_default().to_vec();
+        *lag = kept;
+        return Ok(vec![Piece { bytes, fds: Vec::new() }]);
+    }
+    // Only reading shows which byte carries them.
+    drop(fds);
+    let (mut before, mut with) = (Piece::default(), Piece::default());
+    for nth in 0..n {
+        let mut byte = [0];
+        let (read, fds) = fd::receive(stream, &mut byte)?;
+        if read == 0 {
+            break;
+        }
+        let is_first = !fds.is_empty() && with.bytes.is_empty();
+        with.fds.extend(fds);
+        if is_first || !with.bytes.is_empty() {
+            with.bytes.extend(byte);
+        } else if nth >= *lag {
+            before.bytes.extend(byte);
+        }
+    }
+    *lag = 0;
+    Ok([before, with].into_iter().filter(|piece| !piece.bytes.is_empty()).collect())
+}
+
+/// Reads and discards the available bytes.
+pub(super) fn discard(stream: BorrowedFd<'_>) {
+    let mut buffer = vec![0; MOST];
+    while matches!(fd::receive(stream, &mut buffer), Ok((1.., _))) {}
+}
+
+/// Whether the peer has closed the connection, not only its sending direction.
+pub(super) fn has_hung_up(stream: BorrowedFd<'_>) -> bool {
+    is_now(stream, PollFlags::HUP)
+}
+
+/// Whether the peer sends nothing more. If the system does not report it, a read shows it.
+pub(super) fn sends_no_more(stream: BorrowedFd<'_>) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    return is_now(stream, PollFlags::RDHUP | PollFlags::HUP);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    has_hung_up(stream)
+}
+
+fn is_now(stream: BorrowedFd<'_>, flags: PollFlags) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(stream, flags)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&at_once)).is_ok() && fds.iter().any(|fd| fd.revents().intersects(flags))
 }

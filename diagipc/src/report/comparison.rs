@@ -1,9 +1,13 @@
-//! What changed between two runs of a suite.
+//! What changed between two runs of a suite, and faults that are accepted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::fmt::{self, Write as _};
+
+use serde::Deserialize;
 
 use super::{Case, Grade, Report};
+use crate::Glob;
+use crate::faults::{Fault, Suite};
 
 /// The failures of two runs of a suite: an older one, and a newer one.
 ///
@@ -140,5 +144,328 @@ impl fmt::Display for Comparison<'_> {
             writeln!(f, "UNIMPLEMENTED  {name}, which passed before")?;
         }
         self.notes.iter().try_for_each(|note| writeln!(f, "NOTE  {note}"))
+    }
+}
+
+/// The accepted faults: a TOML file with the table `cases`, which has a list of cases for each
+/// fault, and the list `faults` of those accepted in every case.
+///
+/// ```
+/// use diagipc::report::{CaseFault, KnownFaults};
+/// use diagipc::{Case, Grade, Report};
+///
+/// let report = |names: &[&str]| {
+///     let mut report = Report::new("client", "my client");
+///     for name in names {
+///         let mut case = Case::new(name, "silence", "resume", "Silence", Grade::Fail);
+///         case.faults.push(CaseFault::new("no-read-timeout", "The client waits forever."));
+///         report.add(case);
+///     }
+///     report
+/// };
+/// let names = ["silence/at-once/resume", "silence/at-once/set-env"];
+/// let written = KnownFaults::default().renewed(&report(&names[..1])).to_toml();
+/// let known = KnownFaults::parse("known.toml", &written)?;
+/// let accepted = known.apply(report(&names), &names.map(String::from).into(), true);
+/// assert_eq!((accepted.counts.informational, accepted.counts.fail), (1, 1));
+/// assert!(accepted.stale.is_empty());
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownFaults {
+    /// Accepted everywhere.
+    #[serde(default)]
+    faults: BTreeSet<String>,
+    /// Accepted in these cases: names, or patterns of names.
+    #[serde(default)]
+    cases: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl KnownFaults {
+    /// Reads the text of a file called `file`.
+    ///
+    /// # Errors
+    /// If it is not such a file.
+    pub fn parse(file: &str, text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| format!("{file}: {}", error.message()))
+    }
+
+    /// The text of the file.
+    pub fn to_toml(&self) -> String {
+        let mut text =
+            "# Faults that are known and accepted: with `--known` they do not fail a run, until they are gone.\n"
+                .to_owned();
+        let list = |names: &BTreeSet<String>| {
+            names.iter().map(|name| format!("    {name:?},\n")).collect::<Vec<_>>().concat()
+        };
+        if !self.faults.is_empty() {
+            let _ = write!(text, "\n# In every case.\nfaults = [\n{}]\n", list(&self.faults));
+        }
+        text.push_str("\n# By fault, in which cases.\n[cases]\n");
+        for (fault, cases) in &self.cases {
+            let is_bare = fault.chars().all(|one| one.is_ascii_alphanumeric() || one == '-');
+            let key = if is_bare { fault.clone() } else { format!("{fault:?}") };
+            let _ = write!(text, "{key} = [\n{}]\n", list(cases));
+        }
+        text
+    }
+
+    /// The report in which a case whose faults are all accepted is informational. `names` are those
+    /// of all cases of the suite; a run is whole if it was to play all of them.
+    ///
+    /// Entries that are unknown, or were played and not seen, are [stale](Report::stale). Those for
+    /// every case are so only after a whole run.
+    #[must_use]
+    pub fn apply(&self, report: Report, names: &BTreeSet<String>, is_whole: bool) -> Report {
+        let is_whole = is_whole && report.lost.is_none() && report.interrupted.is_none();
+        let mut stale = self.unknown(&report.suite, names);
+        stale.extend(self.gone(&report, is_whole).into_iter().map(|(fault, case)| match case {
+            Some(case) => format!("{fault} was not seen in {case}"),
+            None => format!("{fault} was not seen"),
+        }));
+        let mut accepted = Report::new(&report.suite, &report.target);
+        for mut case in report.cases {
+            let is_accepted = !case.faults.is_empty()
+                && case.faults.iter().all(|fault| self.accepts(&fault.name, &case.name));
+            if case.grade == Grade::Fail && is_accepted {
+                case.grade = Grade::Informational;
+                if let Some(detail) = &mut case.detail {
+                    detail.found.insert(0, "accepted: all of its faults are known".to_owned());
+                }
+            }
+            accepted.add(case);
+        }
+        Report {
+            stale,
+            cases: accepted.cases,
+            counts: accepted.counts,
+            sections: accepted.sections,
+            causes: accepted.causes,
+            ..report
+        }
+    }
+
+    /// The entries after a run, before [`apply`](Self::apply): without those that it played and did
+    /// not see, and with those that it saw.
+    #[must_use]
+    pub fn renewed(&self, report: &Report) -> Self {
+        let mut known = self.clone();
+        for (fault, case) in known.gone(report, false) {
+            if let (Some(cases), Some(case)) = (known.cases.get_mut(&fault), case) {
+                cases.remove(&case);
+            }
+        }
+        known.cases.retain(|_, cases| !cases.is_empty());
+        for case in report.failures() {
+            for fault in &case.faults {
+                if !known.accepts(&fault.name, &case.name) {
+                    known.cases.entry(fault.name.clone()).or_default().insert(case.name.clone());
+                }
+            }
+        }
+        known
+    }
+
+    fn accepts(&self, fault: &str, case: &str) -> bool {
+        let in_case = || {
+            self.cases
+                .get(fault)
+                .is_some_and(|cases| cases.iter().any(|name| Glob::new(name).matches(case)))
+        };
+        self.faults.contains(fault) || in_case()
+    }
+
+    /// The suite does not have this fault or case.
+    fn unknown(&self, suite: &str, names: &BTreeSet<String>) -> Vec<String> {
+        let mut unknown: Vec<String> = self
+            .faults
+            .iter()
+            .chain(self.cases.keys())
+            .filter(|name| !is_fault(suite, name))
+            .map(|name| format!("{name} is not a fault of this suite"))
+            .collect();
+        for (fault, cases) in &self.cases {
+            for case in cases {
+                let glob = Glob::new(case);
+                if !names.iter().any(|name| glob.matches(name)) {
+                    unknown.push(format!("{fault} in {case}, which is not a case"));
+                }
+            }
+        }
+        unknown
+    }
+
+    /// The entries that were played, and not seen: a fault, and a case or every case. None after a
+    /// campaign, which tries other messages each time.
+    fn gone(&self, report: &Report, is_whole: bool) -> Vec<(String, Option<String>)> {
+        if Suite::named(&report.suite) == Some(Suite::Fuzz) {
+            return Vec::new();
+        }
+        let shows = |case: &Case, fault: &str| {
+            case.grade == Grade::Fail && case.faults.iter().any(|one| one.name == fault)
+        };
+        let everywhere = self.faults.iter().filter(|fault| {
+            let is_seen = || report.cases.iter().any(|case| shows(case, fault));
+            is_whole && is_fault(&report.suite, fault) && !is_seen()
+        });
+        let mut gone: Vec<_> = everywhere.map(|fault| (fault.clone(), None)).collect();
+        for (fault, cases) in self.cases.iter().filter(|(fault, _)| is_fault(&report.suite, fault))
+        {
+            let is_gone = |name: &&String| {
+                let glob = Glob::new(name.as_str());
+                let is_played =
+                    |case: &&Case| case.grade != Grade::Unimplemented && glob.matches(&case.name);
+                let mut played = report.cases.iter().filter(is_played).peekable();
+                played.peek().is_some() && !played.any(|case| shows(case, fault))
+            };
+            gone.extend(
+                cases.iter().filter(is_gone).map(|case| (fault.clone(), Some(case.clone()))),
+            );
+        }
+        gone
+    }
+
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.faults.len() + self.cases.values().map(BTreeSet::len).sum::<usize>()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// In a report of `check`, of any suite.
+fn is_fault(suite: &str, name: &str) -> bool {
+    let mut suites = Suite::ALL.into_iter().filter(|one| suite == "check" || one.name() == suite);
+    suites.any(|suite| Fault::named(suite, name).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::CaseFault;
+    use super::*;
+
+    fn report(cases: &[(&str, &[&str])]) -> Report {
+        let mut report = Report::new("client", "x");
+        for (name, faults) in cases {
+            let mut case = Case::new(name, "s", "g", "t", Grade::Fail);
+            case.faults = faults.iter().map(|fault| CaseFault::new(fault, "text")).collect();
+            report.add(case);
+        }
+        report
+    }
+
+    /// What `text` makes of these cases, in a whole run of a suite that has two others.
+    fn accepted(text: &str, cases: &[(&str, &[&str])]) -> Report {
+        let others = ["silence/at-once/dump", "silence/at-once/trace"];
+        let names = cases.iter().map(|(name, _)| *name).chain(others).map(str::to_owned).collect();
+        KnownFaults::parse("k", text).unwrap().apply(report(cases), &names, true)
+    }
+
+    fn grades(report: &Report) -> Vec<Grade> {
+        report.cases.iter().map(|case| case.grade).collect()
+    }
+
+    #[test]
+    fn new_fault_beside_accepted_one_fails() {
+        let accepted = accepted(
+            "faults = ['no-read-timeout', 'runs-on', 'no-such-fault']",
+            &[
+                ("a", &["no-read-timeout"]),
+                ("b", &["no-read-timeout", "reply-cut-unnoticed"]),
+                ("c", &[]),
+            ],
+        );
+        assert_eq!(grades(&accepted), [Grade::Informational, Grade::Fail, Grade::Fail]);
+        assert_eq!(accepted.cases.first().map(|case| case.faults.len()), Some(1));
+        assert_eq!(
+            accepted.stale,
+            ["no-such-fault is not a fault of this suite", "runs-on was not seen"]
+        );
+    }
+
+    #[test]
+    fn new_case_of_accepted_fault_fails() {
+        let [known, new] = ["silence/at-once/resume", "silence/at-once/set-env"];
+        let seen = report(&[(known, &["no-read-timeout"])]);
+        let written = KnownFaults::default().renewed(&seen).to_toml();
+        assert!(
+            written.ends_with("[cases]\nno-read-timeout = [\n    \"silence/at-once/resume\",\n]\n"),
+            "{written}"
+        );
+        let accepted =
+            accepted(&written, &[(known, &["no-read-timeout"]), (new, &["no-read-timeout"])]);
+        assert_eq!(grades(&accepted), [Grade::Informational, Grade::Fail]);
+        assert_eq!((accepted.notes, accepted.stale), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn pattern_accepts_cases_it_matches() {
+        let accepted = accepted(
+            "[cases]\nno-read-timeout = ['silence/*/resume']",
+            &[
+                ("silence/at-once/resume", &["no-read-timeout"]),
+                ("silence/at-once/set-env", &["no-read-timeout"]),
+                ("silence/in-the-reply/resume", &["runs-on"]),
+            ],
+        );
+        assert_eq!(grades(&accepted), [Grade::Informational, Grade::Fail, Grade::Fail]);
+        assert!(accepted.stale.is_empty(), "{:?}", accepted.stale);
+    }
+
+    #[test]
+    fn accepted_case_unseen_or_unknown_is_stale() {
+        let text = "[cases]\nruns-on = ['silence/at-once/resume', 'silence/at-once/dump', 'no/such/case']\nno-such-fault = []";
+        let accepted = accepted(text, &[("silence/at-once/resume", &["no-read-timeout"])]);
+        let stale = [
+            "no-such-fault is not a fault of this suite",
+            "runs-on in no/such/case, which is not a case",
+            // The other case was not played.
+            "runs-on was not seen in silence/at-once/resume",
+        ];
+        assert_eq!(accepted.stale, stale);
+    }
+
+    /// What was not played stays; what was not seen goes; a pattern stays while it is seen.
+    #[test]
+    fn renewed_file_keeps_what_was_not_played() {
+        let known = KnownFaults::parse(
+            "k",
+            "[cases]\nruns-on = ['gone', 'not/played']\nno-read-timeout = ['silence/*']\nnever-connects = ['gone']",
+        )
+        .unwrap();
+        let seen = report(&[
+            ("gone", &["reply-cut-unnoticed"]),
+            ("silence/one", &["no-read-timeout"]),
+            ("silence/two", &["no-read-timeout"]),
+        ]);
+        let text = known.renewed(&seen).to_toml();
+        let (_, entries) = text.split_once("[cases]\n").unwrap();
+        assert_eq!(
+            entries,
+            "no-read-timeout = [\n    \"silence/*\",\n]\nreply-cut-unnoticed = [\n    \"gone\",\n]\nruns-on = [\n    \"not/played\",\n]\n"
+        );
+    }
+
+    /// The faults of codecs have fields in their names, which TOML does not take unquoted.
+    #[test]
+    fn name_with_a_field_is_written_and_read() {
+        let mut seen = Report::new("codec", "x");
+        let mut case = Case::new("a", "s", "g", "t", Grade::Fail);
+        case.faults.push(CaseFault::new("wrong-value:providers[].keywords", "text"));
+        seen.add(case);
+        let known = KnownFaults::default().renewed(&seen);
+        let read = KnownFaults::parse("k", &known.to_toml()).unwrap();
+        let accepted = read.apply(seen, &BTreeSet::from(["a".to_owned()]), true);
+        assert_eq!((read, grades(&accepted)), (known, vec![Grade::Informational]));
+        assert!(accepted.stale.is_empty(), "{:?}", accepted.stale);
+    }
+
+    #[test]
+    fn file_with_unknown_key_is_refused() {
+        assert!(KnownFaults::parse("k.toml", "fault = []").unwrap_err().starts_with("k.toml: "));
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! As JSON it is format 1 of `diagipc/schema/report.schema.json`, documented in
 //! `diagipc/schema/REPORTS.md`.
-
 //! # Example
 //!
 //! Write a report as JSON and as a page:
@@ -20,31 +19,22 @@
 mod cause;
 mod citations;
 mod comparison;
-mod glossary;
-mod html;
-mod junit;
-mod known_faults;
-mod made;
-mod requirements;
+mod pages;
 mod select;
 mod turn;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-pub use cause::{CaseFault, Cause};
-pub use citations::Citations;
-pub use comparison::Comparison;
 use dotnet_diagnostics_ipc_vectors::Hazard;
-pub use dotnet_diagnostics_ipc_vectors::player::TurnDirection;
-pub use glossary::Glossary;
-pub use html::html;
-pub use junit::junit;
-pub use known_faults::KnownFaults;
-pub use made::Made;
-pub use requirements::{Level, Requirement, cited};
-pub use select::{Glob, Playable};
 use serde::{Deserialize, Serialize};
+
+pub use cause::{CaseFault, Cause};
+pub use citations::{Citations, Glossary, Level, Requirement, cited};
+pub use comparison::{Comparison, KnownFaults};
+pub use dotnet_diagnostics_ipc_vectors::player::TurnDirection;
+pub use pages::{html, junit};
+pub use select::{Glob, Playable};
 pub use turn::{Said, Turn};
 
 /// The version of the format.
@@ -516,6 +506,43 @@ impl Report {
             let mut counts = Counts::default();
             counts.add(case.grade);
             self.sections.push(Section { name: case.section.clone(), counts });
+        }
+    }
+}
+
+/// The time and program of a report.
+///
+/// ```
+/// use diagipc::report::Made;
+///
+/// let made = Made::now(None, ["diagipc", "server", "--process-id", "4711"].map(String::from));
+/// assert_eq!(made.by, concat!("diagipc ", env!("CARGO_PKG_VERSION")));
+/// assert!(made.at.ends_with('Z'));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Made {
+    /// The program and its version: `diagipc 0.1.0`.
+    pub by: String,
+    /// The version of the suite: a digest of its vectors, scripts or scenarios, the same on every
+    /// machine. Absent if others were read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<String>,
+    /// The time, in UTC: `2026-11-22T21:04:05Z`.
+    pub at: String,
+    /// The command line. After `--` only the program, and `…` for its arguments.
+    pub command: Vec<String>,
+}
+
+impl Made {
+    /// Now, by this version, with this suite and command line.
+    pub fn now(suite: Option<String>, command: impl IntoIterator<Item = String>) -> Self {
+        let at = chrono::DateTime::<chrono::Utc>::from(std::time::SystemTime::now());
+        Self {
+            by: concat!("diagipc ", env!("CARGO_PKG_VERSION")).to_owned(),
+            suite,
+            at: at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+            command: command.into_iter().collect(),
         }
     }
 }

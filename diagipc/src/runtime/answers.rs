@@ -37,8 +37,8 @@ use rustix::fs::{FileType, fstat};
 use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
 use super::profile::Fate;
+use super::session::Events;
 use super::session::Session;
-use super::stream::Events;
 use super::system;
 use crate::known::is_told;
 

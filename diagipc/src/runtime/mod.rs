@@ -40,13 +40,11 @@ mod application;
 mod config;
 mod misbehaviour;
 mod peer;
-mod ports;
 mod profile;
 mod ready;
 mod recorded;
 mod server;
 mod session;
-mod stream;
 mod system;
 #[cfg(unix)]
 mod unix;
@@ -68,8 +66,8 @@ pub use misbehaviour::{Misbehaviour, MisbehaviourError, MisbehaviourKind};
 
 use self::application::{Application, State};
 use self::misbehaviour::Misbehaviours;
-use self::ports::Port;
 use self::recorded::Recorded;
+use self::server::Port;
 use self::server::Server;
 use self::system::{Guard, LACKING, Listening};
 use crate::known::is_told;

@@ -7,11 +7,10 @@ use std::time::Duration;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::server::HeldConnection;
 use dotnet_diagnostics_ipc::io::server::StreamWriter;
-use dotnet_diagnostics_ipc::message::eventpipe::Format;
+use dotnet_diagnostics_ipc::message::eventpipe::{Format, StreamingProviderConfig};
 
 use super::application::{Application, State};
 use super::misbehaviour::MisbehaviourKind as Kind;
-use super::stream::{self, Events};
 
 /// How often a session checks for its client, and for how long.
 const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(1));
@@ -48,7 +47,7 @@ impl Session {
         if !self.application.state().is_started() {
             return Ok(());
         }
-        let mut first = stream::start(format, self.application.process_id);
+        let mut first = start(format, self.application.process_id);
         if format != Format::NET_PERF {
             let info = self.application.info();
             let texts = [&*info.command_line, &info.os, &info.arch];
@@ -62,9 +61,9 @@ impl Session {
         let mut last = Vec::new();
         if rundown && format != Format::NET_PERF {
             let start = usize::try_from(stream.streamed()).unwrap_or(usize::MAX);
-            last = stream::rundown(start, self.application.has_short_rundown);
+            last = rundown_events(start, self.application.has_short_rundown);
         }
-        last.extend(stream::LAST);
+        last.extend(LAST);
         stream.write_all(&last)
     }
 
@@ -96,4 +95,246 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.application.session_is_over(self.id);
     }
+}
+
+const BEGIN: u8 = 5;
+const END: u8 = 6;
+/// The tag of no object: used in place of a type, and after the last object.
+const NULL: u8 = 1;
+/// The stacks of a rundown, and the number of addresses in each: more than a socket holds, or less
+/// than a pipe does.
+const STACKS: (usize, usize) = (32, 2048);
+const SHORT_STACKS: (usize, usize) = (1, 128);
+/// The types of fields in the description of an event.
+const OBJECT: usize = 1;
+const INT: usize = 9;
+const FLOAT: usize = 13;
+const DOUBLE: usize = 14;
+const STRING: usize = 18;
+/// The provider, id, keyword and version of `EEStartupStart`.
+const START: (&str, u32, u64, u32) = ("Microsoft-Windows-DotNETRuntimePrivate", 80, 0x8000_0000, 1);
+/// Informational.
+const START_LEVEL: u32 = 4;
+const COUNTERS: &str = "System.Runtime";
+/// Asks for counters, every so many seconds.
+const INTERVAL: &str = "EventCounterIntervalSec=";
+
+/// The front of a stream: its name and the object that describes the trace.
+fn start(format: Format, process_id: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let version: u32 = if format == Format::NET_PERF {
+        3
+    } else {
+        bytes.extend(b"Nettrace");
+        4
+    };
+    bytes.extend(b"\x14\0\0\0!FastSerialization.1");
+    object(&mut bytes, b"Trace", version, |bytes| {
+        // Year, month, day of the week, day, hour, minute, second, millisecond.
+        for part in [2024u16, 1, 1, 1, 0, 0, 0, 0] {
+            bytes.extend(part.to_le_bytes());
+        }
+        // The same time on the clock of the events, and its frequency.
+        for part in [0u64, 1_000_000_000] {
+            bytes.extend(part.to_le_bytes());
+        }
+        // Pointer size, process, processors, sampling rate.
+        for part in [8, process_id, 1, 1_000_000] {
+            bytes.extend(part.to_le_bytes());
+        }
+    });
+    bytes
+}
+
+/// The events that the providers of a request ask for, besides that about the process.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Events {
+    /// `EEStartupStart`, which only a session from before the start gets.
+    start: bool,
+    /// The counters, every so many seconds.
+    counters: Option<f32>,
+}
+
+impl Events {
+    /// Those of a session that begins now: before the start, or after it.
+    pub(super) fn of<'p>(
+        providers: impl Iterator<Item = StreamingProviderConfig<'p>>,
+        is_started: bool,
+    ) -> Self {
+        let mut events = Self::default();
+        for provider in providers {
+            let name = provider.provider_name.to_string();
+            let (start_name, id, keyword, _) = START;
+            if name.eq_ignore_ascii_case(start_name) {
+                events.start |= !is_started
+                    && provider.keywords & keyword != 0
+                    && provider.log_level.0 >= START_LEVEL
+                    && provider.filter.allows(id);
+            } else if name.eq_ignore_ascii_case(COUNTERS) {
+                let arguments = provider.arguments.to_string();
+                let seconds = arguments.split([';', ',']).find_map(|argument| {
+                    argument.trim().strip_prefix(INTERVAL)?.trim_matches('"').parse::<f32>().ok()
+                });
+                events.counters = seconds.filter(|seconds| *seconds > 0.0).or(events.counters);
+            }
+        }
+        events
+    }
+
+    /// The events at the beginning of a session, and what describes them. `process`: command line, OS,
+    /// architecture. After `start` bytes, since blocks are aligned in the whole stream.
+    pub(super) fn first(self, start: usize, process: [&str; 3]) -> Vec<u8> {
+        let mut all = vec![process_info(process)];
+        all.extend(self.start.then(runtime_start));
+        all.extend(self.counters.map(counter));
+        let mut bytes = std::vec![0; start];
+        for (nth, (metadata, payload)) in (1..).zip(all) {
+            block(
+                &mut bytes,
+                b"MetadataBlock",
+                &event(0, 0, &[&number(usize::from(nth)), &*metadata].concat()),
+            );
+            block(&mut bytes, b"EventBlock", &event(nth, nth - 1, &payload));
+        }
+        bytes.split_off(start)
+    }
+}
+
+/// The description of an event, without its number, and its payload.
+type Event = (Vec<u8>, Vec<u8>);
+
+/// The event with which a runtime describes its process.
+fn process_info(process: [&str; 3]) -> Event {
+    let fields = ["CommandLine", "OSInformation", "ArchInformation"].map(|name| (STRING, name));
+    let head = description("Microsoft-DotNETCore-EventPipe", 1, "ProcessInfo", 0, 1, 0);
+    ([head, described(&fields)].concat(), process.map(text).concat())
+}
+
+/// The first event of a start, without a name as those of the runtime itself (F-28): its payload is
+/// the id of the runtime.
+fn runtime_start() -> Event {
+    let (provider, id, keyword, version) = START;
+    let head = description(provider, id, "", keyword, version, START_LEVEL);
+    ([head, described(&[])].concat(), vec![0, 0])
+}
+
+/// The event of a counter: one value without a name, of one field, which has the fields of the
+/// counter.
+fn counter(seconds: f32) -> Event {
+    const FIELDS: [(usize, &str); 12] = [
+        (STRING, "Name"),
+        (STRING, "DisplayName"),
+        (DOUBLE, "Mean"),
+        (DOUBLE, "StandardDeviation"),
+        (INT, "Count"),
+        (DOUBLE, "Min"),
+        (DOUBLE, "Max"),
+        (FLOAT, "IntervalSec"),
+        (STRING, "Series"),
+        (STRING, "CounterType"),
+        (STRING, "Metadata"),
+        (STRING, "DisplayUnits"),
+    ];
+    const MEAN: f64 = 12.5;
+    let nested = [number(1), number(OBJECT), number(1), number(OBJECT)].concat();
+    let head = description(COUNTERS, 21, "EventCounters", 0, 0, 0);
+    let metadata = [head, nested, described(&FIELDS), text("Payload"), text("")].concat();
+    let payload = [
+        text("cpu-usage"),
+        text("CPU Usage"),
+        MEAN.to_le_bytes().to_vec(),
+        0f64.to_le_bytes().to_vec(),
+        number(1).to_vec(),
+        MEAN.to_le_bytes().to_vec(),
+        MEAN.to_le_bytes().to_vec(),
+        seconds.to_le_bytes().to_vec(),
+        text(&format!("Interval={}", (seconds * 1000.0).round())),
+        text("Mean"),
+        text(""),
+        text("%"),
+    ];
+    (metadata, payload.concat())
+}
+
+/// Provider, id, name, keywords, version and level of an event.
+fn description(
+    provider: &str,
+    id: u32,
+    name: &str,
+    keywords: u64,
+    version: u32,
+    level: u32,
+) -> Vec<u8> {
+    let [id, version, level] = [id, version, level].map(u32::to_le_bytes);
+    [&text(provider)[..], &id, &text(name), &keywords.to_le_bytes(), &version, &level].concat()
+}
+
+/// The number of fields, and each with its type.
+fn described(fields: &[(usize, &str)]) -> Vec<u8> {
+    let field = |(kind, name): &(usize, &str)| [&number(*kind)[..], &text(name)].concat();
+    let mut bytes = number(fields.len()).to_vec();
+    bytes.extend(fields.iter().flat_map(field));
+    bytes
+}
+
+/// The rundown at the end of a session: stacks without events. After `start` bytes, since blocks are
+/// aligned in the whole stream.
+fn rundown_events(start: usize, is_short: bool) -> Vec<u8> {
+    let (stacks, addresses) = if is_short { SHORT_STACKS } else { STACKS };
+    let mut bytes = std::vec![0; start];
+    for stack in 1..=stacks {
+        let len = addresses * 8;
+        // First id, how many, and the size of the one. No id occurs twice (F-154).
+        let mut content = [number(stack), number(1), number(len)].concat();
+        content.resize(content.len() + len, 0);
+        block(&mut bytes, b"StackBlock", &content);
+    }
+    bytes.split_off(start)
+}
+
+/// The content of a block of one event: the block's header, the event's, which is compressed, and
+/// its payload.
+fn event(metadata_id: u8, before: u8, payload: &[u8]) -> Vec<u8> {
+    // The size of the header, the flag of compression, and the first and the last time.
+    let mut content = [&[20, 0, 1, 0][..], &[0; 16]].concat();
+    // What is there; metadata, events of the thread before this one, thread, processor, thread, time.
+    content.extend([0x87, metadata_id, before, 1, 0, 1, 0]);
+    let mut len = payload.len();
+    while len > 0x7f {
+        content.extend(u8::try_from(len & 0x7f).map(|low| low | 0x80));
+        len >>= 7;
+    }
+    content.extend(u8::try_from(len));
+    content.extend(payload);
+    content
+}
+
+/// A text of an event.
+fn text(text: &str) -> Vec<u8> {
+    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
+}
+
+fn block(bytes: &mut Vec<u8>, name: &[u8], content: &[u8]) {
+    object(bytes, name, 2, |bytes| {
+        bytes.extend(number(content.len()));
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes.extend(content);
+    });
+}
+
+/// The bytes after the last object.
+pub(super) const LAST: &[u8] = &[NULL];
+
+fn object(bytes: &mut Vec<u8>, name: &[u8], version: u32, body: impl FnOnce(&mut Vec<u8>)) {
+    bytes.extend([BEGIN, BEGIN, NULL]);
+    // Its version, and the oldest reader that understands it.
+    bytes.extend([version.to_le_bytes(), version.to_le_bytes(), number(name.len())].concat());
+    bytes.extend(name);
+    bytes.push(END);
+    body(bytes);
+    bytes.push(END);
+}
+
+fn number(number: usize) -> [u8; 4] {
+    u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes()
 }

@@ -1,11 +1,8 @@
 //! `diagipc trace`: traces a process into a .nettrace file.
 
 mod arguments;
-mod duration;
 mod events;
 mod output;
-mod progress;
-mod provider;
 mod session;
 mod traced;
 
@@ -17,14 +14,15 @@ use diagipc::nettrace::StreamState;
 use dotnet_diagnostics_ipc::exchange::{End, SessionEnd};
 use dotnet_diagnostics_ipc::io::Canceller;
 
-pub(crate) use self::arguments::Arguments;
+use crate::commands::output_file::Written;
 use crate::commands::printable::say;
 use crate::commands::target::{Refused, outcome};
-use crate::commands::trace::provider::Provider;
+use crate::commands::trace::events::Provider;
 use crate::commands::trace::session::{Cut, Ends, Streamed, follow};
 use crate::commands::trace::traced::Source;
-use crate::commands::written::Written;
 use crate::commands::{Outcome, interrupt};
+
+pub(crate) use self::arguments::Arguments;
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let providers = arguments.events.providers()?;

@@ -2,15 +2,20 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
 use diagipc::nettrace::{Stream, StreamState};
 use dotnet_diagnostics_ipc::io::Canceller;
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use tempfile::NamedTempFile;
 
 use crate::commands::output_file::{Named, create_new, named, open_stream};
+use crate::commands::printable::say;
 
 const STANDARD_OUTPUT: &str = "standard output";
 
@@ -215,4 +220,64 @@ fn standard_output() -> io::Result<File> {
     use std::os::windows::io::AsHandle as _;
 
     Ok(io::stdout().as_handle().try_clone_to_owned()?.into())
+}
+
+/// How often there is a line.
+const EVERY: Duration = Duration::from_secs(10);
+
+/// The time and size of a trace: at a terminal in place, and otherwise a line now and then.
+pub(crate) struct Progress {
+    bytes: Arc<AtomicU64>,
+    began: Instant,
+    /// When the last line was.
+    said: Instant,
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    /// Of a session that begins now. `is_alone`: nothing else is printed at the terminal.
+    pub(crate) fn new(bytes: Arc<AtomicU64>, is_alone: bool) -> Self {
+        let now = Instant::now();
+        let bar = (is_alone && io::stderr().is_terminal()).then(ProgressBar::new_spinner);
+        let progress = Self { bytes, began: now, said: now, bar };
+        progress.show("{elapsed_precise}  {bytes}  {bytes_per_sec}  (Ctrl-C stops)");
+        progress
+    }
+
+    pub(crate) fn tick(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.bytes.load(Ordering::Relaxed));
+        } else if self.said.elapsed() >= EVERY {
+            self.said = Instant::now();
+            say(&self.line());
+        }
+    }
+
+    /// The session is told to stop; its rundown is still to come.
+    pub(crate) fn stopping(&mut self) {
+        self.show("{elapsed_precise}  {bytes}  stopping");
+        if self.bar.is_none() {
+            self.said = Instant::now();
+            say(&format!("{}: stopping", self.line()));
+        }
+    }
+
+    fn show(&self, template: &str) {
+        if let (Some(bar), Ok(style)) = (&self.bar, ProgressStyle::with_template(template)) {
+            bar.set_style(style);
+        }
+    }
+
+    fn line(&self) -> String {
+        let bytes = HumanBytes(self.bytes.load(Ordering::Relaxed));
+        format!("{} s, {bytes}", self.began.elapsed().as_secs())
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
 }

@@ -23,9 +23,9 @@ use crate::commands::output_file::dated;
 use crate::commands::printable::say;
 use crate::commands::target::Refused;
 use crate::commands::trace::arguments::Arguments;
+use crate::commands::trace::events::Provider;
+use crate::commands::trace::output::Progress;
 use crate::commands::trace::output::{Output, Planned};
-use crate::commands::trace::progress::Progress;
-use crate::commands::trace::provider::Provider;
 use crate::commands::trace::traced::{Runtime, Source};
 
 /// How often signals and deadlines are checked.

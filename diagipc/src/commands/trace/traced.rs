@@ -24,8 +24,8 @@ use dotnet_diagnostics_ipc::io::{
 use dotnet_diagnostics_ipc::wire::Guid;
 
 use crate::commands::info::Info;
-use crate::commands::named::Named;
 use crate::commands::printable::say;
+use crate::commands::ps::Named;
 use crate::commands::target::{Reach, Refused};
 use crate::commands::{Outcome, ps};
 
@@ -215,7 +215,7 @@ impl Port {
         name: Option<String>,
     ) -> anyhow::Result<Self> {
         #[cfg(unix)]
-        crate::commands::owner::own()?;
+        crate::commands::interrupt::own()?;
         let directory = if cfg!(unix) { Some(OwnDirectory::new("diagipc-")?) } else { None };
         let path = match &directory {
             Some(directory) => directory.path().join("port"),
