@@ -14,7 +14,7 @@ const TOOL: Floors = Floors {
         &["codec", "known"],
         &["server"],
         &["runtime"],
-        &["client", "fuzz_server", "record"],
+        &["client", "fuzz", "record"],
         &["commands"],
         &["main"],
     ],

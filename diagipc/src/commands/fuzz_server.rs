@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use comfy_table::CellAlignment;
 use diagipc::embedded;
 use diagipc::faults::{Fault, Suite};
-use diagipc::fuzz_server::{
+use diagipc::fuzz::{
     Bases, CampaignProgress, CampaignSummary, CaseVerdict, Finding, FuzzCase, Options,
     run as campaign,
 };

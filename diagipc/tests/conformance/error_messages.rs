@@ -33,7 +33,7 @@ fn codec_faults(texts: &mut Texts) {
 fn conformance(texts: &mut Texts) {
     use diagipc::client::Operations;
     use diagipc::faults::{Fault, Suite};
-    use diagipc::fuzz_server::CaseVerdict;
+    use diagipc::fuzz::CaseVerdict;
     use diagipc::known::Profile;
     use diagipc::runtime::{Misbehaviour, StartError};
     use diagipc::server::Death;

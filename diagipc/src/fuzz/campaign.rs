@@ -37,7 +37,7 @@ pub enum CampaignProgress<'n> {
 /// ```
 /// use std::num::NonZeroU32;
 /// use std::time::Duration;
-/// use diagipc::fuzz_server::{Bases, CampaignProgress, CaseVerdict, Delivery, Options, run};
+/// use diagipc::fuzz::{Bases, CampaignProgress, CaseVerdict, Delivery, Options, run};
 /// use diagipc::known::Profile;
 /// use diagipc::runtime::{Config, Misbehaviour, ReferenceRuntime};
 /// use diagipc::{Address, embedded};

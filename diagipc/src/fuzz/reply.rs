@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
     use crate::conversation::Exchange;
-    use crate::fuzz_server::Mutation;
+    use crate::fuzz::Mutation;
     use crate::server::request::ON;
 
     fn case(message: &[u8], delivery: Delivery) -> FuzzCase {

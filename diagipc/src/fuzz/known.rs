@@ -42,7 +42,7 @@ mod tests {
 
     use super::*;
     use crate::conversation::Exchange;
-    use crate::fuzz_server::Delivery;
+    use crate::fuzz::Delivery;
     use crate::server::request::ON;
 
     fn fact(profile: Profile, message: &[u8], verdict: CaseVerdict) -> Option<std::string::String> {

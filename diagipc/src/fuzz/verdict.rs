@@ -7,7 +7,7 @@ use serde::Serialize;
 /// A server's reaction to a case.
 ///
 /// ```
-/// use diagipc::fuzz_server::CaseVerdict;
+/// use diagipc::fuzz::CaseVerdict;
 ///
 /// assert!(CaseVerdict::Crash.is_fatal() && !CaseVerdict::LeftOpen.is_fatal());
 /// assert_eq!(CaseVerdict::LeftOpen.to_string(), "left-open");

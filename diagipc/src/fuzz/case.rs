@@ -17,7 +17,7 @@ const LEFT: u32 = 50;
 /// How a message is sent.
 ///
 /// ```
-/// use diagipc::fuzz_server::Delivery;
+/// use diagipc::fuzz::Delivery;
 ///
 /// assert_eq!(Delivery::Pieces(vec![14, 6]).name(), "pieces");
 /// ```
@@ -49,7 +49,7 @@ impl Delivery {
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::Command;
-/// use diagipc::fuzz_server::{Delivery, FuzzCase, Mutation};
+/// use diagipc::fuzz::{Delivery, FuzzCase, Mutation};
 ///
 /// let case = FuzzCase {
 ///     number: 1,

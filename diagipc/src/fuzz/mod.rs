@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use diagipc::embedded;
-//! use diagipc::fuzz_server::Bases;
+//! use diagipc::fuzz::Bases;
 //!
 //! let bases = Bases::of(embedded::vectors()?);
 //! let case = bases.case(1, 500).expect("there are bases");

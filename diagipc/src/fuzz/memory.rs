@@ -18,7 +18,7 @@ const LEAST: u64 = 16 << 10;
 /// How the memory of a target grew. In KiB, as `VmRSS` of `/proc/PID/status`.
 ///
 /// ```
-/// use diagipc::fuzz_server::Growth;
+/// use diagipc::fuzz::Growth;
 ///
 /// let growth = Growth { before: 10_240, after: 42_240, requests: 128 };
 /// assert_eq!(growth.to_string(), "its memory grew from 10240 to 42240 KiB in 128 requests, 250 KiB each");
@@ -118,7 +118,7 @@ fn is_growth(before: u64, after: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fuzz_server::Delivery;
+    use crate::fuzz::Delivery;
 
     #[test]
     fn growth_is_steady_and_above_own_use() {

@@ -69,7 +69,7 @@ impl CampaignSummary {
     /// The findings as failed cases: one for each cause and command, with the command as its name.
     ///
     /// ```
-    /// use diagipc::fuzz_server::CampaignSummary;
+    /// use diagipc::fuzz::CampaignSummary;
     ///
     /// assert!(CampaignSummary::case_names().contains("Process/ProcessInfo"));
     /// ```

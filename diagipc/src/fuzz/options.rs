@@ -12,7 +12,7 @@ use crate::known::Profile;
 /// ```
 /// use std::num::NonZeroU32;
 /// use std::time::Duration;
-/// use diagipc::fuzz_server::Options;
+/// use diagipc::fuzz::Options;
 ///
 /// let rate = NonZeroU32::new(100).expect("it is not 0");
 /// let options = Options { seed: 1, first: 1, cases: 1000, rate, within: Duration::from_secs(5), tries: 64, profile: None, canceller: None };

@@ -28,7 +28,7 @@ macro_rules! mutations {
         /// A mutation of a valid request. Those of the frame are last, and are applied last.
         ///
         /// ```
-        /// use diagipc::fuzz_server::Mutation;
+        /// use diagipc::fuzz::Mutation;
         ///
         /// assert!(Mutation::ALL.contains(&Mutation::EmptyPayload));
         /// assert_eq!(Mutation::EmptyPayload.to_string(), "empty-payload");

@@ -25,7 +25,7 @@ struct Base {
 /// The valid requests of the vectors, by command.
 ///
 /// ```
-/// use diagipc::fuzz_server::Bases;
+/// use diagipc::fuzz::Bases;
 ///
 /// assert_eq!(Bases::of(&[]).case(1, 1), None);
 /// ```

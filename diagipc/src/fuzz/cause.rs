@@ -112,7 +112,7 @@ mod tests {
     use dotnet_diagnostics_ipc::command::Command;
 
     use super::*;
-    use crate::fuzz_server::Delivery;
+    use crate::fuzz::Delivery;
 
     fn case(message: &[u8]) -> FuzzCase {
         let (base, delivery) = (Command::PROCESS_INFO, Delivery::Whole);
