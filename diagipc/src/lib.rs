@@ -38,6 +38,9 @@
     deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
+#[macro_use]
+mod names;
+
 pub mod client;
 pub mod codec;
 mod conversation;

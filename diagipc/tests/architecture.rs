@@ -8,7 +8,7 @@ use floors::Floors;
 const TOOL: Floors = Floors {
     root: env!("CARGO_MANIFEST_DIR"),
     floors: &[
-        &["embedded", "faults", "nettrace", "order", "process"],
+        &["embedded", "faults", "names", "nettrace", "order", "process"],
         &["network", "print", "report"],
         &["conversation"],
         &["codec", "known"],

@@ -1,125 +1,138 @@
 //! Mutations of a valid request.
 
-use std::fmt;
 use std::ops::Range;
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
-use dotnet_diagnostics_ipc_vectors::FieldKind;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAX_MESSAGE_LEN, RawHeader};
+use dotnet_diagnostics_ipc_vectors::{Annotation, FieldKind};
 use rand::RngExt as _;
 use rand::seq::IndexedRandom as _;
 use rand_chacha::ChaCha8Rng;
-use serde::Serialize;
 
-use super::layout::{self, Leaf};
-use super::numbers::{self, replaced, sized, with_size};
+use crate::conversation::request_as;
 
 /// The most bytes appended to a payload.
-const MOST_EXTRA: usize = 600;
+const MAX_EXTRA: usize = 600;
 /// Units of a string that is too long for a tracepoint's name, and for a path (F-72).
-const LONG: [usize; 3] = [437, 600, 5000];
+const LONG_STRINGS: [usize; 3] = [437, 600, 5000];
 /// Codes that no command has, in known sets and others; OK and Error.
 pub(super) const NO_COMMANDS: [u16; 12] = [
     0x0000, 0x0100, 0xfe00, 0x0200, 0xfe09, 0x0300, 0xfeff, 0x04ff, 0x0500, 0x7f01, 0xff00, 0xffff,
 ];
 
-macro_rules! mutations {
-    ($($(#[doc = $doc:literal])+ $Kind:ident = $name:literal;)*) => {
-        /// A mutation of a valid request. Those of the frame are last, and are applied last.
-        ///
-        /// ```
-        /// use diagipc::fuzz::Mutation;
-        ///
-        /// assert!(Mutation::ALL.contains(&Mutation::EmptyPayload));
-        /// assert_eq!(Mutation::EmptyPayload.to_string(), "empty-payload");
-        /// ```
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-        #[serde(rename_all = "kebab-case")]
-        pub enum Mutation {
-            $($(#[doc = $doc])+ $Kind,)*
-        }
+/// Counts: around zero and one, around the limits of the protocol (F-16), around the ends of 16 and
+/// 32 bits and their doubles (F-8, F-72).
+const COUNTS: [u32; 14] = [
+    0,
+    1,
+    2,
+    600,
+    1000,
+    1001,
+    0xffff,
+    0x1_0000,
+    0x3fff_ffff,
+    0x4000_0000,
+    0x7fff_ffff,
+    0x8000_0000,
+    0x8000_0001,
+    0xffff_ffff,
+];
+/// Other numbers: small ones, as in enumerations, and around the ends of 8, 16, 31, 32, 63 and 64
+/// bits.
+const NUMBERS: [u64; 19] = [
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    7,
+    0x7f,
+    0xff,
+    0x7fff,
+    0xffff,
+    0x1_0000,
+    0x7fff_ffff,
+    0x8000_0000,
+    0xffff_ffff,
+    0x1_0000_0000,
+    0x7fff_ffff_ffff_ffff,
+    0x8000_0000_0000_0000,
+    0xffff_ffff_ffff_ffff,
+];
 
-        impl Mutation {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$Kind),*];
-
-            /// Its name in reports.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$Kind => $name,)*
-                }
-            }
-        }
-    };
-}
-
-mutations! {
-    /// The count of an array, a string or bytes is changed.
-    Count = "count";
-    /// A number or an identifier is changed.
-    Number = "number";
-    /// A boolean is neither 0 nor 1, or inverted.
-    Boolean = "boolean";
-    /// Units of a string: half a character, an inner NUL, no final NUL.
-    Units = "units";
-    /// A string is absent, or empty.
-    EmptyString = "empty-string";
-    /// A string is long.
-    LongString = "long-string";
-    /// An item of an array is duplicated.
-    DuplicateItem = "duplicate-item";
-    /// An item of an array is removed.
-    MissingItem = "missing-item";
-    /// An item is replaced by one of another array, or is truncated.
-    ForeignItem = "foreign-item";
-    /// A field is omitted.
-    MissingField = "missing-field";
-    /// Some bytes of the payload are changed.
-    Noise = "noise";
-    /// The payload is truncated, and the size is adjusted.
-    Cut = "cut";
-    /// The payload is removed.
-    EmptyPayload = "empty-payload";
-    /// The payload has more bytes than the command's fields.
-    ExtraBytes = "extra-bytes";
-    /// The payload is sent with another command.
-    OtherCommand = "other-command";
-    /// Magic or reserved bytes are changed.
-    Header = "header";
-    /// The size is wrong.
-    Size = "size";
-    /// The message is truncated without adjusting the size.
-    CutShort = "cut-short";
-    /// Bytes follow the message.
-    BytesBehind = "bytes-behind";
-}
-
-impl fmt::Display for Mutation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+named! {
+    /// A mutation of a valid request. Those of the frame are last, and are applied last.
+    ///
+    /// ```
+    /// use diagipc::fuzz::Mutation;
+    ///
+    /// assert!(Mutation::ALL.contains(&Mutation::EmptyPayload));
+    /// assert_eq!(Mutation::EmptyPayload.to_string(), "empty-payload");
+    /// ```
+    Mutation {
+        /// The count of an array, a string or bytes is changed.
+        Count = "count",
+        /// A number or an identifier is changed.
+        Number = "number",
+        /// A boolean is neither 0 nor 1, or inverted.
+        Boolean = "boolean",
+        /// Units of a string: half a character, an inner NUL, no final NUL.
+        Units = "units",
+        /// A string is absent, or empty.
+        EmptyString = "empty-string",
+        /// A string is long.
+        LongString = "long-string",
+        /// An item of an array is duplicated.
+        DuplicateItem = "duplicate-item",
+        /// An item of an array is removed.
+        MissingItem = "missing-item",
+        /// An item is replaced by one of another array, or is truncated.
+        ForeignItem = "foreign-item",
+        /// A field is omitted.
+        MissingField = "missing-field",
+        /// Some bytes of the payload are changed.
+        Noise = "noise",
+        /// The payload is truncated, and the size is adjusted.
+        Cut = "cut",
+        /// The payload is removed.
+        EmptyPayload = "empty-payload",
+        /// The payload has more bytes than the command's fields.
+        ExtraBytes = "extra-bytes",
+        /// The payload is sent with another command.
+        OtherCommand = "other-command",
+        /// Magic or reserved bytes are changed.
+        Header = "header",
+        /// The size is wrong.
+        Size = "size",
+        /// The message is truncated without adjusting the size.
+        CutShort = "cut-short",
+        /// Bytes follow the message.
+        BytesBehind = "bytes-behind",
     }
 }
 
 impl Mutation {
-    /// The mutated message; `None` if it does not apply.
+    /// Returns the mutated message; `None` if it does not apply.
     pub(super) fn of(self, message: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
-        let leaves = layout::leaves(message);
+        let fields = fields(message);
         let mut is = |wanted: &[FieldKind]| {
-            let found: Vec<&Leaf> =
-                leaves.iter().filter(|leaf| wanted.contains(&leaf.kind)).collect();
-            found.choose(rng).map(|leaf| (*leaf).clone())
+            let found: Vec<&Field> =
+                fields.iter().filter(|field| wanted.contains(&field.kind)).collect();
+            found.choose(rng).map(|field| (*field).clone())
         };
         match self {
             Self::Count => {
                 let range =
                     is(&[FieldKind::ItemCount, FieldKind::StringLength, FieldKind::ByteCount])?
                         .range;
-                let new = numbers::count(numbers::read(message, &range)?, rng);
+                let new = another_count(read_number(message, &range)?, rng);
                 replaced(message, &range, &new.to_le_bytes())
             }
             Self::Number => {
                 let range = is(&[FieldKind::Plain])?.range;
-                replaced(message, &range, &numbers::number(range.len(), rng))
+                replaced(message, &range, &another_number(range.len(), rng))
             }
             Self::Boolean => {
                 let range = is(&[FieldKind::Boolean])?.range;
@@ -129,23 +142,23 @@ impl Mutation {
             Self::Units => units(message, &is(&[FieldKind::Units])?.range, rng),
             Self::EmptyString => {
                 let new: &[u8] = [&[0, 0, 0, 0][..], &[1, 0, 0, 0, 0, 0]].choose(rng)?;
-                string(message, &leaves, new, rng)
+                string(message, &fields, new, rng)
             }
             Self::LongString => {
-                let len = *LONG.choose(rng)?;
+                let len = *LONG_STRINGS.choose(rng)?;
                 let count = u32::try_from(len).ok()?.saturating_add(1).to_le_bytes();
                 string(
                     message,
-                    &leaves,
+                    &fields,
                     &[&count[..], &[b'x', 0].repeat(len), &[0, 0]].concat(),
                     rng,
                 )
             }
             Self::DuplicateItem | Self::MissingItem | Self::ForeignItem => {
-                self.item(message, &leaves, rng)
+                self.item(message, &fields, rng)
             }
             Self::MissingField => {
-                let range = leaves.choose(rng)?.range.clone();
+                let range = fields.choose(rng)?.range.clone();
                 replaced(message, &range, &[])
             }
             Self::Noise => noise(message, rng),
@@ -157,7 +170,7 @@ impl Mutation {
                 message.get(..HEADER_LEN).filter(|header| header.len() < message.len())?.to_vec(),
             ),
             Self::ExtraBytes => {
-                let extra = bytes(rng.random_range(1..=MOST_EXTRA), rng);
+                let extra = bytes(rng.random_range(1..=MAX_EXTRA), rng);
                 replaced(message, &(message.len()..message.len()), &extra)
             }
             Self::OtherCommand => {
@@ -181,7 +194,7 @@ impl Mutation {
             }
             Self::CutShort => Some(message.get(..end_inside(message, 0, rng)?)?.to_vec()),
             Self::BytesBehind => {
-                let behind = bytes(rng.random_range(1..=MOST_EXTRA), rng);
+                let behind = bytes(rng.random_range(1..=MAX_EXTRA), rng);
                 // Also a second message.
                 let behind = if rng.random_bool(0.5) { message } else { behind.as_slice() };
                 Some([message, behind].concat())
@@ -190,13 +203,13 @@ impl Mutation {
     }
 
     /// An edit of an array that adjusts its count.
-    fn item(self, message: &[u8], leaves: &[Leaf], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
-        let arrays = layout::arrays(leaves);
+    fn item(self, message: &[u8], fields: &[Field], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
+        let arrays = arrays(fields);
         let filled: Vec<_> = arrays.iter().filter(|array| !array.items.is_empty()).collect();
         let array = filled.choose(rng)?;
         let item = array.items.choose(rng)?;
         let there = message.get(item.clone())?;
-        let count = numbers::read(message, &array.count)?;
+        let count = read_number(message, &array.count)?;
         let (new, count) = match self {
             Self::DuplicateItem => (there.repeat(2), count.wrapping_add(1)),
             Self::MissingItem => (Vec::new(), count.wrapping_sub(1)),
@@ -262,20 +275,150 @@ fn units(message: &[u8], range: &Range<usize>, rng: &mut ChaCha8Rng) -> Option<V
 }
 
 /// Another string, count and units.
-fn string(message: &[u8], leaves: &[Leaf], new: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
+fn string(message: &[u8], fields: &[Field], new: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
     let mut ranges = Vec::new();
-    for (nth, leaf) in
-        leaves.iter().enumerate().filter(|(_, leaf)| leaf.kind == FieldKind::StringLength)
+    for (nth, field) in
+        fields.iter().enumerate().filter(|(_, field)| field.kind == FieldKind::StringLength)
     {
-        let units = leaves.get(nth + 1).filter(|next| next.kind == FieldKind::Units);
-        ranges.push(leaf.range.start..units.map_or(leaf.range.end, |units| units.range.end));
+        let units = fields.get(nth + 1).filter(|next| next.kind == FieldKind::Units);
+        ranges.push(field.range.start..units.map_or(field.range.end, |units| units.range.end));
     }
     let range = ranges.choose(rng)?;
     replaced(message, range, new)
 }
 
-/// The name of a case's mutations.
-pub(super) fn names(mutations: &[Mutation]) -> String {
-    let names: Vec<&str> = mutations.iter().map(|mutation| mutation.name()).collect();
-    if names.is_empty() { "none".into() } else { names.join("+") }
+/// Returns a count to replace `old`.
+fn another_count(old: u32, rng: &mut ChaCha8Rng) -> u32 {
+    let near = [old.wrapping_sub(1), old.wrapping_add(1), old.wrapping_mul(2)];
+    let all: Vec<u32> = near.into_iter().chain(COUNTS).filter(|new| *new != old).collect();
+    all.choose(rng).copied().unwrap_or_default()
+}
+
+/// Returns `len` bytes of a number, to replace another; beyond 8 bytes the eighth is repeated.
+fn another_number(len: usize, rng: &mut ChaCha8Rng) -> Vec<u8> {
+    let mut bytes = NUMBERS.choose(rng).copied().unwrap_or_default().to_le_bytes().to_vec();
+    let last = bytes.last().copied().unwrap_or_default();
+    bytes.resize(len, last);
+    bytes
+}
+
+/// Returns the number in `range`.
+fn read_number(message: &[u8], range: &Range<usize>) -> Option<u32> {
+    message.get(range.clone())?.try_into().ok().map(u32::from_le_bytes)
+}
+
+/// Returns `message` with `with` in place of `range`, and an adjusted size. `None` if it becomes too large.
+pub(super) fn replaced(message: &[u8], range: &Range<usize>, with: &[u8]) -> Option<Vec<u8>> {
+    let (before, after) = (message.get(..range.start)?, message.get(range.end..)?);
+    sized([before, with, after].concat())
+}
+
+/// Returns `message` with its correct size.
+pub(super) fn sized(message: Vec<u8>) -> Option<Vec<u8>> {
+    let len =
+        u16::try_from(message.len()).ok().filter(|len| usize::from(*len) <= MAX_MESSAGE_LEN)?;
+    with_size(message, len)
+}
+
+/// Returns `message` with this size in its header.
+fn with_size(mut message: Vec<u8>, size: u16) -> Option<Vec<u8>> {
+    RawHeader::read(&message).size?;
+    RawHeader { size: Some(size), ..RawHeader::default() }.write(&mut message);
+    Some(message)
+}
+
+/// Whether it is one message, neither truncated nor followed by bytes.
+pub(super) fn is_whole(message: &[u8]) -> bool {
+    message.len() >= HEADER_LEN
+        && RawHeader::read(message).size.is_some_and(|size| usize::from(size) == message.len())
+}
+
+/// A field of a payload.
+#[derive(Clone, Debug)]
+pub(super) struct Field {
+    pub(super) range: Range<usize>,
+    kind: FieldKind,
+    path: String,
+}
+
+/// An array: its count, and its items.
+#[derive(Clone, Debug)]
+struct Array {
+    count: Range<usize>,
+    items: Vec<Range<usize>>,
+}
+
+/// Returns the fields of the payload, as far as it decodes.
+pub(super) fn fields(message: &[u8]) -> Vec<Field> {
+    let notes = request_as(None).explain(message);
+    let of_payload = notes.iter().filter(|note| note.offset >= HEADER_LEN && note.len > 0);
+    let field = |note: &Annotation| {
+        let range = note.offset..note.offset.saturating_add(note.len);
+        Field { range, kind: note.kind, path: note.field.clone() }
+    };
+    of_payload.map(field).collect()
+}
+
+/// Returns the arrays with their items, including nested ones.
+fn arrays(fields: &[Field]) -> Vec<Array> {
+    let counts = fields.iter().filter(|field| field.kind == FieldKind::ItemCount);
+    let of_count = |count: &Field| {
+        let mut items: Vec<Range<usize>> = Vec::new();
+        for field in fields {
+            let Some(nth) = index(&field.path, &count.path) else { continue };
+            match items.get_mut(nth) {
+                Some(item) => item.end = field.range.end,
+                None => items.push(field.range.clone()),
+            }
+        }
+        Array { count: count.range.clone(), items }
+    };
+    counts.map(of_count).collect()
+}
+
+/// Returns the index of the item of `array` on `path`.
+fn index(path: &str, array: &str) -> Option<usize> {
+    let (index, _) = path.strip_prefix(array)?.strip_prefix('[')?.split_once(']')?;
+    index.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `CollectTracing2` with the providers `A` and, with arguments, `B`.
+    const COLLECT: &str = "444f544e45545f4950435f5631005600020300000001000001000000010200000001000000000000000400000002000000\
+                           41000000000000000000000000000000050000000200000042000000020000004300000000";
+
+    #[test]
+    fn fields_have_range_and_kind() {
+        let mut message = hex::decode(COLLECT).unwrap();
+        message.truncate(0x56);
+        let fields = fields(&message);
+        let kinds: Vec<_> = fields.iter().map(|field| (field.range.clone(), field.kind)).collect();
+        assert_eq!(
+            kinds,
+            [
+                (20..24, FieldKind::Plain),
+                (24..28, FieldKind::Plain),
+                (28..29, FieldKind::Boolean),
+                (29..33, FieldKind::ItemCount),
+                (33..41, FieldKind::Plain),
+                (41..45, FieldKind::Plain),
+                (45..49, FieldKind::StringLength),
+                (49..53, FieldKind::Units),
+                (53..57, FieldKind::StringLength),
+                (57..65, FieldKind::Plain),
+                (65..69, FieldKind::Plain),
+                (69..73, FieldKind::StringLength),
+                (73..77, FieldKind::Units),
+                (77..81, FieldKind::StringLength),
+                (81..85, FieldKind::Units),
+                (85..86, FieldKind::Plain),
+            ]
+        );
+        let arrays = arrays(&fields);
+        assert_eq!(arrays.len(), 1);
+        assert_eq!(arrays[0].items, [33..57, 57..85]);
+    }
 }
