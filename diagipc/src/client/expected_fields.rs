@@ -197,7 +197,7 @@ pub(super) fn shortened(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::client::Operations;
-    use crate::client::suite::plain;
+    use crate::client::scenario::plain;
 
     #[test]
     fn wanted_is_shown_in_words() {

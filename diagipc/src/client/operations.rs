@@ -127,11 +127,7 @@ impl Operations {
             if words.is_empty() {
                 return Err(fail(at, format!("{operation} has no program")));
             }
-            if let Some(other) =
-                words.iter().flat_map(Word::arguments).find(|argument| !operation.has(*argument))
-            {
-                return Err(fail(at, format!("{operation} has no {{{other}}}")));
-            }
+            check_words(operation, &words).map_err(|what| fail(at, what))?;
             if let Some(kind) =
                 line.output.as_ref().filter(|kind| !operation.outputs().contains(kind.get_ref()))
             {
@@ -157,19 +153,14 @@ impl Operations {
         Ok(Self { name: raw.name.unwrap_or_else(|| file.to_owned()), lines })
     }
 
-    /// A client that only traces: `command` is the operation `trace`.
+    /// Describes a client that only traces: `command` is the operation `trace`.
     ///
     /// # Errors
     /// If a placeholder does not belong to that operation.
     pub fn trace_alone(command: &[String]) -> Result<Self, OperationsError> {
-        let fail = |message: String| OperationsError(format!("the command: {message}"));
-        let words: Vec<Word> =
-            command.iter().map(|word| Word::parse(word)).collect::<Result<_, _>>().map_err(fail)?;
-        if let Some(other) =
-            words.iter().flat_map(Word::arguments).find(|argument| !Operation::Trace.has(*argument))
-        {
-            return Err(fail(format!("{} has no {{{other}}}", Operation::Trace)));
-        }
+        let words: Result<Vec<Word>, _> = command.iter().map(|word| Word::parse(word)).collect();
+        let words = words.and_then(|words| check_words(Operation::Trace, &words).map(|()| words));
+        let words = words.map_err(|message| OperationsError(format!("the command: {message}")))?;
         let line = CommandLine {
             words,
             env: BTreeMap::new(),
@@ -337,36 +328,27 @@ impl Word {
 
 impl<'de> Deserialize<'de> for Command {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Words;
-        impl<'de> de::Visitor<'de> for Words {
-            type Value = Vec<String>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a command line: a string, or a list of strings")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(text.split_whitespace().map(ToOwned::to_owned).collect())
-            }
-
-            fn visit_seq<A: de::SeqAccess<'de>>(
-                self,
-                mut list: A,
-            ) -> Result<Self::Value, A::Error> {
-                let mut words = Vec::new();
-                while let Some(word) = list.next_element()? {
-                    words.push(word);
-                }
-                Ok(words)
-            }
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected a command line: a string, or a list of strings")]
+        enum Words {
+            Text(String),
+            List(Vec<String>),
         }
-        let words = deserializer.deserialize_any(Words)?;
-        words
-            .iter()
-            .map(|word| Word::parse(word))
-            .collect::<Result<_, _>>()
-            .map(Self)
-            .map_err(de::Error::custom)
+        let words = match Words::deserialize(deserializer)? {
+            Words::Text(text) => text.split_whitespace().map(ToOwned::to_owned).collect(),
+            Words::List(words) => words,
+        };
+        let words = words.iter().map(|word| Word::parse(word)).collect::<Result<_, _>>();
+        words.map(Self).map_err(de::Error::custom)
+    }
+}
+
+/// Checks that the placeholders belong to the operation.
+fn check_words(operation: Operation, words: &[Word]) -> Result<(), String> {
+    let mut arguments = words.iter().flat_map(Word::arguments);
+    match arguments.find(|argument| !operation.has(*argument)) {
+        Some(other) => Err(format!("{operation} has no {{{other}}}")),
+        None => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 use dotnet_diagnostics_ipc_vectors::script::{Captures, Literal};
 
 use super::OutputKind;
-use super::finding::Findings;
+use super::facts::Findings;
 use super::request::excerpt;
 use super::scenario::{Entry, Output};
 use crate::faults::Fault;

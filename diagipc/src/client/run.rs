@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc_vectors::player::Player;
 
-use super::facts::{Facts, UNSENT, how};
-use super::finding::{Finding, Findings};
+use super::facts::{Facts, Finding, Findings, UNSENT, end_of};
 use super::operations::CommandLine;
 use super::process::{CANNOT, Running};
 use super::reclassify::reclassify;
@@ -262,13 +261,13 @@ fn converse(
             facts.findings = Findings::default();
             facts.lacks = Some(format!("it cannot do this: exit status {CANNOT}"));
         }
-        Ok(()) => facts.judge_end(scenario, line, &ended, &target, manner),
+        Ok(()) => facts.judge_end(scenario, line, &ended, &target.output, manner),
         Err(Stop::Lacks(what)) => facts.lacks = Some(what),
         Err(Stop::Differs(fault, text)) => facts.findings.must(fault, text),
         Err(Stop::LeftOpen(fault, text)) => facts.findings.may(fault, text),
         Err(Stop::Over) => {}
     }
-    facts.about = [format!("command line: {}", shown(&words)), how(&ended)].to_vec();
+    facts.about = [format!("command line: {}", shown(&words)), end_of(&ended)].to_vec();
     // A client that fails may have left something that runs.
     *kept = Some(target).filter(|_| facts.grade() == Grade::Pass).and_then(Target::kept);
     Ok(facts)

@@ -3,6 +3,7 @@
 //! They are data, in `diagipc/clients/scenarios/`, and `diagipc/clients/README.md` defines the keys.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::{Argument, Operation};
 use crate::Playable;
+use crate::embedded::{self, SCENARIOS};
 use crate::faults::Fault;
 use crate::process::timeouts::silence_ms;
 
@@ -67,6 +69,34 @@ pub struct Scenario {
     /// Decoys in the directory of the socket.
     #[serde(default)]
     pub(super) decoys: Vec<Decoy>,
+}
+
+/// A file of scenarios.
+#[derive(Deserialize)]
+struct ScenarioFile {
+    scenarios: Vec<Scenario>,
+}
+
+/// All scenarios: those of the exchange scripts that play the runtime, and families of others. They
+/// are parsed once.
+///
+/// # Errors
+/// None, as the crate's tests check; the type leaves that to the caller.
+///
+/// ```
+/// let scenarios = diagipc::client::scenarios()?;
+/// assert!(scenarios.len() > 300);
+/// assert!(scenarios.iter().all(|scenario| !scenario.spec.is_empty()));
+/// # Ok::<(), &serde_json::Error>(())
+/// ```
+pub fn scenarios() -> Result<&'static [Scenario], &'static serde_json::Error> {
+    static ALL: OnceLock<Result<Vec<Scenario>, serde_json::Error>> = OnceLock::new();
+    let parsed = || {
+        let file = |_: &str, text: &str| serde_json::from_str::<ScenarioFile>(text);
+        let files = embedded::read(SCENARIOS, file)?;
+        Ok(files.into_iter().flat_map(|file| file.scenarios).collect())
+    };
+    ALL.get_or_init(parsed).as_deref()
 }
 
 /// What a scenario is besides.
@@ -392,4 +422,11 @@ impl Scenario {
         });
         Duration::from_millis(waits.max().unwrap_or(0).into())
     }
+}
+
+/// The arguments of the plain request of an operation.
+#[cfg(test)]
+pub(super) fn plain(operation: Operation) -> Arguments {
+    let is_it = |one: &&Scenario| one.is(Flag::Plain) && one.operation == operation;
+    scenarios().unwrap().iter().find(is_it).unwrap().arguments.clone()
 }

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc_vectors::player::{Conversation, Player, PlayerError, Received};
 use dotnet_diagnostics_ipc_vectors::script::{Ending, Step};
 
-use super::finding::Findings;
+use super::facts::{Findings, Manner};
 use super::operations::CommandLine;
 use super::process::Running;
 use super::request::Seen;
@@ -19,7 +20,7 @@ use super::scenario::{
     Act, ClientStep, Decoy, Move, Others, Request, Scenario, StopRequest, Unread,
 };
 use super::target::{Target, is_there};
-use super::{Argument, Operation, runtime_bytes};
+use super::{Argument, Operation};
 use crate::faults::Fault;
 use crate::network::Peer;
 use crate::process::timeouts::Limit;
@@ -58,17 +59,6 @@ impl From<PlayerError> for Stop {
     fn from(trouble: PlayerError) -> Self {
         Self::Differs(None, trouble.to_string())
     }
-}
-
-/// The client's behaviour besides its errors, if its end depends on it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Manner {
-    /// After a whole reply it did not continue.
-    pub(super) waits_for_more: bool,
-    /// It has everything it needs, but closes the connection only after its patience.
-    pub(super) waits_for_the_end: bool,
-    /// It has sent a request.
-    pub(super) has_asked: bool,
 }
 
 pub(super) struct ScenarioPlayer<'s, 'n> {
@@ -370,7 +360,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         if let Some(hresult) = refusal {
             // The runtime answers its reading of that, and nothing more follows.
             let until = self.in_a(REST);
-            let _ = self.player.send(&request.on, &runtime_bytes::error(hresult), None, until)?;
+            let _ = self.player.send(&request.on, &error(hresult), None, until)?;
             self.player.end(&request.on, Ending::Close)?;
             return Err(Stop::Over);
         }
@@ -395,7 +385,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         if let Some(at) = later {
             let skipped = self.moves.drain(..=at).next_back();
             if let Some(Move::Request(found)) = skipped {
-                runtime_bytes::rename(self.moves.make_contiguous(), &found.on, &request.on);
+                rename(self.moves.make_contiguous(), &found.on, &request.on);
             }
             return Ok(());
         }
@@ -409,12 +399,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         }
         // The runtime is older than that.
         let until = self.in_a(REST);
-        let _ = self.player.send(
-            &request.on,
-            &runtime_bytes::error(HResult::UNKNOWN_COMMAND),
-            None,
-            until,
-        )?;
+        let _ = self.player.send(&request.on, &error(HResult::UNKNOWN_COMMAND), None, until)?;
         self.player.end(&request.on, Ending::Close)?;
         self.moves.push_front(Move::Request(request.clone()));
         self.step(&Step::Accept(dotnet_diagnostics_ipc_vectors::script::Accept {
@@ -422,5 +407,124 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
             port: None,
             within_ms: None,
         }))
+    }
+}
+
+fn message(command: Command, payload: &[u8]) -> Vec<u8> {
+    let size = u16::try_from(payload.len() + HEADER_LEN).unwrap_or(u16::MAX);
+    let mut header = [0; HEADER_LEN];
+    RawHeader { magic: Some(MAGIC), size: Some(size), command: Some(command), reserved: Some(0) }
+        .write(&mut header);
+    [&header, payload].concat()
+}
+
+/// Encodes an OK.
+pub(super) fn ok(payload: &[u8]) -> Vec<u8> {
+    message(Command::OK, payload)
+}
+
+/// Encodes an error of 24 bytes, as it is shipped (F-1).
+pub(super) fn error(hresult: HResult) -> Vec<u8> {
+    message(Command::ERROR, &hresult.0.to_le_bytes())
+}
+
+/// Encodes `StopTracing`, which has one encoding.
+pub(super) fn stop_message(session: u64) -> Vec<u8> {
+    message(Command::STOP_TRACING, &session.to_le_bytes())
+}
+
+/// Returns the name of a request, or its bytes if they are none.
+pub(super) fn named(bytes: &[u8]) -> String {
+    match RawHeader::read(bytes).command.filter(|_| bytes.starts_with(&MAGIC)) {
+        None => format!("{} bytes {}", bytes.len(), hex::encode(bytes.get(..64).unwrap_or(bytes))),
+        Some(Command::STOP_TRACING) if bytes.len() >= 28 => {
+            let id =
+                bytes.get(20..28).and_then(|id| id.try_into().ok()).map_or(0, u64::from_le_bytes);
+            format!("StopTracing of session {id}")
+        }
+        Some(command) => command.name().map_or_else(|| command.to_string(), ToOwned::to_owned),
+    }
+}
+
+/// Encodes a string of the protocol.
+fn string(text: &str) -> Vec<u8> {
+    let units: Vec<u16> = text.encode_utf16().chain([0]).collect();
+    let count = u32::try_from(units.len()).unwrap_or(u32::MAX);
+    count.to_le_bytes().into_iter().chain(units.into_iter().flat_map(u16::to_le_bytes)).collect()
+}
+
+/// Encodes the payload of the reply to `ProcessInfo` or one of its successors.
+pub(super) fn process_info(command: Command, process_id: u64) -> Vec<u8> {
+    let texts: &[&str] = match command {
+        Command::PROCESS_INFO => &["app --serve", "Linux", "x64"],
+        Command::PROCESS_INFO3 => &["app --serve", "Linux", "x64", "app", "10.0.9", "linux-x64"],
+        _ => &["app --serve", "Linux", "x64", "app", "10.0.9"],
+    };
+    let mut bytes =
+        if command == Command::PROCESS_INFO3 { 1u32.to_le_bytes().to_vec() } else { Vec::new() };
+    bytes.extend(process_id.to_le_bytes());
+    bytes.extend([
+        0x67, 0x45, 0x3e, 0x12, 0x9b, 0xe8, 0xd3, 0x12, 0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40,
+        0x00,
+    ]);
+    bytes.extend(texts.iter().flat_map(|text| string(text)));
+    bytes
+}
+
+/// Renames a connection in all steps.
+pub(super) fn rename(moves: &mut [Move], from: &str, to: &str) {
+    let renamed = |name: &mut String| {
+        if name == from {
+            to.clone_into(name);
+        }
+    };
+    for one in moves {
+        match one {
+            Move::Request(Request { on, .. })
+            | Move::Stop(StopRequest { on, .. })
+            | Move::Client(ClientStep { on, .. }) => renamed(on),
+            Move::Step(step) => match step {
+                Step::Accept(step) => renamed(&mut step.accept),
+                Step::Open(step) => renamed(&mut step.open),
+                Step::Send(step) => renamed(&mut step.on),
+                Step::Expect(step) => renamed(&mut step.on),
+                Step::ExpectAnyOf(step) => renamed(&mut step.on),
+                Step::ExpectNothing(step) => renamed(&mut step.on),
+                Step::Drain(step) => renamed(&mut step.on),
+                Step::ExpectEnd(step) => renamed(&mut step.on),
+                Step::EndStep(step) => renamed(&mut step.on),
+                Step::Listen(_)
+                | Step::ExpectNoConnection(_)
+                | Step::Wait(_)
+                | Step::ExpectTarget(_)
+                | Step::Signal(_)
+                | Step::ExpectSocket(_)
+                | Step::ExpectFile(_) => {}
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client that omits a request continues at a later connection, which then is the earlier
+    /// one.
+    #[test]
+    fn connection_is_renamed_in_every_step() {
+        let moves = |steps: &str| serde_json::from_str::<Vec<Move>>(steps).unwrap();
+        let of_connections = r#"[{ "accept": "b" }, { "open": "b" }, { "on": "b", "send": ["00"] }, { "on": "b", "expect": ["00"] },
+            { "on": "b", "expect_any_of": [{ "label": "one", "expect": ["00"] }] }, { "on": "b", "expect_nothing": 5 },
+            { "on": "b", "drain": true }, { "on": "b", "expect_end": "any" }, { "on": "b", "end": "close" },
+            { "on": "b", "request": null }, { "on": "b", "stop": "42" }, { "on": "b", "client": "leaves" }]"#;
+        let named = |name: &str| moves(&of_connections.replace("\"b\"", &format!("\"{name}\"")));
+        // A port may have the same name, and is not changed.
+        let others = r#"[{ "wait": 5 }, { "expect_target": "alive" }, { "port": "b", "listen": true },
+            { "expect_no_connection": 5, "port": "b" }]"#;
+        let others = [moves(others), named("c")].concat();
+        let mut all = [named("b"), others.clone()].concat();
+        rename(&mut all, "b", "a");
+        assert_eq!(all, [named("a"), others].concat());
     }
 }

@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
 use dotnet_diagnostics_ipc::io::windows::PipeTransport;
 
 use crate::client::Operation;
-use crate::client::finding::Findings;
+use crate::client::facts::Findings;
 use crate::client::scenario::{Decoy, Move, Scenario};
 use crate::network::{self, Listener, LiveNetwork};
 use crate::process::OwnDirectory;

@@ -1,21 +1,27 @@
-//! The client's other requests: those in passing, and unexpected ones.
+//! What the client does on its connections: its requests, expected or not, and their ends.
 //!
-//! A runtime answers requests in passing, and they do not fail: the client was not instructed to
+//! A runtime answers unrelated requests, and they do not fail: the client was not instructed to
 //! omit them.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::player::Received;
-use dotnet_diagnostics_ipc_vectors::script::{Accept, Ending, Open, Step};
+use dotnet_diagnostics_ipc_vectors::player::{
+    Difference, EventKind, PlayerError, Received, TurnDirection,
+};
+use dotnet_diagnostics_ipc_vectors::script::{Accept, Ending, Expect, Open, Step};
 
-use super::scenario::{Act, Exit, Flag, Move, Unread};
-use super::scenario_player::{REST, SLICE, ScenarioPlayer, Stop};
-use super::{Operation, runtime_bytes};
+use super::Operation;
+use super::request::Seen;
+use super::scenario::{Act, Arguments, Exit, Flag, Move, Unread};
+use super::scenario_player::{
+    FOR_A_DESCRIPTOR, REST, SLICE, ScenarioPlayer, Stop, WITHIN, error, named, ok, process_info,
+    stop_message,
+};
 use crate::faults::Fault;
 use crate::process::timeouts::Limit;
 
@@ -26,7 +32,91 @@ const LOOK: Duration = Duration::from_millis(100);
 /// What identifies a request: the whole header except `reserved`.
 const KNOWN_BY: usize = 18;
 
+impl Unread {
+    /// How many bytes of a request of this size are read. A close with unread bytes resets the
+    /// connection.
+    fn read_of(self, size: usize) -> usize {
+        let all_but_one = size.saturating_sub(1);
+        match self {
+            Self::None => size.max(20),
+            Self::LastByte => all_but_one,
+            Self::Payload => all_but_one.min(20),
+        }
+    }
+}
+
 impl ScenarioPlayer<'_, '_> {
+    /// The expected request on a connection. At the client's port: on the next one, if the client
+    /// closes this one or sends something in passing on it.
+    pub(super) fn read_request(
+        &mut self,
+        on: &str,
+        unread: Unread,
+        expected: Option<Command>,
+    ) -> Result<Vec<u8>, Stop> {
+        let mut has_connected_again = false;
+        loop {
+            let bytes = self.read(on, unread)?;
+            if bytes.is_empty() && !has_connected_again && self.connect_again(on)? {
+                self.findings.note(
+                    "it drops a connection with a slow advertise, and waits for the next one",
+                );
+                has_connected_again = true;
+            } else if bytes.is_empty() || !self.answers_at_the_port(on, &bytes, expected)? {
+                return Ok(bytes);
+            }
+        }
+    }
+
+    /// Reads as much of a request as its size field says, except what must stay unread.
+    pub(super) fn read(&mut self, on: &str, unread: Unread) -> Result<Vec<u8>, Stop> {
+        let bytes = self.read_to(on, 16)?;
+        let size = RawHeader::read(&bytes).size;
+        self.read_to(on, size.map_or(0, |size| unread.read_of(usize::from(size))))
+    }
+
+    /// All that came on a connection, read until there is so much, or nothing more arrives.
+    pub(super) fn read_to(&mut self, on: &str, count: usize) -> Result<Vec<u8>, Stop> {
+        loop {
+            let bytes = &self.player.so_far(on)?.came.first;
+            let missing = count.saturating_sub(bytes.len());
+            if missing == 0 {
+                return Ok(bytes.clone());
+            }
+            let until = self.in_a(if bytes.is_empty() { WITHIN } else { REST });
+            let received = self.player.receive(on, missing, until)?;
+            if !matches!(received, Received::Bytes(..)) {
+                return Ok(self.player.so_far(on)?.came.first.clone());
+            }
+        }
+    }
+
+    /// How many descriptors came on the newest connection of that name.
+    pub(super) fn descriptors(&self, on: &str) -> usize {
+        let conversation = self.player.conversation();
+        let number = conversation.connections.iter().rposition(|one| one.name == on);
+        let came = conversation.events.iter().filter(|event| {
+            Some(event.connection) == number && event.by == TurnDirection::Received
+        });
+        came.map(|event| if let EventKind::Said { fds, .. } = &event.did { fds.len() } else { 0 })
+            .sum()
+    }
+
+    /// What arrives after a request within `patience`.
+    pub(super) fn behind(&mut self, on: &str, patience: Duration) -> Result<Vec<u8>, Stop> {
+        let mut bytes = Vec::new();
+        while bytes.len() < MOST {
+            // If there is something, its rest will arrive soon.
+            let time = if bytes.is_empty() { patience } else { SLICE };
+            let until = self.in_a(time);
+            match self.player.listen(on, MOST, until)? {
+                Received::Bytes(more, _) => bytes.extend(more),
+                Received::End(_) | Received::Nothing => break,
+            }
+        }
+        Ok(bytes)
+    }
+
     /// Accepts the connection that the script waits for, and before it all others that carry a
     /// request in passing, or nothing: whoever looks for processes may connect for that.
     pub(super) fn accept(&mut self, accept: &Accept) -> Result<(), Stop> {
@@ -113,16 +203,15 @@ impl ScenarioPlayer<'_, '_> {
         let payload = match command {
             Command::RESUME_RUNTIME => [0; 4].to_vec(),
             Command::STOP_TRACING => bytes.get(20..28).unwrap_or(&[0; 8]).to_vec(),
-            other => runtime_bytes::process_info(other, self.target.process_id().into()),
+            other => process_info(other, self.target.process_id().into()),
         };
         if command == Command::STOP_TRACING && !is_strangers {
             self.judge_late_stop(bytes);
         } else if !is_strangers {
-            self.findings
-                .note(format!("{} is also sent, and answered", runtime_bytes::named(bytes)));
+            self.findings.note(format!("{} is also sent, and answered", named(bytes)));
         }
         let until = self.in_a(REST);
-        let _ = self.player.send(on, &runtime_bytes::ok(&payload), None, until)?;
+        let _ = self.player.send(on, &ok(&payload), None, until)?;
         let ended =
             if is_strangers { self.player.forget(on) } else { self.player.end(on, Ending::Close) };
         ended.map_err(Stop::from)
@@ -130,7 +219,7 @@ impl ScenarioPlayer<'_, '_> {
 
     /// If the client stops a session, it believes that it has one.
     fn judge_late_stop(&mut self, bytes: &[u8]) {
-        let stop = runtime_bytes::named(bytes);
+        let stop = named(bytes);
         match self.scenario.reveals {
             Some(fault)
                 if self.scenario.operation.streams() && self.scenario.exit == Exit::Failure =>
@@ -176,15 +265,10 @@ impl ScenarioPlayer<'_, '_> {
             return Ok(());
         }
         let bytes = self.read(&on, Unread::None)?;
-        if let Some(request) = (!bytes.is_empty()).then(|| runtime_bytes::named(&bytes)) {
+        if let Some(request) = (!bytes.is_empty()).then(|| named(&bytes)) {
             self.judge_surplus(&bytes, &request);
             let until = self.in_a(REST);
-            let _ = self.player.send(
-                &on,
-                &runtime_bytes::error(HResult::UNKNOWN_COMMAND),
-                None,
-                until,
-            )?;
+            let _ = self.player.send(&on, &error(HResult::UNKNOWN_COMMAND), None, until)?;
         }
         self.player.end(&on, Ending::Close).map_err(Stop::from)
     }
@@ -258,7 +342,7 @@ impl ScenarioPlayer<'_, '_> {
     pub(super) fn not_on(&mut self, on: &str) -> Result<(), Stop> {
         let until = self.in_a(LOOK);
         if let Received::Bytes(bytes, _) = self.player.receive(on, 64, until)? {
-            let found = format!("it sends {} on the same connection", runtime_bytes::named(&bytes));
+            let found = format!("it sends {} on the same connection", named(&bytes));
             return Err(Stop::fault(Fault::ConnectionReused, found));
         }
         self.player.end(on, Ending::Close).map_err(Stop::from)
@@ -304,5 +388,164 @@ impl ScenarioPlayer<'_, '_> {
         self.answer(on, command, bytes)?;
         self.open_at_the_port(on, &advertise)?;
         Ok(true)
+    }
+
+    /// `StopTracing` of a session, or what comes instead.
+    pub(super) fn stop(&mut self, on: &str, session: u64) -> Result<(), Stop> {
+        let bytes = self.read_request(on, Unread::None, Some(Command::STOP_TRACING))?;
+        self.has_stopped = true;
+        if bytes.is_empty() {
+            return Err(Stop::fault(
+                Fault::NothingSent,
+                format!("expected StopTracing of session {session}, received nothing"),
+            ));
+        }
+        if bytes == stop_message(session) {
+            return Ok(());
+        }
+        let came = named(&bytes);
+        let code = RawHeader::read(&bytes).command;
+        let id = bytes.get(20..28).and_then(|id| id.try_into().ok()).map(u64::from_le_bytes);
+        let text = format!("expected StopTracing of session {session}, received {came}");
+        let seen = Seen { bytes: &bytes, behind: &[], fds: 0, is_whole: true, falls_back: false };
+        match (code, id) {
+            (Some(Command::STOP_TRACING), Some(id)) if bytes.len() == 28 && id != session => {
+                let fault = if id.swap_bytes() == session {
+                    Fault::NumbersBigEndian
+                } else {
+                    Fault::AnotherSessionStopped
+                };
+                // A runtime answers OK anyway (F-31).
+                self.findings.must(fault, text);
+                Ok(())
+            }
+            (Some(Command::STOP_TRACING), _) => {
+                let (findings, refusal) = seen.judge(Operation::Stop, self.line, &Arguments::new());
+                self.findings.take_of_request(findings, false);
+                if refusal.is_some() { Err(Stop::Over) } else { Ok(()) }
+            }
+            _ => {
+                let findings = seen.header(Operation::Stop);
+                let has_name = findings.is_bad();
+                self.findings.extend(findings);
+                if !has_name {
+                    self.findings.must(Fault::AnotherCommandSent, text);
+                }
+                Err(Stop::Over)
+            }
+        }
+    }
+
+    pub(super) fn descriptor(&mut self, expect: &Expect) -> Result<(), Stop> {
+        let mut expect = expect.clone();
+        // A client that waits for the reply gives up after its patience.
+        let within = FOR_A_DESCRIPTOR.min(self.line.patience.checked_div(2).unwrap_or_default());
+        expect.within_ms = u32::try_from(within.as_millis()).ok();
+        let begun = Instant::now();
+        self.player.step(&Step::Expect(expect)).map_err(|trouble| {
+            // It stays connected, and sends nothing: it waits for something.
+            let waits = match &trouble {
+                PlayerError::Differs(Difference::Nothing { after }) => after.is_empty(),
+                PlayerError::Differs(Difference::Ended { after, .. }) => {
+                    after.is_empty() && begun.elapsed() >= within
+                }
+                _ => false,
+            };
+            let fault = match trouble {
+                _ if waits => Fault::DescriptorAfterTheReply,
+                PlayerError::Differs(Difference::Descriptors(0)) => Fault::BytesAfterTheMessage,
+                _ => Fault::DescriptorMissing,
+            };
+            Stop::fault(fault, format!("the descriptor, on a separate byte: {trouble}"))
+        })
+    }
+
+    /// No runtime reads bytes on the stream's connection.
+    pub(super) fn nothing_on_the_stream(&mut self) -> Result<(), Stop> {
+        if self.leaves_unread {
+            return Ok(());
+        }
+        let now = self.in_a(Duration::ZERO);
+        let Ok(Received::Bytes(bytes, _)) = self.player.receive("a", 64, now) else {
+            return Ok(());
+        };
+        let text = format!("it sends {} on the connection of the stream", named(&bytes));
+        if bytes.starts_with(&MAGIC) {
+            return Err(Stop::fault(Fault::StopOnTheStream, text));
+        }
+        // No server reads it, and no client waits for an answer to something that is not a message.
+        self.findings.note(text);
+        Ok(())
+    }
+
+    pub(super) fn given_up(&mut self, on: &str, is_whole: bool) -> Result<(), Stop> {
+        let begun = Instant::now();
+        let until = self.in_a(self.gives_up);
+        match self.player.receive(on, 64, until)? {
+            Received::End(_) => {
+                let waited = begun.elapsed() + SLICE >= self.line.patience;
+                self.manner.waits_for_the_end = is_whole && waited;
+                Ok(())
+            }
+            Received::Bytes(bytes, _) => {
+                let fault = self
+                    .scenario
+                    .reveals
+                    .filter(|_| self.requests == 0)
+                    .unwrap_or(Fault::ConnectionReused);
+                self.findings.must(fault, format!("it sends {} on that connection", named(&bytes)));
+                Ok(())
+            }
+            Received::Nothing => {
+                let text = format!(
+                    "it still keeps the connection open after {} ms",
+                    self.gives_up.as_millis()
+                );
+                let fault = match () {
+                    () if self.scenario.is(Flag::Silent) => Fault::NoReadTimeout,
+                    () if is_whole => Fault::ReadsUntilClose,
+                    // It waits for the rest of its size field.
+                    () if self.scenario.reveals == Some(Fault::MagicUnchecked) => {
+                        Fault::MagicUnchecked
+                    }
+                    () => Fault::NoReadTimeout,
+                };
+                if self.scenario.exit == Exit::Failure && self.scenario.is(Flag::Open) {
+                    self.findings.may(fault, text);
+                } else {
+                    self.findings.must(fault, text);
+                }
+                // The runtime disconnects, and the client must cope with what it has.
+                self.player.end(on, Ending::Close).map_err(Stop::from)
+            }
+        }
+    }
+
+    /// The client has everything, and continues; or it waits for more, and is left waiting for a
+    /// while.
+    pub(super) fn settles(&mut self, on: &str) -> Result<(), Stop> {
+        let until = self.in_a(REST.min(self.line.patience.checked_div(2).unwrap_or_default()));
+        match self.player.listen(on, 64, until)? {
+            Received::End(_) => {}
+            Received::Nothing => self.manner.waits_for_more = true,
+            Received::Bytes(bytes, _) => {
+                self.findings
+                    .must(Fault::ConnectionReused, format!("it sends more: {}", named(&bytes)));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_without_payload_keeps_last_byte_unread() {
+        assert_eq!(Unread::Payload.read_of(50), 20);
+        assert_eq!(Unread::Payload.read_of(20), 19);
+        assert_eq!(Unread::LastByte.read_of(20), 19);
+        assert_eq!((Unread::None.read_of(20), Unread::None.read_of(0)), (20, 20));
     }
 }
