@@ -16,24 +16,24 @@ use dotnet_diagnostics_ipc_vectors::player::{
 use dotnet_diagnostics_ipc_vectors::script::{Accept, Ending, Expect, Open, Step};
 
 use super::Operation;
-use super::request::Seen;
+use super::request::ReceivedRequest;
 use super::scenario::{Act, Arguments, Exit, Flag, Move, Unread};
 use super::scenario_player::{
-    FOR_A_DESCRIPTOR, REST, SLICE, ScenarioPlayer, Stop, WITHIN, error, named, ok, process_info,
-    stop_message,
+    CONNECT_TIMEOUT, DESCRIPTOR_TIMEOUT, POLL_INTERVAL, REST_TIMEOUT, ScenarioPlayer, Stop, named,
+    ok, process_info, stop_message,
 };
 use crate::faults::Fault;
 use crate::process::timeouts::Limit;
 
 /// The most that is read of what should never have been sent.
-const MOST: usize = 200_000;
+const MAX_UNEXPECTED_LEN: usize = 200_000;
 /// How long the runtime watches for unexpected requests.
-const LOOK: Duration = Duration::from_millis(100);
+const WATCH_TIME: Duration = Duration::from_millis(100);
 /// What identifies a request: the whole header except `reserved`.
-const KNOWN_BY: usize = 18;
+const IDENTIFYING_LEN: usize = 18;
 
 impl Unread {
-    /// How many bytes of a request of this size are read. A close with unread bytes resets the
+    /// Returns how many bytes of a request of this size are read. A close with unread bytes resets the
     /// connection.
     fn read_of(self, size: usize) -> usize {
         let all_but_one = size.saturating_sub(1);
@@ -46,8 +46,8 @@ impl Unread {
 }
 
 impl ScenarioPlayer<'_, '_> {
-    /// The expected request on a connection. At the client's port: on the next one, if the client
-    /// closes this one or sends something in passing on it.
+    /// Reads the expected request on a connection. At the client's port: on the next one, if the client
+    /// closes this one or sends an unrelated request on it.
     pub(super) fn read_request(
         &mut self,
         on: &str,
@@ -75,7 +75,8 @@ impl ScenarioPlayer<'_, '_> {
         self.read_to(on, size.map_or(0, |size| unread.read_of(usize::from(size))))
     }
 
-    /// All that came on a connection, read until there is so much, or nothing more arrives.
+    /// Reads until `count` bytes were received on a connection, or nothing more arrives, and returns
+    /// them all.
     pub(super) fn read_to(&mut self, on: &str, count: usize) -> Result<Vec<u8>, Stop> {
         loop {
             let bytes = &self.player.so_far(on)?.came.first;
@@ -83,33 +84,32 @@ impl ScenarioPlayer<'_, '_> {
             if missing == 0 {
                 return Ok(bytes.clone());
             }
-            let until = self.in_a(if bytes.is_empty() { WITHIN } else { REST });
-            let received = self.player.receive(on, missing, until)?;
-            if !matches!(received, Received::Bytes(..)) {
+            let time = if bytes.is_empty() { CONNECT_TIMEOUT } else { REST_TIMEOUT };
+            if !matches!(self.receive(on, missing, time)?, Received::Bytes(..)) {
                 return Ok(self.player.so_far(on)?.came.first.clone());
             }
         }
     }
 
-    /// How many descriptors came on the newest connection of that name.
+    /// Counts the descriptors received on the newest connection of that name.
     pub(super) fn descriptors(&self, on: &str) -> usize {
         let conversation = self.player.conversation();
         let number = conversation.connections.iter().rposition(|one| one.name == on);
-        let came = conversation.events.iter().filter(|event| {
+        let received = conversation.events.iter().filter(|event| {
             Some(event.connection) == number && event.by == TurnDirection::Received
         });
-        came.map(|event| if let EventKind::Said { fds, .. } = &event.did { fds.len() } else { 0 })
+        received
+            .map(|event| if let EventKind::Said { fds, .. } = &event.did { fds.len() } else { 0 })
             .sum()
     }
 
-    /// What arrives after a request within `patience`.
-    pub(super) fn behind(&mut self, on: &str, patience: Duration) -> Result<Vec<u8>, Stop> {
+    /// Reads what arrives after a request within `patience`.
+    pub(super) fn bytes_after(&mut self, on: &str, patience: Duration) -> Result<Vec<u8>, Stop> {
         let mut bytes = Vec::new();
-        while bytes.len() < MOST {
+        while bytes.len() < MAX_UNEXPECTED_LEN {
             // If there is something, its rest will arrive soon.
-            let time = if bytes.is_empty() { patience } else { SLICE };
-            let until = self.in_a(time);
-            match self.player.listen(on, MOST, until)? {
+            let time = if bytes.is_empty() { patience } else { POLL_INTERVAL };
+            match self.listen(on, MAX_UNEXPECTED_LEN, time)? {
                 Received::Bytes(more, _) => bytes.extend(more),
                 Received::End(_) | Received::Nothing => break,
             }
@@ -117,15 +117,15 @@ impl ScenarioPlayer<'_, '_> {
         Ok(bytes)
     }
 
-    /// Accepts the connection that the script waits for, and before it all others that carry a
-    /// request in passing, or nothing: whoever looks for processes may connect for that.
+    /// Accepts the connection that the script waits for, and before it all others that carry
+    /// an unrelated request, or nothing: whoever looks for processes may connect for that.
     pub(super) fn accept(&mut self, accept: &Accept) -> Result<(), Stop> {
         let mut had_nothing = false;
         loop {
             match self.is_called() {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
-                // Nobody came who had something to say: it was the client.
+                // Nobody else connected, so it was the client.
                 Err(Stop::Lacks(_) | Stop::Differs(..)) if had_nothing => {
                     return Err(self.sends_nothing());
                 }
@@ -134,7 +134,7 @@ impl ScenarioPlayer<'_, '_> {
             self.player.step(&Step::Accept(accept.clone()))?;
             let is_expected = matches!(self.moves.front(), Some(Move::Request(_) | Move::Stop(_)));
             let waits = is_expected || self.is_next(Act::SendsNothingWhole);
-            if waits && self.answers_in_passing(&accept.accept)? {
+            if waits && self.answers_unrelated(&accept.accept)? {
                 continue;
             }
             let is_strangers = self.peer.is_stranger();
@@ -153,36 +153,35 @@ impl ScenarioPlayer<'_, '_> {
         if self.player.so_far(on)?.came.len > 0 {
             return Ok(false);
         }
-        let until = self.in_a(SLICE);
-        let has_ended = matches!(self.player.receive(on, 1, until)?, Received::End(_));
+        let has_ended = matches!(self.receive(on, 1, POLL_INTERVAL)?, Received::End(_));
         if has_ended {
             self.player.end(on, Ending::Close)?;
         }
         Ok(has_ended)
     }
 
-    /// The client connects, and that is all.
+    /// Returns the error that the client connects, and sends nothing.
     pub(super) fn sends_nothing(&self) -> Stop {
         let fault = self.scenario.if_unsent.unwrap_or(Fault::NothingSent);
         Stop::fault(fault, "it connects, and sends no request")
     }
 
-    /// Reads enough to identify the request. `true`: it was one in passing, and is answered.
-    fn answers_in_passing(&mut self, on: &str) -> Result<bool, Stop> {
-        let bytes = self.read_to(on, KNOWN_BY)?;
-        let Some(command) = self.in_passing(&bytes) else { return Ok(false) };
+    /// Reads enough to identify the request. Returns whether it was an unrelated one, which is answered.
+    fn answers_unrelated(&mut self, on: &str) -> Result<bool, Stop> {
+        let bytes = self.read_to(on, IDENTIFYING_LEN)?;
+        let Some(command) = self.unrelated(&bytes) else { return Ok(false) };
         let size = RawHeader::read(&bytes).size.map_or(HEADER_LEN, usize::from);
         let bytes = self.read_to(on, size)?;
         self.answer(on, command, &bytes)?;
         Ok(true)
     }
 
-    /// The command of a request that a runtime answers at any time. Whoever lists processes asks the
+    /// Returns the command of a request that a runtime answers at any time. Whoever lists processes asks the
     /// same as a client does: what somebody else asks is none of the client's requests.
-    fn in_passing(&self, bytes: &[u8]) -> Option<Command> {
+    fn unrelated(&self, bytes: &[u8]) -> Option<Command> {
         let command = RawHeader::read(bytes).command?;
         let is_clients = !self.peer.is_stranger();
-        let is_asked = is_clients && self.scenario.operation.commands().contains(&command);
+        let is_of_task = is_clients && self.scenario.operation.commands().contains(&command);
         let is_expected = is_clients
             && command == Command::STOP_TRACING
             && matches!(self.moves.front(), Some(Move::Stop(_)));
@@ -193,11 +192,11 @@ impl ScenarioPlayer<'_, '_> {
             Command::PROCESS_INFO3,
             Command::STOP_TRACING,
         ];
-        (bytes.starts_with(&MAGIC) && !is_asked && !is_expected && is_known.contains(&command))
+        (bytes.starts_with(&MAGIC) && !is_of_task && !is_expected && is_known.contains(&command))
             .then_some(command)
     }
 
-    /// What strangers ask is none of the client's conversation.
+    /// Answers an unrelated request. Those of strangers are no part of the client's conversation.
     fn answer(&mut self, on: &str, command: Command, bytes: &[u8]) -> Result<(), Stop> {
         let is_strangers = self.peer.is_stranger();
         let payload = match command {
@@ -210,8 +209,7 @@ impl ScenarioPlayer<'_, '_> {
         } else if !is_strangers {
             self.findings.note(format!("{} is also sent, and answered", named(bytes)));
         }
-        let until = self.in_a(REST);
-        let _ = self.player.send(on, &ok(&payload), None, until)?;
+        self.send(on, &ok(&payload))?;
         let ended =
             if is_strangers { self.player.forget(on) } else { self.player.end(on, Ending::Close) };
         ended.map_err(Stop::from)
@@ -238,16 +236,16 @@ impl ScenarioPlayer<'_, '_> {
     pub(super) fn attend(&mut self, limits: &[Limit]) -> Result<(), Stop> {
         self.moves.clear();
         while !self.client.has_ended() && !limits.iter().all(Limit::is_over) {
-            let until = self.in_a(SLICE);
-            if self.player.network().is_called(None, until)? {
+            if self.connects_within(POLL_INTERVAL)? {
                 self.take_one_more()?;
             }
         }
         Ok(())
     }
 
-    /// Until then, only requests answered in passing are allowed.
-    pub(super) fn no_more_requests(&mut self, until: Duration) -> Result<(), Stop> {
+    /// Allows only unrelated requests for this time.
+    pub(super) fn no_more_requests(&mut self, time: Duration) -> Result<(), Stop> {
+        let until = self.until(time);
         while self.player.network().is_called(None, until)? {
             self.take_one_more()?;
         }
@@ -255,31 +253,28 @@ impl ScenarioPlayer<'_, '_> {
     }
 
     fn take_one_more(&mut self) -> Result<(), Stop> {
-        let on = "more".to_owned();
-        self.player.step(&Step::Accept(Accept {
-            accept: on.clone(),
-            port: None,
-            within_ms: None,
-        }))?;
-        if self.answers_in_passing(&on)? {
+        let on = "more";
+        let accept = Accept { accept: on.to_owned(), port: None, within_ms: None };
+        self.player.step(&Step::Accept(accept))?;
+        if self.answers_unrelated(on)? {
             return Ok(());
         }
-        let bytes = self.read(&on, Unread::None)?;
-        if let Some(request) = (!bytes.is_empty()).then(|| named(&bytes)) {
-            self.judge_surplus(&bytes, &request);
-            let until = self.in_a(REST);
-            let _ = self.player.send(&on, &error(HResult::UNKNOWN_COMMAND), None, until)?;
+        let bytes = self.read(on, Unread::None)?;
+        if bytes.is_empty() {
+            return self.player.end(on, Ending::Close).map_err(Stop::from);
         }
-        self.player.end(&on, Ending::Close).map_err(Stop::from)
+        self.judge_surplus(&bytes);
+        self.refuse(on, HResult::UNKNOWN_COMMAND).map_err(Stop::from)
     }
 
-    /// A request that is no longer allowed.
-    fn judge_surplus(&mut self, bytes: &[u8], request: &str) {
-        let is_asked = RawHeader::read(bytes)
+    /// Judges a request that is no longer allowed.
+    fn judge_surplus(&mut self, bytes: &[u8]) {
+        let request = named(bytes);
+        let is_of_task = RawHeader::read(bytes)
             .command
             .is_some_and(|command| self.scenario.operation.commands().contains(&command));
         match self.scenario.refused_with {
-            _ if !is_asked => self.findings.may(None, format!("{request} is also sent")),
+            _ if !is_of_task => self.findings.may(None, format!("{request} is also sent")),
             // Fields that the older command lacks are lost; whether to give up instead is the
             // client's choice.
             Some(HResult::UNKNOWN_COMMAND) => {
@@ -299,12 +294,10 @@ impl ScenarioPlayer<'_, '_> {
     pub(super) fn refused(&mut self, on: &str) -> Result<(), Stop> {
         let limit = Limit::new(self.gives_up);
         while !limit.is_over() {
-            let until = self.in_a(SLICE);
-            if let Received::End(_) = self.player.receive(on, 64, until)? {
+            if let Received::End(_) = self.receive(on, 64, POLL_INTERVAL)? {
                 return Ok(());
             }
-            let now = self.in_a(Duration::ZERO);
-            if self.player.network().is_called(None, now)? {
+            if self.connects_within(Duration::ZERO)? {
                 self.take_one_more()?;
                 break;
             }
@@ -317,7 +310,7 @@ impl ScenarioPlayer<'_, '_> {
 
     /// The task does not fit in a message: the client may connect, but not send.
     pub(super) fn nothing_whole(&mut self, on: &str) -> Result<(), Stop> {
-        let bytes = self.read_to(on, MOST)?;
+        let bytes = self.read_to(on, MAX_UNEXPECTED_LEN)?;
         if bytes.is_empty() {
             return Ok(());
         }
@@ -340,15 +333,14 @@ impl ScenarioPlayer<'_, '_> {
     }
 
     pub(super) fn not_on(&mut self, on: &str) -> Result<(), Stop> {
-        let until = self.in_a(LOOK);
-        if let Received::Bytes(bytes, _) = self.player.receive(on, 64, until)? {
+        if let Received::Bytes(bytes, _) = self.receive(on, 64, WATCH_TIME)? {
             let found = format!("it sends {} on the same connection", named(&bytes));
             return Err(Stop::fault(Fault::ConnectionReused, found));
         }
         self.player.end(on, Ending::Close).map_err(Stop::from)
     }
 
-    /// The next connection to the client's port, with an advertise that is not slow: how a runtime
+    /// Opens the next connection to the client's port, with an advertise that is not slow: how a runtime
     /// reacts to a closed one.
     pub(super) fn connect_again(&mut self, on: &str) -> Result<bool, Stop> {
         let Some(advertise) = self.advertised.get(on).filter(|bytes| bytes.len() == 34).cloned()
@@ -363,12 +355,10 @@ impl ScenarioPlayer<'_, '_> {
     fn open_at_the_port(&mut self, on: &str, advertise: &[u8]) -> Result<(), Stop> {
         let port = Some("p".to_owned());
         self.player.step(&Step::Open(Open { open: String::from(on), port, within_ms: None }))?;
-        let until = self.in_a(REST);
-        let _ = self.player.send(on, advertise, None, until)?;
-        Ok(())
+        self.send(on, advertise).map_err(Stop::from)
     }
 
-    /// Whether `bytes` are exactly a request that is answered in passing, on a connection to the
+    /// Whether `bytes` are exactly a unrelated request, which is answered, on a connection to the
     /// client's port.
     pub(super) fn answers_at_the_port(
         &mut self,
@@ -377,7 +367,7 @@ impl ScenarioPlayer<'_, '_> {
         expected: Option<Command>,
     ) -> Result<bool, Stop> {
         let Some(command) =
-            self.advertised.contains_key(on).then(|| self.in_passing(bytes)).flatten()
+            self.advertised.contains_key(on).then(|| self.unrelated(bytes)).flatten()
         else {
             return Ok(false);
         };
@@ -390,7 +380,7 @@ impl ScenarioPlayer<'_, '_> {
         Ok(true)
     }
 
-    /// `StopTracing` of a session, or what comes instead.
+    /// Reads `StopTracing` of a session, or what is sent instead.
     pub(super) fn stop(&mut self, on: &str, session: u64) -> Result<(), Stop> {
         let bytes = self.read_request(on, Unread::None, Some(Command::STOP_TRACING))?;
         self.has_stopped = true;
@@ -403,11 +393,17 @@ impl ScenarioPlayer<'_, '_> {
         if bytes == stop_message(session) {
             return Ok(());
         }
-        let came = named(&bytes);
+        let request = named(&bytes);
         let code = RawHeader::read(&bytes).command;
         let id = bytes.get(20..28).and_then(|id| id.try_into().ok()).map(u64::from_le_bytes);
-        let text = format!("expected StopTracing of session {session}, received {came}");
-        let seen = Seen { bytes: &bytes, behind: &[], fds: 0, is_whole: true, falls_back: false };
+        let text = format!("expected StopTracing of session {session}, received {request}");
+        let received = ReceivedRequest {
+            bytes: &bytes,
+            after: &[],
+            fds: 0,
+            is_whole: true,
+            falls_back: false,
+        };
         match (code, id) {
             (Some(Command::STOP_TRACING), Some(id)) if bytes.len() == 28 && id != session => {
                 let fault = if id.swap_bytes() == session {
@@ -420,12 +416,13 @@ impl ScenarioPlayer<'_, '_> {
                 Ok(())
             }
             (Some(Command::STOP_TRACING), _) => {
-                let (findings, refusal) = seen.judge(Operation::Stop, self.line, &Arguments::new());
+                let (findings, refusal) =
+                    received.judge(Operation::Stop, self.line, &Arguments::new());
                 self.findings.take_of_request(findings, false);
                 if refusal.is_some() { Err(Stop::Over) } else { Ok(()) }
             }
             _ => {
-                let findings = seen.header(Operation::Stop);
+                let findings = received.header(Operation::Stop);
                 let has_name = findings.is_bad();
                 self.findings.extend(findings);
                 if !has_name {
@@ -439,24 +436,24 @@ impl ScenarioPlayer<'_, '_> {
     pub(super) fn descriptor(&mut self, expect: &Expect) -> Result<(), Stop> {
         let mut expect = expect.clone();
         // A client that waits for the reply gives up after its patience.
-        let within = FOR_A_DESCRIPTOR.min(self.line.patience.checked_div(2).unwrap_or_default());
+        let within = DESCRIPTOR_TIMEOUT.min(self.line.patience.checked_div(2).unwrap_or_default());
         expect.within_ms = u32::try_from(within.as_millis()).ok();
         let begun = Instant::now();
-        self.player.step(&Step::Expect(expect)).map_err(|trouble| {
+        self.player.step(&Step::Expect(expect)).map_err(|error| {
             // It stays connected, and sends nothing: it waits for something.
-            let waits = match &trouble {
+            let waits = match &error {
                 PlayerError::Differs(Difference::Nothing { after }) => after.is_empty(),
                 PlayerError::Differs(Difference::Ended { after, .. }) => {
                     after.is_empty() && begun.elapsed() >= within
                 }
                 _ => false,
             };
-            let fault = match trouble {
+            let fault = match error {
                 _ if waits => Fault::DescriptorAfterTheReply,
                 PlayerError::Differs(Difference::Descriptors(0)) => Fault::BytesAfterTheMessage,
                 _ => Fault::DescriptorMissing,
             };
-            Stop::fault(fault, format!("the descriptor, on a separate byte: {trouble}"))
+            Stop::fault(fault, format!("the descriptor, on a separate byte: {error}"))
         })
     }
 
@@ -465,8 +462,7 @@ impl ScenarioPlayer<'_, '_> {
         if self.leaves_unread {
             return Ok(());
         }
-        let now = self.in_a(Duration::ZERO);
-        let Ok(Received::Bytes(bytes, _)) = self.player.receive("a", 64, now) else {
+        let Ok(Received::Bytes(bytes, _)) = self.receive("a", 64, Duration::ZERO) else {
             return Ok(());
         };
         let text = format!("it sends {} on the connection of the stream", named(&bytes));
@@ -480,10 +476,9 @@ impl ScenarioPlayer<'_, '_> {
 
     pub(super) fn given_up(&mut self, on: &str, is_whole: bool) -> Result<(), Stop> {
         let begun = Instant::now();
-        let until = self.in_a(self.gives_up);
-        match self.player.receive(on, 64, until)? {
+        match self.receive(on, 64, self.gives_up)? {
             Received::End(_) => {
-                let waited = begun.elapsed() + SLICE >= self.line.patience;
+                let waited = begun.elapsed() + POLL_INTERVAL >= self.line.patience;
                 self.manner.waits_for_the_end = is_whole && waited;
                 Ok(())
             }
@@ -510,11 +505,8 @@ impl ScenarioPlayer<'_, '_> {
                     }
                     () => Fault::NoReadTimeout,
                 };
-                if self.scenario.exit == Exit::Failure && self.scenario.is(Flag::Open) {
-                    self.findings.may(fault, text);
-                } else {
-                    self.findings.must(fault, text);
-                }
+                let is_open = self.scenario.exit == Exit::Failure && self.scenario.is(Flag::Open);
+                self.findings.must_unless(is_open, fault, text);
                 // The runtime disconnects, and the client must cope with what it has.
                 self.player.end(on, Ending::Close).map_err(Stop::from)
             }
@@ -524,8 +516,8 @@ impl ScenarioPlayer<'_, '_> {
     /// The client has everything, and continues; or it waits for more, and is left waiting for a
     /// while.
     pub(super) fn settles(&mut self, on: &str) -> Result<(), Stop> {
-        let until = self.in_a(REST.min(self.line.patience.checked_div(2).unwrap_or_default()));
-        match self.player.listen(on, 64, until)? {
+        let time = REST_TIMEOUT.min(self.line.patience.checked_div(2).unwrap_or_default());
+        match self.listen(on, 64, time)? {
             Received::End(_) => {}
             Received::Nothing => self.manner.waits_for_more = true,
             Received::Bytes(bytes, _) => {

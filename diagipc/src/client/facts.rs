@@ -144,7 +144,7 @@ pub(super) struct Manner {
     /// It has everything it needs, but closes the connection only after its patience.
     pub(super) waits_for_the_end: bool,
     /// It has sent a request.
-    pub(super) has_asked: bool,
+    pub(super) has_sent_request: bool,
 }
 
 /// What is found if a client fails where it must not.
@@ -195,13 +195,13 @@ impl Facts {
         self.is_of_machine && self.grade() == Grade::Fail
     }
 
-    /// What failed, by name if it has one.
+    /// Returns what failed, by name if it has one.
     pub(super) fn kind(&self) -> String {
         let names: Vec<&str> = self.findings.faults().iter().map(|fault| fault.name()).collect();
         names.join(" ")
     }
 
-    /// What failed, in words.
+    /// Returns what failed, in words.
     pub(super) fn why(&self) -> String {
         let texts: Vec<&str> = self.findings.iter().map(|finding| finding.text.as_str()).collect();
         texts.join("; ")
@@ -215,7 +215,7 @@ impl Facts {
         }
     }
 
-    /// Decides about the scenario.
+    /// Decides the grade, the faults and the text of the scenario.
     pub(super) fn decide(self, scenario: &Scenario, require: &[Glob]) -> Case {
         let mut grade = self.grade();
         let mut found: Vec<String> =

@@ -208,7 +208,7 @@ impl Argument {
 }
 
 impl Operation {
-    /// The commands that perform it, the newest first.
+    /// Returns the commands that perform it, the newest first.
     pub const fn commands(self) -> &'static [Command] {
         match self {
             Self::ProcessInfo => {
@@ -276,7 +276,7 @@ impl Operation {
         matches!(self, Self::Trace | Self::TracePort)
     }
 
-    /// Its possible outputs.
+    /// Returns its possible outputs.
     pub const fn outputs(self) -> &'static [OutputKind] {
         match self {
             Self::ProcessInfo => &[OutputKind::ProcessInfo],

@@ -4,10 +4,10 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::Decoded;
+use dotnet_diagnostics_ipc_vectors::{DecodeRefusal, Decoded};
 use serde_json::Value;
 
-use super::expected_fields::{Field, Wanted, is_implied, seen, shortened, wanted};
+use super::expected_fields::{Wanted, is_implied, shortened, values_of, wanted};
 use super::facts::Findings;
 use super::operations::CommandLine;
 use super::scenario::Arguments;
@@ -17,28 +17,28 @@ use crate::conversation::{Spelling, WRONG, guid_reversed, is_request_in, request
 use crate::faults::Fault;
 
 /// A request as received.
-pub(super) struct Seen<'a> {
+pub(super) struct ReceivedRequest<'a> {
     /// As many bytes as its size field says, or as arrived.
     pub(super) bytes: &'a [u8],
     /// What arrived after it.
-    pub(super) behind: &'a [u8],
+    pub(super) after: &'a [u8],
     /// How many descriptors arrived with it.
     pub(super) fds: usize,
     /// Whether all of it was to be read.
     pub(super) is_whole: bool,
     /// Whether it is an older command, after a newer one was unknown: it may not be able to express
-    /// all that was asked for.
+    /// everything that was requested.
     pub(super) falls_back: bool,
 }
 
-impl Seen<'_> {
-    /// The command of the header, if it arrived.
+impl ReceivedRequest<'_> {
+    /// Returns the command of the header, if it arrived.
     pub(super) fn command(&self) -> Option<Command> {
         RawHeader::read(self.bytes).command
     }
 
-    /// The errors in it, for an operation with `arguments` in `line`; and the error with which a
-    /// runtime refuses it, if any.
+    /// Judges the request of an operation with `arguments` in `line`. Returns the errors in it, and
+    /// the error with which a runtime refuses it, if any.
     pub(super) fn judge(
         &self,
         operation: Operation,
@@ -60,11 +60,11 @@ impl Seen<'_> {
             findings.extend(payload);
             refusal = refused;
         }
-        if !self.behind.is_empty() && !findings.has(Fault::SizeWrong) && refusal.is_none() {
+        if !self.after.is_empty() && !findings.has(Fault::SizeWrong) && refusal.is_none() {
             let text = format!(
                 "{} after the request: {}",
-                ByteCount(self.behind.len()),
-                excerpt(self.behind)
+                ByteCount(self.after.len()),
+                excerpt(self.after)
             );
             findings.must(Fault::BytesAfterTheMessage, text);
         }
@@ -72,7 +72,7 @@ impl Seen<'_> {
         (findings, refusal.or(waits_for_ever.then_some(HResult::BAD_ENCODING)))
     }
 
-    /// What a runtime checks before the payload, in its order (F-69).
+    /// Checks what a runtime checks before the payload, in its order (F-69).
     fn refused_for_its_header(&self, operation: Operation) -> Option<HResult> {
         let size = RawHeader::read(self.bytes).size.map(usize::from);
         let is_cut = self.is_whole && size != Some(self.bytes.len());
@@ -89,7 +89,7 @@ impl Seen<'_> {
         }
     }
 
-    /// One that was not read to its end may lack its last byte.
+    /// The least length: a request that was not read to its end may lack its last byte.
     const fn least(&self) -> usize {
         if self.is_whole { 20 } else { 19 }
     }
@@ -145,7 +145,7 @@ impl Seen<'_> {
         arguments: &Arguments,
     ) -> (Findings, Option<HResult>) {
         let mut findings = Findings::default();
-        let all = [self.bytes, self.behind].concat();
+        let all = [self.bytes, self.after].concat();
         // The header is judged already.
         let mut bytes = self.bytes.to_vec();
         RawHeader { reserved: Some(0), ..RawHeader::default() }.write(&mut bytes);
@@ -185,7 +185,8 @@ impl Seen<'_> {
             );
         }
         for (argument, field, value) in wanted(operation, line, arguments) {
-            let Field::Values(seen) = seen(&decoded.value, field) else {
+            let seen = values_of(&decoded.value, field);
+            if seen.is_empty() {
                 if !self.falls_back && !is_implied(argument, &value) {
                     let command = self.command().and_then(Command::name).unwrap_or_default();
                     let value = value.shown();
@@ -212,10 +213,7 @@ impl Seen<'_> {
         (findings, decoded.limit.map(|_| HResult::BAD_ENCODING))
     }
 
-    pub(super) fn decode(
-        &self,
-        bytes: &[u8],
-    ) -> Result<Decoded, dotnet_diagnostics_ipc_vectors::DecodeRefusal> {
+    pub(super) fn decode(&self, bytes: &[u8]) -> Result<Decoded, DecodeRefusal> {
         request_as(self.command()).decode(bytes)
     }
 
@@ -225,7 +223,7 @@ impl Seen<'_> {
         self.command().is_some_and(|command| is_request_in(spelling, command, payload))
     }
 
-    /// The fault that explains how the texts of the request are written. `is_wrong`: it is not a right
+    /// Returns the fault that explains how the texts of the request are written. `is_wrong`: it is not a right
     /// one with other values.
     fn misspelling(
         &self,
@@ -302,7 +300,7 @@ fn is_off_by_one(wanted: Command, seen: Command, reserved: u16) -> bool {
     is_shifted || others.contains(&seen)
 }
 
-/// The fault that explains a wrong value.
+/// Returns the fault that explains a wrong value.
 fn fault_in_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> Fault {
     let number = |text: &str| text.parse::<u64>().ok();
     let seen_number =
@@ -345,14 +343,14 @@ pub(super) fn excerpt(bytes: &[u8]) -> String {
     format!("{}{}", hex::encode(shown), if rest.is_empty() { "" } else { "…" })
 }
 
-/// The fault whose wrong encoding of `text` is in `bytes`, if the right one is not. Where two look
+/// Returns the fault whose wrong encoding of `text` is in `bytes`, if the right one is not. Where two look
 /// alike, it is one that is right for ASCII, or else one that `explains_all` the bytes.
 fn misspelled(text: &str, bytes: &[u8], explains_all: impl Fn(Spelling) -> bool) -> Option<Fault> {
     let units: Vec<u16> = text.encode_utf16().collect();
     if holds_right(text, bytes) {
         return None;
     }
-    let right = right(text);
+    let right = string(text);
     let is_written = |wrong: &Spelling| {
         let written = wrong.written(&units, 0);
         // The start of the right one is what is left of a request that is cut in its NUL.
@@ -365,18 +363,18 @@ fn misspelled(text: &str, bytes: &[u8], explains_all: impl Fn(Spelling) -> bool)
     found.iter().find(is_beyond_ascii).or_else(explained).or(found.first())?.fault()
 }
 
-/// The fault with which an empty text is written at the end of `bytes`, after the text `before`.
+/// Returns the fault with which an empty text is written at the end of `bytes`, after the text `before`.
 fn empty_at_the_end(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
-    let before = right(before?);
+    let before = string(before?);
     let ends = |tail: &[u8]| bytes.ends_with(&[&before, tail].concat());
     (ends(&[0; 2]) || ends(&[0; 6])).then_some(Fault::EmptyStringAsTwoBytes)
 }
 
-/// The same for an empty text before an event filter without events and an array: whether it is
+/// Returns the fault of an empty text before an event filter without events and an array: whether it is
 /// absent or empty, the zeroes after `before` or after its length are a byte and a number of
 /// lengths.
 fn empty_before_zeroes(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
-    let before = right(before?);
+    let before = string(before?);
     let at = bytes.windows(before.len()).position(|window| window == before)?;
     let zeroes =
         bytes.iter().skip(at.saturating_add(before.len())).take_while(|byte| **byte == 0).count();
@@ -385,11 +383,11 @@ fn empty_before_zeroes(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
 
 /// Whether `text` is in `bytes` by the grammar.
 fn holds_right(text: &str, bytes: &[u8]) -> bool {
-    holds(bytes, &right(text))
+    holds(bytes, &string(text))
 }
 
-/// The string by the grammar.
-fn right(text: &str) -> Vec<u8> {
+/// Encodes a string by the grammar.
+pub(super) fn string(text: &str) -> Vec<u8> {
     Spelling::Right.written(&text.encode_utf16().collect::<Vec<_>>(), 0)
 }
 
@@ -407,12 +405,12 @@ mod tests {
         b"DOTNET_IPC_V1\0\x32\0\x04\x03\0\0\x05\0\0\0N\0A\0M\0E\0\0\0\x06\0\0\0v\0a\0l\0u\0e\0\0\0";
 
     /// The findings in the bytes of a client that should set NAME to value.
-    fn judged(bytes: &[u8], behind: &[u8], is_whole: bool) -> (Findings, Option<HResult>) {
+    fn judged(bytes: &[u8], after: &[u8], is_whole: bool) -> (Findings, Option<HResult>) {
         let operations =
             Operations::parse("x.toml", "[operations.set-env]\ncommand = \"x {name} {value}\"\n")
                 .unwrap();
         let line = operations.get(Operation::SetEnv).unwrap();
-        Seen { bytes, behind, fds: 0, is_whole, falls_back: false }.judge(
+        ReceivedRequest { bytes, after, fds: 0, is_whole, falls_back: false }.judge(
             Operation::SetEnv,
             line,
             &plain(Operation::SetEnv),
@@ -488,12 +486,18 @@ mod tests {
         let line = operations.get(Operation::SetEnv).unwrap();
         // Wrong in another way as well.
         let bytes = with(24, b'X');
-        let seen = Seen { bytes: &bytes, behind: &[], fds: 1, is_whole: true, falls_back: false };
+        let seen = ReceivedRequest {
+            bytes: &bytes,
+            after: &[],
+            fds: 1,
+            is_whole: true,
+            falls_back: false,
+        };
         let (findings, _) = seen.judge(Operation::SetEnv, line, &plain(Operation::SetEnv));
         assert_eq!(findings.faults(), [Fault::DescriptorWithTheRequest, Fault::ValueNotAsked]);
     }
 
-    /// Of `CollectTracing2`, with a provider `P` of keywords 1 and level 4; it wants no rundown.
+    /// `CollectTracing2` with a provider `P` of keywords 1 and level 4; it wants no rundown.
     const COLLECT2: &[u8] = b"DOTNET_IPC_V1\0\x39\0\x02\x03\0\0\xfa\0\0\0\x01\0\0\0\0\x01\0\0\0\
         \x01\0\0\0\0\0\0\0\x04\0\0\0\x02\0\0\0P\0\0\0\0\0\0\0";
 
@@ -507,7 +511,8 @@ mod tests {
             let mut arguments = plain(Operation::Trace);
             arguments.insert(Argument::Rundown, "0".to_owned());
             arguments.insert(argument, value.to_owned());
-            let seen = Seen { bytes: COLLECT2, behind: &[], fds: 0, is_whole: true, falls_back };
+            let seen =
+                ReceivedRequest { bytes: COLLECT2, after: &[], fds: 0, is_whole: true, falls_back };
             let (findings, refusal) = seen.judge(Operation::Trace, line, &arguments);
             assert_eq!(refusal, None);
             findings.texts().concat()

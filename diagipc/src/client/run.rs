@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc_vectors::player::Player;
 
-use super::facts::{Facts, Finding, Findings, UNSENT, end_of};
+use super::facts::{Facts, Finding, Findings, Manner, UNSENT, end_of};
 use super::operations::CommandLine;
 use super::process::{CANNOT, Running};
 use super::reclassify::reclassify;
@@ -24,18 +24,18 @@ use crate::suite::{self, Failure, Played, RunLimits, Suite};
 use crate::{Glob, Grade, Report};
 
 /// The time limit of a script's step.
-const WITHIN: Duration = Duration::from_secs(10);
+const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 /// The client's extra time besides its patience: to start, and to end.
 const MARGIN: Duration = Duration::from_secs(3);
 /// How many times its patience a client is instructed to wait in scenarios where it should not give
 /// up.
-const UNHURRIED: u32 = 5;
+const PATIENCE_FACTOR: u32 = 5;
 /// How long a client is instructed to wait, at most, where nothing will arrive.
-const SOON: Duration = Duration::from_millis(1200);
+const SHORT_PATIENCE: Duration = Duration::from_millis(1200);
 /// How long a client may continue when everything is lost.
-const LOST: Duration = Duration::from_millis(200);
+const END_TIMEOUT: Duration = Duration::from_millis(200);
 /// The suite's own limits are not shorter.
-const SLOW: Duration = Duration::from_secs(1);
+const MIN_OWN_LIMIT: Duration = Duration::from_secs(1);
 /// The names of levels, from 0 on.
 const LEVELS: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
 
@@ -77,7 +77,7 @@ pub fn run(
         canceller: options.canceller.as_ref(),
     };
     let waits = |nth: usize| match scenarios.get(nth) {
-        Some(scenario) if scenario.waits_for_client_to_give_up() => SOON,
+        Some(scenario) if scenario.waits_for_client_to_give_up() => SHORT_PATIENCE,
         Some(scenario) => scenario.waits(),
         None => Duration::ZERO,
     };
@@ -147,23 +147,26 @@ impl Suite for ClientSuite<'_> {
 
 impl ClientSuite<'_> {
     fn play_scenario(&self, scenario: &Scenario, kept: &mut Option<Target>) -> Facts {
-        let line = match told(scenario, self.operations) {
+        let line = match command_line(scenario, self.operations) {
             Ok(line) => line,
             Err(lacks) => return Facts::lacking(lacks),
         };
         let line = if scenario.waits_for_client_to_give_up() {
-            line.with_patience(line.patience.min(here(SOON)))
+            line.with_patience(line.patience.min(here(SHORT_PATIENCE)))
         } else {
             // A busy machine must not make it give up.
-            line.with_patience(line.patience.saturating_mul(UNHURRIED))
+            line.with_patience(line.patience.saturating_mul(PATIENCE_FACTOR))
         };
         converse(scenario, &line, self.options, &self.has_connected, kept)
             .unwrap_or_else(Facts::trouble)
     }
 }
 
-/// The command line for the scenario, or what it lacks.
-fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o CommandLine, String> {
+/// Returns the command line for the scenario, or what it lacks.
+fn command_line<'o>(
+    scenario: &Scenario,
+    operations: &'o Operations,
+) -> Result<&'o CommandLine, String> {
     let operation = scenario.operation;
     let line =
         operations.get(operation).ok_or_else(|| format!("no operation {operation} is defined"))?;
@@ -223,10 +226,23 @@ fn converse(
     let gives_up = line.gives_up() + MARGIN;
     let whole = Limit::new(gives_up.saturating_add(scenario.waits()));
     let peer = network.peer();
-    let player = Player::new(&mut network, WITHIN);
-    let mut player =
-        ScenarioPlayer::new(player, &mut client, scenario, line, &target, gives_up, has_connected);
-    player.peer = peer;
+    let mut player = ScenarioPlayer {
+        player: Player::new(&mut network, STEP_TIMEOUT),
+        client: &mut client,
+        scenario,
+        line,
+        target: &target,
+        gives_up,
+        has_connected,
+        peer,
+        findings: Findings::default(),
+        manner: Manner::default(),
+        moves: scenario.moves.iter().cloned().collect(),
+        advertised: BTreeMap::new(),
+        requests: 0,
+        leaves_unread: false,
+        has_stopped: false,
+    };
     let mut outcome = player.play();
     let mut limits = Vec::new();
     if outcome.is_ok() {
@@ -240,11 +256,11 @@ fn converse(
     target.judge_decoys(&mut findings);
     // Everything still open is closed here: a client may wait for that.
     drop(network);
-    limits.push(Limit::new(LOST));
+    limits.push(Limit::new(END_TIMEOUT));
     let ended = client.finish(&limits, options.canceller.as_ref());
 
     let took = began.elapsed();
-    let is_of_machine = took >= SLOW.min(line.gives_up());
+    let is_of_machine = took >= MIN_OWN_LIMIT.min(line.gives_up());
     let is_success = ended.is_success();
     let mut facts = Facts {
         lacks: None,
@@ -257,7 +273,7 @@ fn converse(
     };
     target.judge_decoys(&mut facts.findings);
     match outcome {
-        _ if ended.cannot() && !manner.has_asked && facts.findings.iter().all(is_unsent) => {
+        _ if ended.cannot() && !manner.has_sent_request && facts.findings.iter().all(is_unsent) => {
             facts.findings = Findings::default();
             facts.lacks = Some(format!("it cannot do this: exit status {CANNOT}"));
         }
@@ -278,7 +294,7 @@ fn is_unsent(finding: &Finding) -> bool {
     finding.fault.is_some_and(|fault| UNSENT.contains(&fault))
 }
 
-/// The arguments, with those of this target.
+/// Returns the arguments, with those of this target.
 fn values(arguments: &Arguments, target: &Target) -> std::io::Result<Arguments> {
     let mut values = arguments.clone();
     let paths = [
@@ -300,7 +316,7 @@ fn values(arguments: &Arguments, target: &Target) -> std::io::Result<Arguments> 
     Ok(values)
 }
 
-/// The same in other words.
+/// Returns the other spellings of the arguments.
 fn other_spellings(arguments: &Arguments) -> Vec<(Argument, String)> {
     let number = |argument| arguments.get(&argument).and_then(|text| text.parse::<u64>().ok());
     let mut all = Vec::new();

@@ -34,7 +34,7 @@ pub struct Scenario {
     pub spec: Vec<String>,
     /// The client's task.
     pub operation: Operation,
-    /// Its arguments.
+    /// The arguments of the task.
     #[serde(default, deserialize_with = "arguments")]
     pub arguments: Arguments,
     /// The command line must use at least one argument from each list; otherwise the client cannot
@@ -132,7 +132,7 @@ pub(super) enum Decoy {
     /// A socket of the same id with another start time, created later, that belongs to another
     /// user.
     OtherOwner,
-    /// The same in a directory that is the client's `TMPDIR`, but not the process's.
+    /// Such a socket in a directory that is the client's `TMPDIR`, but not the process's.
     #[serde(rename = "other-tmpdir")]
     InAnotherTmpdir,
 }
@@ -150,7 +150,7 @@ impl Playable for Scenario {
         self.spec.clone()
     }
 
-    /// Those that the script names; otherwise any of the operation will do.
+    /// Returns the commands that the script names; otherwise any of the operation will do.
     fn commands(&self) -> Vec<Command> {
         let named = self.moves.iter().filter_map(|one| match one {
             Move::Request(request) => request.command,
@@ -171,7 +171,7 @@ impl Scenario {
         self.flags.contains(&flag)
     }
 
-    /// The same for a runtime that knows only these commands; `None` if it knows none of the
+    /// Adapts it to a runtime that knows only these commands; `None` if it knows none of the
     /// scenario's.
     ///
     /// If any command of the operation will do, it is the newest of those, given by
@@ -187,12 +187,12 @@ impl Scenario {
             return knows(command).then_some(self);
         }
         let mut newest_first = self.operation.commands().iter().copied();
-        let asked =
+        let newest_named =
             self.arguments.get(&Argument::Command).and_then(|name| name.parse::<Command>().ok());
         let newest = newest_first.find(|command| {
-            knows(*command) && asked.is_none_or(|asked| command.code() <= asked.code())
+            knows(*command) && newest_named.is_none_or(|newest| command.code() <= newest.code())
         })?;
-        if let (Some(_), Some(name)) = (asked, newest.name()) {
+        if let (Some(_), Some(name)) = (newest_named, newest.name()) {
             self.arguments.insert(Argument::Command, name.to_owned());
             for one in &mut self.moves {
                 if let Move::Request(request) = one {
@@ -279,7 +279,7 @@ pub(super) enum Act {
     SendsNothingWhole,
     /// It continues, or waits for more.
     Settles,
-    /// Its next request does not use this connection.
+    /// The next request does not use this connection.
     Leaves,
 }
 

@@ -10,12 +10,12 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc_vectors::player::{Conversation, Player, PlayerError, Received};
-use dotnet_diagnostics_ipc_vectors::script::{Ending, Step};
+use dotnet_diagnostics_ipc_vectors::script::{Accept, Ending, Step};
 
 use super::facts::{Findings, Manner};
 use super::operations::CommandLine;
 use super::process::Running;
-use super::request::Seen;
+use super::request::{ReceivedRequest, string};
 use super::scenario::{
     Act, ClientStep, Decoy, Move, Others, Request, Scenario, StopRequest, Unread,
 };
@@ -26,15 +26,15 @@ use crate::network::Peer;
 use crate::process::timeouts::Limit;
 
 /// How long a client may take to connect, or to complete a message.
-pub(super) const WITHIN: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often the client is polled.
-pub(super) const SLICE: Duration = Duration::from_millis(20);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How often a path is polled.
-const PAUSE: Duration = Duration::from_millis(5);
+const PATH_POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// How long the rest of something may take to arrive.
-pub(super) const REST: Duration = Duration::from_secs(1);
+pub(super) const REST_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a descriptor may take after its request.
-pub(super) const FOR_A_DESCRIPTOR: Duration = Duration::from_secs(2);
+pub(super) const DESCRIPTOR_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why a conversation ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +56,8 @@ impl Stop {
 }
 
 impl From<PlayerError> for Stop {
-    fn from(trouble: PlayerError) -> Self {
-        Self::Differs(None, trouble.to_string())
+    fn from(error: PlayerError) -> Self {
+        Self::Differs(None, error.to_string())
     }
 }
 
@@ -85,39 +85,11 @@ pub(super) struct ScenarioPlayer<'s, 'n> {
     pub(super) has_stopped: bool,
 }
 
-impl<'s, 'n> ScenarioPlayer<'s, 'n> {
-    pub(super) fn new(
-        player: Player<'n>,
-        client: &'s mut Running,
-        scenario: &'s Scenario,
-        line: &'s CommandLine,
-        target: &'s Target,
-        gives_up: Duration,
-        has_connected: &'s AtomicBool,
-    ) -> Self {
-        Self {
-            player,
-            client,
-            scenario,
-            line,
-            target,
-            gives_up,
-            has_connected,
-            peer: Peer::default(),
-            findings: Findings::default(),
-            manner: Manner::default(),
-            moves: scenario.moves.iter().cloned().collect(),
-            advertised: BTreeMap::new(),
-            requests: 0,
-            leaves_unread: false,
-            has_stopped: false,
-        }
-    }
-
+impl ScenarioPlayer<'_, '_> {
     /// Plays all moves, then closes everything open.
     pub(super) fn play(&mut self) -> Result<(), Stop> {
         let played = self.all_moves();
-        self.manner.has_asked = self.requests > 0;
+        self.manner.has_sent_request = self.requests > 0;
         match played {
             Err(Stop::Differs(fault, text)) => {
                 self.findings.must(fault, text);
@@ -165,8 +137,48 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         self.player.conversation()
     }
 
-    pub(super) fn in_a(&mut self, time: Duration) -> Duration {
+    pub(super) fn until(&mut self, time: Duration) -> Duration {
         self.player.network().now().saturating_add(time)
+    }
+
+    /// Receives up to `count` bytes, for at most `time`.
+    pub(super) fn receive(
+        &mut self,
+        on: &str,
+        count: usize,
+        time: Duration,
+    ) -> Result<Received, PlayerError> {
+        let until = self.until(time);
+        self.player.receive(on, count, until)
+    }
+
+    /// Receives up to `count` bytes on a connection that may have ended.
+    pub(super) fn listen(
+        &mut self,
+        on: &str,
+        count: usize,
+        time: Duration,
+    ) -> Result<Received, PlayerError> {
+        let until = self.until(time);
+        self.player.listen(on, count, until)
+    }
+
+    /// Sends bytes that the client may refuse.
+    pub(super) fn send(&mut self, on: &str, bytes: &[u8]) -> Result<(), PlayerError> {
+        let until = self.until(REST_TIMEOUT);
+        self.player.send(on, bytes, None, until).map(|_| ())
+    }
+
+    /// Sends an error, and closes the connection.
+    pub(super) fn refuse(&mut self, on: &str, hresult: HResult) -> Result<(), PlayerError> {
+        self.send(on, &error(hresult))?;
+        self.player.end(on, Ending::Close)
+    }
+
+    /// Whether the client connects within `time`.
+    pub(super) fn connects_within(&mut self, time: Duration) -> Result<bool, PlayerError> {
+        let until = self.until(time);
+        self.player.network().is_called(None, until)
     }
 
     fn step(&mut self, step: &Step) -> Result<(), Stop> {
@@ -174,8 +186,8 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
             Step::Accept(accept) => self.accept(accept),
             Step::ExpectNothing(step) => {
                 // A finished client may end, and its connections with it.
-                let until = self.in_a(Duration::from_millis(step.expect_nothing.into()));
-                match self.player.listen(&step.on, 64, until)? {
+                let time = Duration::from_millis(step.expect_nothing.into());
+                match self.listen(&step.on, 64, time)? {
                     Received::Bytes(bytes, _) => {
                         Err(Stop::fault(None, format!("it sends more: {}", hex::encode(bytes))))
                     }
@@ -183,8 +195,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
                 }
             }
             Step::ExpectNoConnection(step) if step.port.is_none() => {
-                let until = self.in_a(Duration::from_millis(step.expect_no_connection.into()));
-                self.no_more_requests(until)
+                self.no_more_requests(Duration::from_millis(step.expect_no_connection.into()))
             }
             Step::Open(open) => {
                 self.wait_for_port()?;
@@ -202,11 +213,11 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
                     advertise.extend(parts.flatten());
                 }
                 let waits = self.has_stopped && self.scenario.operation.streams();
-                self.player.step(step).map_err(|trouble| {
+                self.player.step(step).map_err(|error| {
                     let fault = waits.then_some(Fault::StopWithoutReading);
                     Stop::Differs(
                         fault,
-                        format!("it does not accept what the runtime sends: {trouble}"),
+                        format!("it does not accept what the runtime sends: {error}"),
                     )
                 })
             }
@@ -214,35 +225,28 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
             step => self
                 .player
                 .step(step)
-                .map_err(|trouble| Stop::Differs(None, format!("{}: {trouble}", step.verb()))),
+                .map_err(|error| Stop::Differs(None, format!("{}: {error}", step.verb()))),
         }
     }
 
     /// Waits until the client connects. `false` if it no longer needs to, and the rest is skipped.
     pub(super) fn is_called(&mut self) -> Result<bool, Stop> {
-        let limit = Limit::new(WITHIN.max(self.line.patience));
+        let limit = Limit::new(CONNECT_TIMEOUT.max(self.line.patience));
         loop {
-            let until = self.in_a(SLICE);
-            if self.player.network().is_called(None, until)? {
+            // If it has ended, its last action may have been that.
+            let has_ended = self.client.has_ended();
+            if self.connects_within(POLL_INTERVAL)? {
                 return Ok(true);
-            }
-            if self.client.has_ended() {
-                // Its last action may have been that.
-                let until = self.in_a(SLICE);
-                if self.player.network().is_called(None, until)? {
-                    return Ok(true);
-                }
-                if self.target.judge_decoys(&mut self.findings) {
-                    return Err(Stop::Over);
-                }
-                if self.is_next(Act::SendsNothingWhole) {
-                    self.moves.clear();
-                    return Ok(false);
-                }
-                return Err(self.does_not_come());
             }
             if self.target.judge_decoys(&mut self.findings) {
                 return Err(Stop::Over);
+            }
+            if has_ended && self.is_next(Act::SendsNothingWhole) {
+                self.moves.clear();
+                return Ok(false);
+            }
+            if has_ended {
+                return Err(self.not_connected());
             }
             if matches!(self.moves.front(), Some(Move::Stop(_))) {
                 self.nothing_on_the_stream()?;
@@ -265,7 +269,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         }
     }
 
-    /// The client still runs, and has not connected. If no client of the run ever has, it may not
+    /// Returns the error that the client still runs, and has not connected. If no client of the run ever has, it may not
     /// have come so far.
     fn runs_on(&self, text: String) -> Stop {
         if self.has_connected.load(Ordering::Relaxed) {
@@ -281,8 +285,8 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         if self.scenario.decoys.is_empty() { Fault::NeverConnects } else { Fault::ProcessNotFound }
     }
 
-    /// The client has ended instead of connecting.
-    fn does_not_come(&self) -> Stop {
+    /// Returns the error that the client has ended instead of connecting.
+    fn not_connected(&self) -> Stop {
         let expects_older = self.requests > 0 && self.scenario.operation.commands().len() > 1;
         let is_older = matches!(self.moves.front(), Some(Move::Request(_)));
         if expects_older && is_older && !self.client.is_success() {
@@ -318,7 +322,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
     }
 
     pub(super) fn wait_for_port(&mut self) -> Result<(), Stop> {
-        let limit = Limit::new(WITHIN);
+        let limit = Limit::new(CONNECT_TIMEOUT);
         while !is_there(&self.target.port) {
             let text = "it does not listen at its port";
             if self.client.has_ended() {
@@ -327,7 +331,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
             if limit.is_over() {
                 return Err(self.runs_on(text.to_owned()));
             }
-            let until = self.in_a(PAUSE);
+            let until = self.until(PATH_POLL_INTERVAL);
             self.player.network().wait(until)?;
         }
         self.has_connected.store(true, Ordering::Relaxed);
@@ -342,36 +346,44 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         // A descriptor follows on a separate byte. If the size field is wrong, that byte is the
         // last of what follows the request: wait for it.
         let falls_back = self.requests > 0;
-        let alone = Seen { bytes: &bytes, behind: &[], fds, is_whole, falls_back };
+        let alone = ReceivedRequest { bytes: &bytes, after: &[], fds, is_whole, falls_back };
         let has_descriptor = self.scenario.operation == Operation::UserEvents;
-        let behind = if !is_whole || has_descriptor && alone.decode(&bytes).is_ok() {
+        let after = if !is_whole || has_descriptor && alone.decode(&bytes).is_ok() {
             Vec::new()
         } else {
-            self.behind(&request.on, if has_descriptor { REST } else { Duration::ZERO })?
+            self.bytes_after(
+                &request.on,
+                if has_descriptor { REST_TIMEOUT } else { Duration::ZERO },
+            )?
         };
         if bytes.is_empty() {
             return Err(self.sends_nothing());
         }
         self.requests += 1;
-        let seen = Seen { behind: &behind, ..alone };
+        let received = ReceivedRequest { after: &after, ..alone };
         let (findings, refusal) =
-            seen.judge(self.scenario.operation, self.line, &self.scenario.arguments);
+            received.judge(self.scenario.operation, self.line, &self.scenario.arguments);
         self.findings.take_of_request(findings, refusal.is_none());
         if let Some(hresult) = refusal {
             // The runtime answers its reading of that, and nothing more follows.
-            let until = self.in_a(REST);
-            let _ = self.player.send(&request.on, &error(hresult), None, until)?;
-            self.player.end(&request.on, Ending::Close)?;
+            self.refuse(&request.on, hresult)?;
             return Err(Stop::Over);
         }
-        match (request.command, seen.command()) {
-            (Some(wanted), Some(seen)) if wanted != seen => self.another(request, wanted, seen),
+        match (request.command, received.command()) {
+            (Some(wanted), Some(seen)) if wanted != seen => {
+                self.handle_other_command(request, wanted, seen)
+            }
             _ => Ok(()),
         }
     }
 
-    /// The client uses another command than the script has here.
-    fn another(&mut self, request: &Request, wanted: Command, seen: Command) -> Result<(), Stop> {
+    /// Continues after another command than the script has here.
+    fn handle_other_command(
+        &mut self,
+        request: &Request,
+        wanted: Command,
+        seen: Command,
+    ) -> Result<(), Stop> {
         let operation = self.scenario.operation;
         if self.requests == 1 && self.line.says(Argument::Command) {
             self.findings
@@ -398,15 +410,9 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
             _ => return Err(Stop::Lacks(format!("it sends {seen}, not {wanted}"))),
         }
         // The runtime is older than that.
-        let until = self.in_a(REST);
-        let _ = self.player.send(&request.on, &error(HResult::UNKNOWN_COMMAND), None, until)?;
-        self.player.end(&request.on, Ending::Close)?;
+        self.refuse(&request.on, HResult::UNKNOWN_COMMAND)?;
         self.moves.push_front(Move::Request(request.clone()));
-        self.step(&Step::Accept(dotnet_diagnostics_ipc_vectors::script::Accept {
-            accept: request.on.clone(),
-            port: None,
-            within_ms: None,
-        }))
+        self.accept(&Accept { accept: request.on.clone(), port: None, within_ms: None })
     }
 }
 
@@ -444,13 +450,6 @@ pub(super) fn named(bytes: &[u8]) -> String {
         }
         Some(command) => command.name().map_or_else(|| command.to_string(), ToOwned::to_owned),
     }
-}
-
-/// Encodes a string of the protocol.
-fn string(text: &str) -> Vec<u8> {
-    let units: Vec<u16> = text.encode_utf16().chain([0]).collect();
-    let count = u32::try_from(units.len()).unwrap_or(u32::MAX);
-    count.to_le_bytes().into_iter().chain(units.into_iter().flat_map(u16::to_le_bytes)).collect()
 }
 
 /// Encodes the payload of the reply to `ProcessInfo` or one of its successors.

@@ -54,9 +54,9 @@ pub enum AdapterError {
     Died(String),
     /// It did not answer in time.
     TimedOut(Duration),
-    /// Its line is too long.
+    /// The line is too long.
     LineTooLong,
-    /// Its line begins with the byte order mark of this encoding.
+    /// The line begins with the byte order mark of this encoding.
     ByteOrderMark(&'static str),
     /// It did not answer in time, and wrote a line once its input had ended.
     NotFlushed(Duration),
@@ -114,7 +114,7 @@ impl AdapterError {
 
 /// A program that answers lines, restarted whenever it is lost.
 ///
-/// Nothing here waits without a deadline: separate threads write, read, and collect its standard
+/// Every wait has a deadline: separate threads write, read, and collect its standard
 /// error. What the program has started ends with it: its process group on Unix, its job on Windows.
 #[derive(Debug)]
 pub struct Adapter {
@@ -148,19 +148,19 @@ impl Adapter {
         Ok(Self { command: Some(command), running, is_understood: false, canceller: None })
     }
 
-    /// `canceller` ends the wait for an answer, and then the program.
+    /// Sets `canceller`, which ends the wait for an answer, and then the program.
     #[must_use]
     pub fn with_canceller(mut self, canceller: Canceller) -> Self {
         self.canceller = Some(canceller);
         self
     }
 
-    /// This crate's own codec, without a program.
+    /// Returns this crate's own codec, without a program.
     pub fn own() -> Self {
         Self { command: None, running: None, is_understood: true, canceller: None }
     }
 
-    /// The command line of the program.
+    /// Returns the command line of the program.
     pub fn name(&self) -> String {
         match &self.command {
             Some(command) => command.program.to_string(),
@@ -291,7 +291,7 @@ impl Running {
         }
     }
 
-    /// How a program ended after its output did.
+    /// Returns how a program ended after its output did.
     fn death(&mut self) -> String {
         if self.ends_within(END_TIMEOUT, None) {
             let how = status(self.program.end());

@@ -84,7 +84,7 @@ impl Answer {
     }
 }
 
-/// A text; null counts as absent.
+/// Returns a text; null counts as absent.
 fn text<'o>(object: &'o Map<String, Value>, key: &str) -> Result<Option<&'o str>, String> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -121,7 +121,7 @@ pub fn answer(line: &str) -> String {
     answer.to_string()
 }
 
-/// `None` for what this codec does not have.
+/// Returns the answer; `None` for what this codec does not have.
 fn answer_to(question: &Question) -> Option<Value> {
     let kind = serde_json::from_value(question.kind.as_str().into()).ok()?;
     let command = match &question.command {
@@ -161,7 +161,7 @@ fn decode(subject: TypedCodec, wire: &[u8]) -> Value {
     }
 }
 
-/// The layer that refuses if the header of `wire` has another message than requested.
+/// Returns the layer that refuses if the header of `wire` has another message than requested.
 fn other_message(subject: TypedCodec, wire: &[u8]) -> Option<&'static str> {
     let command = Header::decode(wire).ok()?.command;
     let (is_it, layer) = match subject.kind {

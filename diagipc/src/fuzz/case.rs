@@ -36,7 +36,7 @@ pub enum Delivery {
 }
 
 impl Delivery {
-    /// Its name in reports.
+    /// Returns its name in reports.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Whole => "whole",
@@ -66,13 +66,13 @@ impl Delivery {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FuzzCase {
-    /// Its number.
+    /// The number in the campaign.
     pub number: u64,
     /// The vector it was made from.
     pub tc_id: u32,
     /// The command of that vector.
     pub base: Command,
-    /// Its mutations.
+    /// How the vector was mutated.
     pub mutations: Vec<Mutation>,
     /// The bytes to send.
     pub message: Vec<u8>,
@@ -81,12 +81,12 @@ pub struct FuzzCase {
 }
 
 impl FuzzCase {
-    /// The command in the bytes, or that of the vector if they are cut before it.
+    /// Returns the command in the bytes, or that of the vector if they are cut before it.
     pub fn command(&self) -> Command {
         RawHeader::read(&self.message).command.unwrap_or(self.base)
     }
 
-    /// The names of the mutations: `count`, `cut+other-command`, `none`.
+    /// Returns the names of the mutations: `count`, `cut+other-command`, `none`.
     pub fn mutation(&self) -> String {
         if self.mutations.is_empty() {
             return "none".to_owned();
@@ -94,7 +94,7 @@ impl FuzzCase {
         self.mutations.iter().map(|mutation| mutation.name()).collect::<Vec<_>>().join("+")
     }
 
-    /// The steps of an exchange script that send it, up to reading an answer.
+    /// Returns the steps of an exchange script that send it, up to reading an answer.
     pub fn steps(&self) -> Vec<Step> {
         let on = || ON.to_owned();
         let mut steps = Vec::from([Step::Open(Open { open: on(), port: None, within_ms: None })]);
@@ -124,7 +124,7 @@ impl FuzzCase {
         steps
     }
 
-    /// The same with another message. Pieces are kept as far as they go.
+    /// Replaces the message. Pieces are kept as far as they go.
     pub(super) fn with_message(&self, message: Vec<u8>) -> Self {
         let mut delivery = self.delivery.clone();
         if let Delivery::Pieces(sizes) = &mut delivery {

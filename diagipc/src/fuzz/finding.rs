@@ -138,39 +138,39 @@ impl Finding {
         }
     }
 
-    /// The command of its messages.
+    /// Returns the command of its messages.
     pub fn command(&self) -> Command {
         self.case.command()
     }
 
-    /// The server's reaction.
+    /// Returns the server's reaction.
     pub const fn verdict(&self) -> CaseVerdict {
         CaseVerdict::of(self.cause.fault)
     }
 
-    /// Its identity: `crash:unexpected-end`, `magic-unchecked`, `size-wrong`.
+    /// Returns its identity: `crash:unexpected-end`, `magic-unchecked`, `size-wrong`.
     pub fn cause(&self) -> String {
         self.cause.name()
     }
 
-    /// The kinds of mutation.
+    /// Returns the kinds of mutation.
     pub fn mutation(&self) -> String {
         self.case.mutation()
     }
 
-    /// How its process ended.
+    /// Returns how the server's process ended.
     pub const fn death(&self) -> Option<Death> {
         self.cause.death
     }
 
-    /// Its name in file names: `crash-process-setenvironmentvariable-3`.
+    /// Returns its name in file names: `crash-process-setenvironmentvariable-3`.
     pub fn name(&self) -> String {
         let words =
             format!("{} {} {}", self.verdict(), self.command(), self.number).to_ascii_lowercase();
         words.replace([' ', '/', '_'], "-")
     }
 
-    /// Itself, and its further requests.
+    /// Returns itself, and its further requests.
     pub(super) fn members(&self) -> impl Iterator<Item = &Self> {
         std::iter::once(self).chain(&self.further)
     }
@@ -268,7 +268,7 @@ pub struct CampaignSummary {
     pub format: u32,
     /// The address of the target.
     pub target: String,
-    /// Its information about itself.
+    /// What the target says about itself.
     pub runtime: Option<String>,
     /// The profile that explains findings.
     pub profile: Option<String>,
@@ -323,7 +323,7 @@ impl CampaignSummary {
         report
     }
 
-    /// The names that its cases may have.
+    /// Returns the names that its cases may have.
     pub fn case_names() -> BTreeSet<String> {
         let unknown = NO_COMMANDS.into_iter().map(Command::from_code);
         Command::known().chain(unknown).map(|command| command.to_string()).collect()
@@ -344,12 +344,12 @@ impl CampaignSummary {
         self.stale.clone_from(&report.stale);
     }
 
-    /// The findings that are not accepted.
+    /// Returns the findings that are not accepted.
     pub fn failures(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| !self.accepted.contains(&finding.number))
     }
 
-    /// How many cases had this verdict.
+    /// Returns how many cases had this verdict.
     pub fn of(&self, verdict: CaseVerdict) -> u64 {
         self.commands.iter().filter_map(|row| row.verdicts.get(&verdict)).sum()
     }

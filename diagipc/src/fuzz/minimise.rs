@@ -98,7 +98,7 @@ impl Minimiser<'_> {
     }
 }
 
-/// The case without these bytes.
+/// Removes these bytes from the case.
 fn without(case: &FuzzCase, begin: usize, end: usize) -> Option<FuzzCase> {
     let message = if case.is_complete() {
         replaced(&case.message, &(begin..end), &[])?
@@ -108,7 +108,7 @@ fn without(case: &FuzzCase, begin: usize, end: usize) -> Option<FuzzCase> {
     Some(case.with_message(message))
 }
 
-/// The case with a corrected size, if that is what it lacks.
+/// Corrects the size of the case, if that is what it lacks.
 fn with_size_fixed(case: &FuzzCase) -> Option<FuzzCase> {
     if case.is_complete() || case.message.len() < HEADER_LEN {
         return None;

@@ -194,15 +194,15 @@ impl Mutation {
             }
             Self::CutShort => Some(message.get(..end_inside(message, 0, rng)?)?.to_vec()),
             Self::BytesBehind => {
-                let behind = bytes(rng.random_range(1..=MAX_EXTRA), rng);
+                let after = bytes(rng.random_range(1..=MAX_EXTRA), rng);
                 // Also a second message.
-                let behind = if rng.random_bool(0.5) { message } else { behind.as_slice() };
-                Some([message, behind].concat())
+                let after = if rng.random_bool(0.5) { message } else { after.as_slice() };
+                Some([message, after].concat())
             }
         }
     }
 
-    /// An edit of an array that adjusts its count.
+    /// Edits an array, and adjusts its count.
     fn item(self, message: &[u8], fields: &[Field], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
         let arrays = arrays(fields);
         let filled: Vec<_> = arrays.iter().filter(|array| !array.items.is_empty()).collect();
@@ -229,18 +229,18 @@ impl Mutation {
     }
 }
 
-/// Where a message may be cut, after `least` and before its end.
+/// Returns where a message may be cut, after `least` and before its end.
 fn end_inside(message: &[u8], least: usize, rng: &mut ChaCha8Rng) -> Option<usize> {
     let first = least + 1;
     (first < message.len()).then(|| rng.random_range(first..message.len()))
 }
 
-/// Any bytes.
+/// Returns random bytes.
 fn bytes(len: usize, rng: &mut ChaCha8Rng) -> Vec<u8> {
     (0..len).map(|_| rng.random::<u8>()).collect()
 }
 
-/// One to four bytes of the payload are changed.
+/// Changes one to four bytes of the payload.
 fn noise(message: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
     let mut noisy = message.to_vec();
     if noisy.len() <= HEADER_LEN {
@@ -253,7 +253,7 @@ fn noise(message: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
     Some(noisy)
 }
 
-/// Other units, as many as before.
+/// Replaces units by others, as many as before.
 fn units(message: &[u8], range: &Range<usize>, rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
     let mut units = message.get(range.clone())?.to_vec();
     let new: [u8; 2] = match rng.random_range(0..5) {
@@ -274,7 +274,7 @@ fn units(message: &[u8], range: &Range<usize>, rng: &mut ChaCha8Rng) -> Option<V
     replaced(message, range, &units)
 }
 
-/// Another string, count and units.
+/// Replaces a string, count and units.
 fn string(message: &[u8], fields: &[Field], new: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
     let mut ranges = Vec::new();
     for (nth, field) in

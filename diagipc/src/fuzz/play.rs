@@ -452,7 +452,7 @@ mod tests {
         // A byte after the payload kills no observed runtime.
         let surplus = b"DOTNET_IPC_V1\0\x15\0\x04\x01\0\0\x07";
         assert_eq!(crash(surplus), None);
-        // Nothing is known of the strict profile.
+        // The strict profile has no known behaviour.
         assert_eq!(fact_of_crash(Profile::STRICT, without_payload), None);
     }
 }

@@ -94,7 +94,7 @@ impl Finding {
                 json!([{ "on": ON, "expect": [{ "any": magic.len(), "not": [not] }] }])
             }
             CaseVerdict::LeftOpen => {
-                let size = json!({ "any": 2, "name": "size" });
+                let size = json!({ "any": 2, "as": "size" });
                 let rest = json!({ "until": "size", "most": u16::MAX });
                 json!([
                     { "on": ON, "expect": [hex::encode(MAGIC), size, rest] },
@@ -168,6 +168,8 @@ mod tests {
             (open[0]["expect"][0].clone(), open[1].clone()),
             (json!(MAGIC_TEXT), json!({ "on": "a", "expect_nothing": 500 }))
         );
+        let ends = [json!({ "on": "a", "drain": true }), json!({ "on": "a", "end": "close" })];
+        assert_eq!(steps(Fault::MemoryGrowth, 0), ends);
         // A malformed reply is there, whatever it is.
         assert_eq!(
             steps(Fault::ReservedNotZero, 30),

@@ -99,7 +99,7 @@ impl Target {
         Ok(target)
     }
 
-    /// The same process for another scenario, and its directory without the files of this one: if
+    /// Keeps the process for another scenario, and its directory without the files of this one: if
     /// that is possible.
     pub(in crate::client) fn kept(mut self) -> Option<Self> {
         if !self.wanted.is_empty() || self.process.death().is_some() {
@@ -176,7 +176,7 @@ impl Decoy {
         Some(format!("only root can give a socket to another user ({refused})"))
     }
 
-    /// Its directory, besides the process's.
+    /// Returns the decoy's directory within the process's.
     const fn subdirectory(self) -> &'static str {
         match self {
             Self::InAnotherTmpdir => "another",
