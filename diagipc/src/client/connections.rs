@@ -33,8 +33,8 @@ const WATCH_TIME: Duration = Duration::from_millis(100);
 const IDENTIFYING_LEN: usize = 18;
 
 impl Unread {
-    /// Returns how many bytes of a request of this size are read. A close with unread bytes resets the
-    /// connection.
+    /// Returns how many bytes of a request of this size are read. A close with unread bytes resets
+    /// the connection.
     fn read_of(self, size: usize) -> usize {
         let all_but_one = size.saturating_sub(1);
         match self {
@@ -46,8 +46,8 @@ impl Unread {
 }
 
 impl ScenarioPlayer<'_, '_> {
-    /// Reads the expected request on a connection. At the client's port: on the next one, if the client
-    /// closes this one or sends an unrelated request on it.
+    /// Reads the expected request on a connection; at the client's port, on the next one if the
+    /// client closes this one or sends an unrelated request on it.
     pub(super) fn read_request(
         &mut self,
         on: &str,
@@ -148,7 +148,7 @@ impl ScenarioPlayer<'_, '_> {
         }
     }
 
-    /// Whether the connection has; it is closed then.
+    /// Whether the connection has ended without a byte; it is closed then.
     fn has_ended_without_a_byte(&mut self, on: &str) -> Result<bool, Stop> {
         if self.player.so_far(on)?.came.len > 0 {
             return Ok(false);
@@ -166,7 +166,8 @@ impl ScenarioPlayer<'_, '_> {
         Stop::fault(fault, "it connects, and sends no request")
     }
 
-    /// Reads enough to identify the request. Returns whether it was an unrelated one, which is answered.
+    /// Reads enough to identify the request. Returns whether it was an unrelated one, which is
+    /// answered then.
     fn answers_unrelated(&mut self, on: &str) -> Result<bool, Stop> {
         let bytes = self.read_to(on, IDENTIFYING_LEN)?;
         let Some(command) = self.unrelated(&bytes) else { return Ok(false) };
@@ -176,8 +177,8 @@ impl ScenarioPlayer<'_, '_> {
         Ok(true)
     }
 
-    /// Returns the command of a request that a runtime answers at any time. Whoever lists processes asks the
-    /// same as a client does: what somebody else asks is none of the client's requests.
+    /// Returns the command of a request that a runtime answers at any time. Whoever lists processes
+    /// asks the same as a client does, so requests of others are not the client's.
     fn unrelated(&self, bytes: &[u8]) -> Option<Command> {
         let command = RawHeader::read(bytes).command?;
         let is_clients = !self.peer.is_stranger();
@@ -215,23 +216,21 @@ impl ScenarioPlayer<'_, '_> {
         ended.map_err(Stop::from)
     }
 
-    /// If the client stops a session, it believes that it has one.
+    /// Judges that the client stops a session: it believes that it has one.
     fn judge_late_stop(&mut self, bytes: &[u8]) {
         let stop = named(bytes);
         match self.scenario.reveals {
             Some(fault)
                 if self.scenario.operation.streams() && self.scenario.exit == Exit::Failure =>
             {
-                self.findings.must(
-                    fault,
-                    format!("{stop} is sent: the client treats an invalid session as one"),
-                );
+                let text = format!("{stop} is sent: the client treats an invalid session as one");
+                self.findings.must(fault, text);
             }
             _ => self.findings.note(format!("{stop} is also sent, and answered")),
         }
     }
 
-    /// The conversation is over: answers the client's other requests, until it ends or the time is
+    /// Answers the client's other requests after the conversation, until it ends or the time is
     /// over.
     pub(super) fn attend(&mut self, limits: &[Limit]) -> Result<(), Stop> {
         self.moves.clear();
@@ -270,9 +269,9 @@ impl ScenarioPlayer<'_, '_> {
     /// Judges a request that is no longer allowed.
     fn judge_surplus(&mut self, bytes: &[u8]) {
         let request = named(bytes);
-        let is_of_task = RawHeader::read(bytes)
-            .command
-            .is_some_and(|command| self.scenario.operation.commands().contains(&command));
+        let commands = self.scenario.operation.commands();
+        let command = RawHeader::read(bytes).command;
+        let is_of_task = command.is_some_and(|command| commands.contains(&command));
         match self.scenario.refused_with {
             _ if !is_of_task => self.findings.may(None, format!("{request} is also sent")),
             // Fields that the older command lacks are lost; whether to give up instead is the
@@ -289,7 +288,7 @@ impl ScenarioPlayer<'_, '_> {
         }
     }
 
-    /// The reply was invalid, and its continuation was sent: the client closes the connection, or
+    /// Waits after an invalid reply and its continuation: the client closes the connection, or
     /// accepts the session and stops it.
     pub(super) fn refused(&mut self, on: &str) -> Result<(), Stop> {
         let limit = Limit::new(self.gives_up);
@@ -308,7 +307,7 @@ impl ScenarioPlayer<'_, '_> {
         self.player.end(on, Ending::Close).map_err(Stop::from)
     }
 
-    /// The task does not fit in a message: the client may connect, but not send.
+    /// Checks that the client sends no whole message, as the task does not fit in one.
     pub(super) fn nothing_whole(&mut self, on: &str) -> Result<(), Stop> {
         let bytes = self.read_to(on, MAX_UNEXPECTED_LEN)?;
         if bytes.is_empty() {
@@ -317,19 +316,16 @@ impl ScenarioPlayer<'_, '_> {
         let size = RawHeader::read(&bytes).size;
         let said = size.map_or_else(|| "missing".to_owned(), |size| size.to_string());
         // For user_events a byte with the descriptor follows.
-        let whole = bytes
-            .len()
-            .saturating_sub(usize::from(self.scenario.operation == Operation::UserEvents));
+        let has_descriptor = self.scenario.operation == Operation::UserEvents;
+        let whole = bytes.len().saturating_sub(usize::from(has_descriptor));
         let low = u16::try_from(whole & 0xffff).ok();
         let fault = match size {
             Some(u16::MAX) => Fault::SizeClamped,
             size if whole > usize::from(u16::MAX) && size == low => Fault::SizeTruncated,
             _ => Fault::BeyondTheLargestMessage,
         };
-        Err(Stop::fault(
-            fault,
-            format!("it sends {} bytes, and the size field is {said}", bytes.len()),
-        ))
+        let text = format!("it sends {} bytes, and the size field is {said}", bytes.len());
+        Err(Stop::fault(fault, text))
     }
 
     pub(super) fn not_on(&mut self, on: &str) -> Result<(), Stop> {
@@ -340,8 +336,8 @@ impl ScenarioPlayer<'_, '_> {
         self.player.end(on, Ending::Close).map_err(Stop::from)
     }
 
-    /// Opens the next connection to the client's port, with an advertise that is not slow: how a runtime
-    /// reacts to a closed one.
+    /// Opens the next connection to the client's port, with an advertise that is not slow, as a
+    /// runtime does after a closed one.
     pub(super) fn connect_again(&mut self, on: &str) -> Result<bool, Stop> {
         let Some(advertise) = self.advertised.get(on).filter(|bytes| bytes.len() == 34).cloned()
         else {
@@ -358,23 +354,18 @@ impl ScenarioPlayer<'_, '_> {
         self.send(on, advertise).map_err(Stop::from)
     }
 
-    /// Whether `bytes` are exactly a unrelated request, which is answered, on a connection to the
-    /// client's port.
+    /// Whether `bytes` are an unrelated request on a connection to the client's port, which is then
+    /// answered.
     pub(super) fn answers_at_the_port(
         &mut self,
         on: &str,
         bytes: &[u8],
         expected: Option<Command>,
     ) -> Result<bool, Stop> {
-        let Some(command) =
-            self.advertised.contains_key(on).then(|| self.unrelated(bytes)).flatten()
-        else {
+        let command = self.unrelated(bytes).filter(|command| expected != Some(*command));
+        let (Some(command), Some(advertise)) = (command, self.advertised.get(on).cloned()) else {
             return Ok(false);
         };
-        if expected == Some(command) {
-            return Ok(false);
-        }
-        let advertise = self.advertised.get(on).cloned().unwrap_or_default();
         self.answer(on, command, bytes)?;
         self.open_at_the_port(on, &advertise)?;
         Ok(true)
@@ -398,6 +389,9 @@ impl ScenarioPlayer<'_, '_> {
         let id = bytes.get(20..28).and_then(|id| id.try_into().ok()).map(u64::from_le_bytes);
         let text = format!("expected StopTracing of session {session}, received {request}");
         let received = ReceivedRequest {
+            operation: Operation::Stop,
+            line: self.line,
+            arguments: &Arguments::new(),
             bytes: &bytes,
             after: &[],
             fds: 0,
@@ -416,13 +410,12 @@ impl ScenarioPlayer<'_, '_> {
                 Ok(())
             }
             (Some(Command::STOP_TRACING), _) => {
-                let (findings, refusal) =
-                    received.judge(Operation::Stop, self.line, &Arguments::new());
+                let (findings, refusal) = received.judge();
                 self.findings.take_of_request(findings, false);
                 if refusal.is_some() { Err(Stop::Over) } else { Ok(()) }
             }
             _ => {
-                let findings = received.header(Operation::Stop);
+                let findings = received.header();
                 let has_name = findings.is_bad();
                 self.findings.extend(findings);
                 if !has_name {
@@ -457,7 +450,7 @@ impl ScenarioPlayer<'_, '_> {
         })
     }
 
-    /// No runtime reads bytes on the stream's connection.
+    /// Checks that the client sends nothing on the stream's connection, where no runtime reads.
     pub(super) fn nothing_on_the_stream(&mut self) -> Result<(), Stop> {
         if self.leaves_unread {
             return Ok(());
@@ -483,27 +476,20 @@ impl ScenarioPlayer<'_, '_> {
                 Ok(())
             }
             Received::Bytes(bytes, _) => {
-                let fault = self
-                    .scenario
-                    .reveals
-                    .filter(|_| self.requests == 0)
-                    .unwrap_or(Fault::ConnectionReused);
-                self.findings.must(fault, format!("it sends {} on that connection", named(&bytes)));
+                let fault = self.scenario.reveals.filter(|_| self.requests == 0);
+                let text = format!("it sends {} on that connection", named(&bytes));
+                self.findings.must(fault.unwrap_or(Fault::ConnectionReused), text);
                 Ok(())
             }
             Received::Nothing => {
-                let text = format!(
-                    "it still keeps the connection open after {} ms",
-                    self.gives_up.as_millis()
-                );
-                let fault = match () {
-                    () if self.scenario.is(Flag::Silent) => Fault::NoReadTimeout,
-                    () if is_whole => Fault::ReadsUntilClose,
+                let ms = self.gives_up.as_millis();
+                let text = format!("it still keeps the connection open after {ms} ms");
+                let fault = match self.scenario.reveals {
+                    _ if self.scenario.is(Flag::Silent) => Fault::NoReadTimeout,
+                    _ if is_whole => Fault::ReadsUntilClose,
                     // It waits for the rest of its size field.
-                    () if self.scenario.reveals == Some(Fault::MagicUnchecked) => {
-                        Fault::MagicUnchecked
-                    }
-                    () => Fault::NoReadTimeout,
+                    Some(Fault::MagicUnchecked) => Fault::MagicUnchecked,
+                    _ => Fault::NoReadTimeout,
                 };
                 let is_open = self.scenario.exit == Exit::Failure && self.scenario.is(Flag::Open);
                 self.findings.must_unless(is_open, fault, text);
@@ -513,8 +499,7 @@ impl ScenarioPlayer<'_, '_> {
         }
     }
 
-    /// The client has everything, and continues; or it waits for more, and is left waiting for a
-    /// while.
+    /// Waits a while: the client has everything, and continues; or it waits for more.
     pub(super) fn settles(&mut self, on: &str) -> Result<(), Stop> {
         let time = REST_TIMEOUT.min(self.line.patience.checked_div(2).unwrap_or_default());
         match self.listen(on, 64, time)? {

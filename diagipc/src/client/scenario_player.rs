@@ -346,23 +346,29 @@ impl ScenarioPlayer<'_, '_> {
         // A descriptor follows on a separate byte. If the size field is wrong, that byte is the
         // last of what follows the request: wait for it.
         let falls_back = self.requests > 0;
-        let alone = ReceivedRequest { bytes: &bytes, after: &[], fds, is_whole, falls_back };
+        let alone = ReceivedRequest {
+            operation: self.scenario.operation,
+            line: self.line,
+            arguments: &self.scenario.arguments,
+            bytes: &bytes,
+            after: &[],
+            fds,
+            is_whole,
+            falls_back,
+        };
         let has_descriptor = self.scenario.operation == Operation::UserEvents;
         let after = if !is_whole || has_descriptor && alone.decode(&bytes).is_ok() {
             Vec::new()
         } else {
-            self.bytes_after(
-                &request.on,
-                if has_descriptor { REST_TIMEOUT } else { Duration::ZERO },
-            )?
+            let patience = if has_descriptor { REST_TIMEOUT } else { Duration::ZERO };
+            self.bytes_after(&request.on, patience)?
         };
         if bytes.is_empty() {
             return Err(self.sends_nothing());
         }
         self.requests += 1;
         let received = ReceivedRequest { after: &after, ..alone };
-        let (findings, refusal) =
-            received.judge(self.scenario.operation, self.line, &self.scenario.arguments);
+        let (findings, refusal) = received.judge();
         self.findings.take_of_request(findings, refusal.is_none());
         if let Some(hresult) = refusal {
             // The runtime answers its reading of that, and nothing more follows.
