@@ -37,6 +37,13 @@ pub(super) struct Finding {
     pub(super) is_of_request: bool,
 }
 
+impl Finding {
+    /// Whether it is only that nothing was sent.
+    pub(super) fn is_unsent(&self) -> bool {
+        self.fault.is_some_and(|fault| UNSENT.contains(&fault))
+    }
+}
+
 /// All observations in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Findings(Vec<Finding>);

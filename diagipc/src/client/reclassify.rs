@@ -90,7 +90,8 @@ fn by_any_error(played: &mut Played<'_>) {
     }
 }
 
-/// The sizes of an OK that a client accepts show its fault, if it accepts that of its plain request.
+/// The sizes of an OK that a client accepts show its fault, if it accepts that of its plain
+/// request.
 fn by_sizes(played: &mut Played<'_>, is_meant: impl Fn(&Scenario) -> bool) {
     let fault = |played: &Played<'_>, scenario: &Scenario| {
         let size = scenario.ok_size.filter(|size| *size != 24 && is_meant(scenario))?;
@@ -130,8 +131,8 @@ fn by_another_case(played: &Played<'_>, scenario: &Scenario) -> Option<Fault> {
     suspect.or_else(|| takes_no_ok().then_some(Fault::OkTakenForError))
 }
 
-/// What the plain request of an operation shows: a client that fails there fails for that reason
-/// everywhere, and where it must fail, that shows nothing. So does one that sends nothing.
+/// A client that fails the plain request of an operation fails for that reason everywhere, and where
+/// it must fail, that shows nothing. So does one that sends nothing.
 fn by_plain(played: &mut Played<'_>) {
     let mut failing = BTreeMap::new();
     for (scenario, facts) in played.iter().filter(|(one, _)| one.is(Flag::Plain)) {
@@ -146,11 +147,10 @@ fn by_plain(played: &mut Played<'_>) {
         if scenario.exit == Exit::Failure && facts.grade() == Grade::Pass {
             facts.findings.may(None, format!("it also fails {name}, so this shows nothing"));
         }
-        for finding in facts.findings.iter_mut() {
-            let is_alike = finding.fault.is_some_and(|fault| UNSENT.contains(&fault));
-            if finding.text == REPORTS_FAILURE || *is_unsent && is_alike {
-                finding.fault = fault.or(finding.fault);
-            }
+        if let Some(fault) = fault {
+            facts.findings.rename(*fault, |finding| {
+                finding.text == REPORTS_FAILURE || *is_unsent && finding.is_unsent()
+            });
         }
     }
 }
