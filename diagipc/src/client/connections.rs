@@ -471,7 +471,7 @@ impl ScenarioPlayer<'_, '_> {
         let begun = Instant::now();
         match self.receive(on, 64, self.gives_up)? {
             Received::End(_) => {
-                let waited = begun.elapsed() + POLL_INTERVAL >= self.line.patience;
+                let waited = begun.elapsed().saturating_add(POLL_INTERVAL) >= self.line.patience;
                 self.manner.waits_for_the_end = is_whole && waited;
                 Ok(())
             }

@@ -112,7 +112,7 @@ impl Wanted {
             }
             (Self::Rundown { keyword, .. }, seen) => seen.as_str() == Some(keyword),
             (Self::Plain(text), Value::String(seen)) => seen.eq_ignore_ascii_case(text),
-            (Self::Plain(text), seen) => seen.to_string() == *text,
+            (Self::Plain(text), seen) => *text == *format!("{seen}"),
             (Self::Events(ids), seen) => {
                 let seen_ids: Vec<_> = items(seen, "event_ids").map(ToString::to_string).collect();
                 let enables = seen.get("enable") == Some(&Value::Bool(true));

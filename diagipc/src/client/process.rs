@@ -11,8 +11,8 @@ use crate::process::output_reader::{Captured, Keep};
 use crate::process::timeouts::Limit;
 use crate::server::Death;
 
-/// How much of its output is kept: more than any scenario sends, so that a longer one is wrong by what
-/// is kept.
+/// How much of a client's output is kept: more than any scenario sends, so that what is kept of a
+/// longer output is wrong.
 const KEPT: usize = 4 << 20;
 /// The exit status of a program that cannot do what it is told to.
 pub(super) const CANNOT: i32 = 77;
@@ -84,8 +84,8 @@ impl Running {
         self.death == Some(Death::Status(0))
     }
 
-    /// Waits for the end of the client, or kills it when all `limits` are over or on cancellation, with everything
-    /// left in its group.
+    /// Waits for the end of the client, or kills it when all `limits` are over or on cancellation,
+    /// with everything left in its group.
     pub(super) fn finish(mut self, limits: &[Limit], canceller: Option<&Canceller>) -> Ended {
         let has_ended = self.process.ends_before(|| {
             limits.iter().all(Limit::is_over) || canceller.is_some_and(Canceller::is_cancelled)

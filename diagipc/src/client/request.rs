@@ -293,8 +293,8 @@ pub(super) fn excerpt(bytes: &[u8]) -> String {
     format!("{}{}", hex::encode(shown), if rest.is_empty() { "" } else { "…" })
 }
 
-/// Returns the fault whose wrong encoding of `text` is in `bytes`, if the right one is not. Where two look
-/// alike, it is one that is right for ASCII, or else one that `explains_all` the bytes.
+/// Returns the fault whose wrong encoding of `text` is in `bytes`, if the right one is not. Where
+/// two look alike, it is one that is right for ASCII, or else one that `explains_all` the bytes.
 fn misspelled(text: &str, bytes: &[u8], explains_all: impl Fn(Spelling) -> bool) -> Option<Fault> {
     let units: Vec<u16> = text.encode_utf16().collect();
     let right = string(text);
@@ -313,16 +313,17 @@ fn misspelled(text: &str, bytes: &[u8], explains_all: impl Fn(Spelling) -> bool)
     found.iter().find(is_beyond_ascii).or_else(explained).or(found.first())?.fault()
 }
 
-/// Returns the fault with which an empty text is written at the end of `bytes`, after the text `before`.
+/// Returns the fault with which an empty text is written at the end of `bytes`, after the text
+/// `before`.
 fn empty_at_the_end(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
     let before = string(before?);
     let ends = |tail: &[u8]| bytes.ends_with(&[&before, tail].concat());
     (ends(&[0; 2]) || ends(&[0; 6])).then_some(Fault::EmptyStringAsTwoBytes)
 }
 
-/// Returns the fault of an empty text before an event filter without events and an array: whether it is
-/// absent or empty, the zeroes after `before` or after its length are a byte and a number of
-/// lengths.
+/// Returns the fault of an empty text before an event filter without events and an array. Whether
+/// the text is absent or empty, the zeroes after `before` or after its length are a byte and a
+/// number of lengths.
 fn empty_before_zeroes(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
     let before = string(before?);
     let at = bytes.windows(before.len()).position(|window| window == before)?;

@@ -61,6 +61,7 @@ impl From<PlayerError> for Stop {
     }
 }
 
+/// The scripted runtime of one scenario, and what it has found so far.
 pub(super) struct ScenarioPlayer<'s, 'n> {
     pub(super) player: Player<'n>,
     pub(super) client: &'s mut Running,
@@ -269,16 +270,14 @@ impl ScenarioPlayer<'_, '_> {
         }
     }
 
-    /// Returns the error that the client still runs, and has not connected. If no client of the run ever has, it may not
-    /// have come so far.
+    /// Returns the error that the client still runs, and has not connected. If no client of the run
+    /// ever has, it may not have started yet.
     fn runs_on(&self, text: String) -> Stop {
         if self.has_connected.load(Ordering::Relaxed) {
             return Stop::fault(self.not_found(), text);
         }
-        let text = format!(
-            "{text}: it may not have started yet, as no client of this run has connected so far"
-        );
-        Stop::fault(None, text)
+        let why = "it may not have started yet, as no client of this run has connected so far";
+        Stop::fault(None, format!("{text}: {why}"))
     }
 
     fn not_found(&self) -> Fault {
@@ -395,12 +394,9 @@ impl ScenarioPlayer<'_, '_> {
             self.findings
                 .must(Fault::AnotherCommandSent, format!("it sends {seen}, expected {wanted}"));
         }
+        let is_it = |one: &Move| matches!(one, Move::Request(one) if one.command == Some(seen));
         // The script may have it later.
-        let later = self
-            .moves
-            .iter()
-            .position(|one| matches!(one, Move::Request(request) if request.command == Some(seen)));
-        if let Some(at) = later {
+        if let Some(at) = self.moves.iter().position(is_it) {
             let skipped = self.moves.drain(..=at).next_back();
             if let Some(Move::Request(found)) = skipped {
                 rename(self.moves.make_contiguous(), &found.on, &request.on);

@@ -11,22 +11,13 @@ use crate::report::cited;
 /// The flag of vectors whose layer decides a server's answer.
 const LAYER_MATTERS: &str = "LayerMatters";
 
-/// What a codec is asked to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// Read `wire`.
-    Decode,
-    /// Write `value`.
-    Encode,
-}
-
-impl Operation {
-    /// Returns its name in the line protocol.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Decode => "decode",
-            Self::Encode => "encode",
-        }
+named! {
+    /// What a codec is asked to do.
+    Operation {
+        /// Read `wire`.
+        Decode = "decode",
+        /// Write `value`.
+        Encode = "encode",
     }
 }
 
@@ -102,13 +93,8 @@ impl Playable for CodecCase<'_> {
 impl CodecCase<'_> {
     /// Returns `FILE/GROUP/TCID/OPERATION`.
     pub fn name(&self) -> String {
-        format!(
-            "{}/{}/{}/{}",
-            self.section,
-            self.group.name,
-            self.test.tc_id,
-            self.operation.name()
-        )
+        let Self { section, group, test, operation } = self;
+        format!("{section}/{}/{}/{operation}", group.name, test.tc_id)
     }
 
     /// Whether a layer other than the vector's is a failure.

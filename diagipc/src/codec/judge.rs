@@ -1,7 +1,5 @@
 //! The grade of an answer.
 
-use std::time::Duration;
-
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type, Value, VectorFault};
 use serde_json::json;
 
@@ -66,21 +64,12 @@ impl CodecCase<'_> {
             found: found.into_iter().collect(),
             about: Vec::new(),
         };
-        Case {
-            name: self.name(),
-            section: self.section.to_owned(),
-            group: self.group.name.clone(),
-            title: self.test.comment.clone(),
-            grade,
-            spec: self.spec(),
-            level: self.level(),
-            detail: (grade != Grade::Pass).then_some(detail),
-            deviation: None,
-            outcome: None,
-            took: Duration::ZERO,
-            faults: fault.into_iter().collect(),
-            hazard: None,
-        }
+        let (group, title) = (&self.group.name, &self.test.comment);
+        let mut case = Case::new(&self.name(), self.section, group, title, grade);
+        (case.spec, case.level) = (self.spec(), self.level());
+        case.faults = fault.into_iter().collect();
+        case.detail = (grade != Grade::Pass).then_some(detail);
+        case
     }
 
     fn judgement(&self, answer: &Answer, is_required: bool) -> Judgement {

@@ -262,14 +262,14 @@ impl<'c> Campaign<'c> {
 
     /// Takes a fault that was observed in a case.
     fn take(&mut self, case: &FuzzCase, observed: &Observed, fault: Fault) -> Result<(), String> {
-        let cause = Cause::new(fault, observed.death, case);
+        let found = Cause::new(fault, observed.death, case);
         let findings = &mut self.summary.findings;
         let mut known = findings.iter_mut();
-        if let Some(there) = known.find(|finding| finding.has(&cause, case.command())) {
+        if let Some(there) = known.find(|finding| finding.has(&found, case.command())) {
             there.times += 1;
             return Ok(());
         }
-        let mut finding = Finding::new(findings, cause, case);
+        let mut finding = Finding::new(findings, found, case);
         self.describe(&mut finding, observed);
         // A fault of replies to any request is not repeated for each command.
         let others = &self.summary.findings;
@@ -304,13 +304,13 @@ impl<'c> Campaign<'c> {
 
     /// Takes the growth of the target's memory, and the case with most of it.
     fn take_growth(&mut self, growth: Growth, case: &FuzzCase) -> Result<(), String> {
-        let cause = Cause::new(Fault::MemoryGrowth, None, case);
+        let found = Cause::new(Fault::MemoryGrowth, None, case);
         let findings = &mut self.summary.findings;
-        if let Some(there) = findings.iter_mut().find(|finding| finding.cause == cause) {
+        if let Some(there) = findings.iter_mut().find(|finding| finding.cause == found) {
             there.times += 1;
             return Ok(());
         }
-        let mut finding = Finding::new(findings, cause, case);
+        let mut finding = Finding::new(findings, found, case);
         finding.memory = Some(growth);
         if self.target.can_spawn() {
             match self.grows_alone(case) {

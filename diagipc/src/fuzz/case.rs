@@ -144,9 +144,12 @@ impl FuzzCase {
     }
 }
 
-/// The valid requests of the vectors, each with its `tcId`, by command.
+/// The valid requests of the vectors, by command.
 #[derive(Debug)]
-pub struct Seeds(Vec<(Command, Vec<(u32, Vec<u8>)>)>);
+pub struct Seeds(Vec<(Command, Vec<Seed>)>);
+
+/// A valid request, after its `tcId`.
+type Seed = (u32, Vec<u8>);
 
 impl Seeds {
     /// Collects those in `files`. A dump that would be written outside the target's current
@@ -168,8 +171,8 @@ impl Seeds {
         seeds
     }
 
-    /// Returns the case with that number; `None` only without seeds. It depends on nothing else, so any run
-    /// of the same version of this crate repeats it.
+    /// Returns the case with that number; `None` only without seeds. It depends on nothing else, so
+    /// any run of the same version of this crate repeats it.
     pub fn case(&self, seed: u64, number: u64) -> Option<FuzzCase> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(number);

@@ -119,12 +119,12 @@ pub struct Finding {
 
 impl Finding {
     /// A finding by one case, after `others`.
-    pub(super) fn new(others: &[Self], cause: Cause, case: &FuzzCase) -> Self {
+    pub(super) fn new(others: &[Self], found: Cause, case: &FuzzCase) -> Self {
         let before = others.iter().flat_map(Self::members).count();
         Self {
             number: u32::try_from(before).unwrap_or(u32::MAX).saturating_add(1),
-            found: Vec::from([cause.clone()]),
-            cause,
+            cause: found.clone(),
+            found: Vec::from([found]),
             text: None,
             minimised: case.clone(),
             case: case.clone(),

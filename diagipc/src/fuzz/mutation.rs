@@ -307,7 +307,8 @@ fn read_number(message: &[u8], range: &Range<usize>) -> Option<u32> {
     message.get(range.clone())?.try_into().ok().map(u32::from_le_bytes)
 }
 
-/// Returns `message` with `with` in place of `range`, and an adjusted size. `None` if it becomes too large.
+/// Returns `message` with `with` in place of `range`, and an adjusted size; `None` if it becomes too
+/// large.
 pub(super) fn replaced(message: &[u8], range: &Range<usize>, with: &[u8]) -> Option<Vec<u8>> {
     let (before, after) = (message.get(..range.start)?, message.get(range.end..)?);
     sized([before, with, after].concat())

@@ -10,7 +10,7 @@ fn codec_faults(texts: &mut Texts) {
     use diagipc::{Glob, Playable as _};
 
     let cases = codec::cases(embedded::vectors().unwrap());
-    let stop = |operation: &str| Glob::new(&format!("eventpipe/*/5050/{operation}"));
+    let stop = |operation: &str| Glob::new(format!("eventpipe/*/5050/{operation}"));
     let judge = |operation: &str, answer: &str| {
         let case = cases.iter().find(|case| case.is_chosen(&stop(operation))).unwrap();
         let answer = format!(r#"{{ "result": {answer} }}"#);
