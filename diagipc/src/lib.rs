@@ -6,7 +6,7 @@
 //! | [`codec`] | asks a codec, a program that answers JSON lines ([`Adapter`]), every question of the vectors |
 //! | [`server`] | plays exchange scripts and requests to a live diagnostic server |
 //! | [`client`] | plays the runtime for a client, and judges its requests and its output |
-//! | [`fuzz_server`] | sends mutated requests to a live server, and minimises its findings |
+//! | [`fuzz`] | sends mutated requests to a live server, and minimises its findings |
 //! | [`runtime`] | the reference runtime: imitates a recorded build, or shows a chosen fault |
 //! | [`known`] | the known behaviour of each released runtime |
 //! | [`nettrace`] | reads the stream of a session: whether it is whole, and how many events were dropped |
@@ -38,12 +38,15 @@
     deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
+#[macro_use]
+mod names;
+
 pub mod client;
 pub mod codec;
 mod conversation;
 pub mod embedded;
 pub mod faults;
-pub mod fuzz_server;
+pub mod fuzz;
 pub mod known;
 pub mod nettrace;
 pub mod network;

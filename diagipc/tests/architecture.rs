@@ -8,14 +8,14 @@ use floors::Floors;
 const TOOL: Floors = Floors {
     root: env!("CARGO_MANIFEST_DIR"),
     floors: &[
-        &["embedded", "faults", "nettrace", "process"],
+        &["embedded", "faults", "names", "nettrace", "process"],
         &["network", "print", "report"],
         &["suite"],
         &["conversation"],
         &["codec", "known"],
         &["server"],
         &["runtime"],
-        &["client", "fuzz_server", "record"],
+        &["client", "fuzz", "record"],
         &["commands"],
         &["main"],
     ],

@@ -24,11 +24,6 @@ pub(super) enum Wanted {
     Tracepoint(String),
 }
 
-pub(super) enum Field<'v> {
-    NotThere,
-    Values(Vec<&'v Value>),
-}
-
 /// The fields given in the command line.
 pub(super) fn wanted<'a>(
     operation: Operation,
@@ -80,8 +75,9 @@ pub(super) fn wanted<'a>(
     all
 }
 
-/// The values of a field; for a provider's field, those of all providers.
-pub(super) fn seen<'v>(value: &'v Value, field: &str) -> Field<'v> {
+/// Returns the values of a field; for a provider's field, those of all providers. There are none
+/// if the command lacks it.
+pub(super) fn values_of<'v>(value: &'v Value, field: &str) -> Vec<&'v Value> {
     let mut values = Vec::from([value]);
     for name in field.split('.') {
         let mut next = Vec::new();
@@ -101,7 +97,7 @@ pub(super) fn seen<'v>(value: &'v Value, field: &str) -> Field<'v> {
         }
         values = next;
     }
-    if values.is_empty() { Field::NotThere } else { Field::Values(values) }
+    values
 }
 
 impl Wanted {
@@ -116,35 +112,20 @@ impl Wanted {
             }
             (Self::Rundown { keyword, .. }, seen) => seen.as_str() == Some(keyword),
             (Self::Plain(text), Value::String(seen)) => seen.eq_ignore_ascii_case(text),
-            (Self::Plain(text), seen) => {
-                let seen = seen.to_string();
-                seen == *text
-            }
+            (Self::Plain(text), seen) => *text == *format!("{seen}"),
             (Self::Events(ids), seen) => {
-                let list = seen
-                    .get("event_ids")
-                    .and_then(Value::as_array)
-                    .map(Vec::as_slice)
-                    .unwrap_or_default();
-                let said: Vec<String> = list.iter().map(ToString::to_string).collect();
+                let seen_ids: Vec<_> = items(seen, "event_ids").map(ToString::to_string).collect();
                 let enables = seen.get("enable") == Some(&Value::Bool(true));
-                said.join(",") == *ids && enables != ids.is_empty()
+                seen_ids.join(",") == *ids && enables != ids.is_empty()
             }
             (Self::KeyValues(text), seen) => {
                 seen.as_str().is_none_or(|seen| is_key_values(text, seen))
                     && (seen.is_string() || text.is_empty())
             }
             (Self::Tracepoint(name), seen) => {
-                let default = seen.get("default_tracepoint_name").and_then(Value::as_str);
-                let sets = seen
-                    .get("tracepoints")
-                    .and_then(Value::as_array)
-                    .map(Vec::as_slice)
-                    .unwrap_or_default();
-                default == Some(name)
-                    || sets
-                        .iter()
-                        .any(|set| set.get("tracepoint_name").and_then(Value::as_str) == Some(name))
+                let is_it = |one: &Value, key| one.get(key).and_then(Value::as_str) == Some(name);
+                is_it(seen, "default_tracepoint_name")
+                    || items(seen, "tracepoints").any(|set| is_it(set, "tracepoint_name"))
             }
         }
     }
@@ -162,6 +143,10 @@ impl Wanted {
             Self::Events(ids) => format!("the events {ids}"),
         }
     }
+}
+
+fn items<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
+    value.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
 /// Whether a command that lacks the field of an argument does what is wanted anyway.
@@ -197,7 +182,7 @@ pub(super) fn shortened(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::client::Operations;
-    use crate::client::suite::plain;
+    use crate::client::scenario::plain;
 
     #[test]
     fn wanted_is_shown_in_words() {
@@ -258,10 +243,8 @@ mod tests {
             "providers": [{ "provider_name": "A" }, { "provider_name": "B" }],
             "event_ids": [1, 2],
         });
-        let values = |field: &str| match seen(&value, field) {
-            Field::Values(values) => values.into_iter().cloned().collect(),
-            Field::NotThere => Vec::new(),
-        };
+        let values =
+            |field: &str| values_of(&value, field).into_iter().cloned().collect::<Vec<_>>();
         assert_eq!(values("providers.provider_name"), ["A", "B"]);
         assert_eq!(values("circularBufferMB"), [4]);
         assert_eq!(values("event_ids"), [serde_json::json!([1, 2])]);

@@ -1,23 +1,158 @@
-//! What playing a scenario showed: how the client ended, its output and its messages. From that
-//! [`Facts::decide`] makes the case of the report.
-
-use std::time::Duration;
+//! What playing a scenario showed: findings about requests, the end of the client, its output and
+//! its messages. From that [`Facts::decide`] makes the case of the report.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use dotnet_diagnostics_ipc_vectors::player::Conversation;
 
 use super::Argument;
-use super::finding::{Findings, Weight};
 use super::operations::CommandLine;
 use super::process::Ended;
 use super::scenario::{Exit, Flag, Output, Scenario};
-use super::scenario_player::Manner;
-use super::target::Target;
 use crate::faults::Fault;
 use crate::{Case, CaseFault, Detail, Glob, Grade, Playable as _, Turn};
+
+/// The severity of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Weight {
+    /// The client does more than its task. It is reported and does not fail.
+    Note,
+    /// The document leaves it open.
+    May,
+    /// It is wrong.
+    Must,
+}
+
+/// An observation about a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) weight: Weight,
+    pub(super) text: String,
+    pub(super) fault: Option<Fault>,
+    /// Whether it concerns the bytes of a request that a runtime accepts: those are the same in
+    /// every scenario with that request.
+    pub(super) is_of_request: bool,
+}
+
+impl Finding {
+    /// Whether it is only that nothing was sent.
+    pub(super) fn is_unsent(&self) -> bool {
+        self.fault.is_some_and(|fault| UNSENT.contains(&fault))
+    }
+}
+
+/// All observations in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn add(&mut self, weight: Weight, fault: Option<Fault>, text: impl Into<String>) {
+        let finding = Finding { weight, text: text.into(), fault, is_of_request: false };
+        if !self.0.contains(&finding) {
+            self.0.push(finding);
+        }
+    }
+
+    /// Adds an error.
+    pub(super) fn must(&mut self, fault: impl Into<Option<Fault>>, text: impl Into<String>) {
+        self.add(Weight::Must, fault.into(), text);
+    }
+
+    /// Adds something that the document leaves open.
+    pub(super) fn may(&mut self, fault: impl Into<Option<Fault>>, text: impl Into<String>) {
+        self.add(Weight::May, fault.into(), text);
+    }
+
+    /// Adds an error, if the document does not leave it open.
+    pub(super) fn must_unless(
+        &mut self,
+        is_open: bool,
+        fault: impl Into<Option<Fault>>,
+        text: impl Into<String>,
+    ) {
+        self.add(if is_open { Weight::May } else { Weight::Must }, fault.into(), text);
+    }
+
+    /// Adds an action besides the task.
+    pub(super) fn note(&mut self, text: impl Into<String>) {
+        self.add(Weight::Note, None, text);
+    }
+
+    /// Adds what was found in the bytes of a request. `goes_on`: a runtime accepts it anyway.
+    pub(super) fn take_of_request(&mut self, findings: Self, goes_on: bool) {
+        self.0.extend(
+            findings.0.into_iter().map(|finding| Finding { is_of_request: goes_on, ..finding }),
+        );
+    }
+
+    pub(super) fn extend(&mut self, findings: Self) {
+        self.0.extend(findings.0);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Finding> {
+        self.0.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Finding> {
+        self.0.iter_mut()
+    }
+
+    /// Names those for which `is_it` returns true.
+    pub(super) fn rename(&mut self, fault: Fault, is_it: impl Fn(&Finding) -> bool) {
+        for finding in self.0.iter_mut().filter(|finding| is_it(finding)) {
+            finding.fault = Some(fault);
+        }
+    }
+
+    /// Whether there is an error.
+    pub(super) fn is_bad(&self) -> bool {
+        self.0.iter().any(|finding| finding.weight == Weight::Must)
+    }
+
+    pub(super) fn has(&self, fault: Fault) -> bool {
+        self.0.iter().any(|finding| finding.fault == Some(fault))
+    }
+
+    /// The faults that have a name, each once.
+    pub(super) fn faults(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let named = self.0.iter().filter(|finding| finding.weight != Weight::Note);
+        for fault in named.filter_map(|finding| finding.fault) {
+            if !faults.contains(&fault) {
+                faults.push(fault);
+            }
+        }
+        faults
+    }
+
+    /// The grade of a scenario with only these findings.
+    pub(super) fn grade(&self) -> Grade {
+        match self.0.iter().map(|finding| finding.weight).max() {
+            None | Some(Weight::Note) => Grade::Pass,
+            Some(Weight::May) => Grade::Informational,
+            Some(Weight::Must) => Grade::Fail,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn texts(&self) -> Vec<&str> {
+        self.0.iter().map(|finding| finding.text.as_str()).collect()
+    }
+}
+
+/// The client's behaviour besides its errors, if its end depends on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Manner {
+    /// After a whole reply it did not continue.
+    pub(super) waits_for_more: bool,
+    /// It has everything it needs, but closes the connection only after its patience.
+    pub(super) waits_for_the_end: bool,
+    /// It has sent a request.
+    pub(super) has_sent_request: bool,
+}
 
 /// What is found if a client fails where it must not.
 pub(super) const REPORTS_FAILURE: &str = "it reports failure, expected success";
@@ -50,12 +185,12 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// The client cannot be given this task.
+    /// The facts of a client that cannot be given this task.
     pub(super) fn lacking(what: String) -> Self {
         Self { lacks: Some(what), ..Self::default() }
     }
 
-    /// It could not be tried.
+    /// The facts of a scenario that could not be tried.
     pub(super) fn trouble(what: String) -> Self {
         let mut findings = Findings::default();
         findings.must(None, what);
@@ -67,13 +202,13 @@ impl Facts {
         self.is_of_machine && self.grade() == Grade::Fail
     }
 
-    /// What failed, by name if it has one.
+    /// Returns what failed, by name if it has one.
     pub(super) fn kind(&self) -> String {
         let names: Vec<&str> = self.findings.faults().iter().map(|fault| fault.name()).collect();
         names.join(" ")
     }
 
-    /// What failed, in words.
+    /// Returns what failed, in words.
     pub(super) fn why(&self) -> String {
         let texts: Vec<&str> = self.findings.iter().map(|finding| finding.text.as_str()).collect();
         texts.join("; ")
@@ -87,7 +222,7 @@ impl Facts {
         }
     }
 
-    /// Decides about the scenario.
+    /// Decides the grade, the faults and the text of the scenario.
     pub(super) fn decide(self, scenario: &Scenario, require: &[Glob]) -> Case {
         let mut grade = self.grade();
         let mut found: Vec<String> =
@@ -112,21 +247,15 @@ impl Facts {
             about.extend(self.about);
         }
         let faults = if grade == Grade::Pass { Vec::new() } else { self.findings.faults() };
-        let mut spec = Vec::new();
+        let (name, title) = (&scenario.name, &scenario.title);
+        let (section, operation) = (scenario.section(), scenario.operation.name());
+        let mut case = Case::new(name, section, operation, title, grade);
         let of_faults = faults.iter().flat_map(|fault| fault.spec()).map(ToString::to_string);
         for one in scenario.spec.iter().cloned().chain(of_faults) {
-            if !spec.contains(&one) {
-                spec.push(one);
+            if !case.spec.contains(&one) {
+                case.spec.push(one);
             }
         }
-        let mut case = Case::new(
-            &scenario.name,
-            scenario.section(),
-            scenario.operation.name(),
-            &scenario.title,
-            grade,
-        );
-        case.spec = spec;
         case.level = scenario.level();
         case.faults =
             faults.iter().map(|fault| CaseFault::new(fault.name(), fault.sentence())).collect();
@@ -142,7 +271,7 @@ impl Facts {
         scenario: &Scenario,
         line: &CommandLine,
         ended: &Ended,
-        target: &Target,
+        output_path: &Path,
         manner: Manner,
     ) {
         let before = self.findings.is_bad();
@@ -161,13 +290,11 @@ impl Facts {
                     findings.has(Fault::NoReadTimeout) || findings.has(Fault::ReadsUntilClose);
                 let text =
                     format!("it still ran after {} ms, and was killed", ended.after.as_millis());
-                if is_known {
-                    findings.note(text);
-                } else if scenario.is_of_no_runtime() {
-                    findings
-                        .may(fault, format!("{text}: it may wait at its port for another runtime"));
-                } else {
-                    findings.must(fault, text);
+                match () {
+                    () if is_known => findings.note(text),
+                    () if scenario.is_of_no_runtime() => findings
+                        .may(fault, format!("{text}: it may wait at its port for another runtime")),
+                    () => findings.must(fault, text),
                 }
                 true
             }
@@ -188,11 +315,7 @@ impl Facts {
                 true
             }
             (Some(_), Exit::Failure) if ended.is_success() => {
-                if scenario.is(Flag::Open) {
-                    findings.may(scenario.reveals, REPORTS_SUCCESS);
-                } else {
-                    findings.must(scenario.reveals, REPORTS_SUCCESS);
-                }
+                findings.must_unless(scenario.is(Flag::Open), scenario.reveals, REPORTS_SUCCESS);
                 true
             }
             _ => false,
@@ -201,14 +324,14 @@ impl Facts {
             return;
         }
         if scenario.exit == Exit::Failure {
-            says(scenario, ended, findings);
+            check_messages(scenario, ended, findings);
         }
         // A client that refuses writes nothing.
         if let (Some(output), Some(kind), true) =
             (&scenario.output, line.output, ended.is_success())
         {
             let bytes = if line.says(Argument::Output) {
-                written(&target.output)
+                output_file(output_path)
             } else {
                 Ok(ended.stdout.clone())
             };
@@ -223,8 +346,8 @@ impl Facts {
     }
 }
 
-/// What the client wrote to the file, to whose name it may add an extension.
-fn written(output: &Path) -> io::Result<Vec<u8>> {
+/// Reads what the client wrote to the file, to whose name it may add an extension.
+fn output_file(output: &Path) -> io::Result<Vec<u8>> {
     let missing = match fs::read(output) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => error,
         other => return other,
@@ -235,8 +358,8 @@ fn written(output: &Path) -> io::Result<Vec<u8>> {
     paths.find(is_it).map_or(Err(missing), fs::read)
 }
 
-/// What the client must print of an error. The document leaves open whether it does.
-fn says(scenario: &Scenario, ended: &Ended, findings: &mut Findings) {
+/// Checks what the client must print of an error. The document leaves open whether it does.
+fn check_messages(scenario: &Scenario, ended: &Ended, findings: &mut Findings) {
     let said = [&ended.stdout[..], &ended.stderr[..]].concat();
     let said = String::from_utf8_lossy(&said).to_lowercase();
     if let Some(code) = scenario.refused_with.filter(|_| scenario.is(Flag::SaysCode)) {
@@ -263,8 +386,8 @@ const fn expected(scenario: &Scenario) -> &'static str {
     }
 }
 
-/// How it ended, with all its messages.
-pub(super) fn how(ended: &Ended) -> String {
+/// Returns how it ended, with all its messages.
+pub(super) fn end_of(ended: &Ended) -> String {
     let status =
         ended.status.map_or_else(|| "it did not end".to_owned(), |status| status.to_string());
     let stderr = String::from_utf8_lossy(&ended.stderr);
@@ -273,5 +396,25 @@ pub(super) fn how(ended: &Ended) -> String {
         status
     } else {
         format!("{status}; on standard error: {}", lines.join(" | "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grade_equals_worst_finding() {
+        let mut findings = Findings::default();
+        assert_eq!(findings.grade(), Grade::Pass);
+        findings.note("ResumeRuntime is also sent");
+        assert_eq!((findings.grade(), findings.faults().len()), (Grade::Pass, 0));
+        findings.may(Fault::NoReadTimeout, "it waits");
+        assert_eq!((findings.grade(), findings.is_bad()), (Grade::Informational, false));
+        findings.must(Fault::NoReadTimeout, "it waits again");
+        assert_eq!(
+            (findings.grade(), findings.faults()),
+            (Grade::Fail, [Fault::NoReadTimeout].to_vec())
+        );
     }
 }

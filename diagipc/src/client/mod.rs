@@ -29,30 +29,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod endings;
+mod connections;
 mod expected_fields;
 mod facts;
-mod finding;
 mod operation;
 mod operations;
 mod output_check;
 mod process;
-mod reading;
 mod reclassify;
 mod request;
 mod run;
-mod runtime_bytes;
 mod scenario;
 mod scenario_player;
-mod spelling;
-mod suite;
 mod target;
-mod unexpected_requests;
 
 pub use operation::{Argument, Operation, OutputKind};
 pub use operations::{CommandLine, Operations, OperationsError};
 pub use run::{Options, run};
-pub use scenario::{Arguments, Scenario};
-pub use suite::scenarios;
+pub use scenario::{Arguments, Scenario, scenarios};
 #[cfg(unix)]
 pub use target::stand_in;

@@ -1,8 +1,5 @@
 //! The tasks for a client, and their arguments.
 
-use std::fmt;
-use std::str::FromStr;
-
 use dotnet_diagnostics_ipc::command::Command;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -21,33 +18,10 @@ pub enum OutputKind {
     ProcessInfo,
 }
 
-macro_rules! named {
-    ($what:literal, $(#[$meta:meta])* $Name:ident { $($(#[$doc:meta])* $Variant:ident = $text:literal,)* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $Name {
-            $($(#[$doc])* $Variant,)*
-        }
-
-        impl $Name {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$Variant),*];
-
-            /// Its name in the file.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$Variant => $text,)*
-                }
-            }
-        }
-
-        impl fmt::Display for $Name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-
-        impl FromStr for $Name {
+/// Implements parsing by name, in texts and in files.
+macro_rules! parsed_by_name {
+    ($what:literal, $Name:ident) => {
+        impl std::str::FromStr for $Name {
             type Err = ();
 
             fn from_str(text: &str) -> Result<Self, ()> {
@@ -59,7 +33,7 @@ macro_rules! named {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let name = String::deserialize(deserializer)?;
                 name.parse().map_err(|()| {
-                    let known: Vec<_> = Self::ALL.iter().map(ToString::to_string).collect();
+                    let known: Vec<_> = Self::ALL.iter().map(|one| one.name()).collect();
                     let known = known.join(", ");
                     D::Error::custom(format!("unknown {} {name}, expected one of {known}", $what))
                 })
@@ -68,8 +42,10 @@ macro_rules! named {
     };
 }
 
+parsed_by_name!("operation", Operation);
+parsed_by_name!("placeholder", Argument);
+
 named! {
-    "operation",
     /// A task for a client under test.
     Operation {
         /// Reports the process: `ProcessInfo`, 2 or 3.
@@ -108,7 +84,6 @@ named! {
 }
 
 named! {
-    "placeholder",
     /// A placeholder in a command line.
     Argument {
         /// The process id of the target.
@@ -123,47 +98,47 @@ named! {
         PatienceMs = "patience_ms",
         /// The newest command that the client should use, such as `ProcessInfo3`.
         Command = "command",
-        /// Of a variable.
+        /// The name of a variable.
         Name = "name",
-        /// Of a variable.
+        /// The value of a variable.
         Value = "value",
-        /// Of a file.
+        /// The path of a file.
         Path = "path",
-        /// Of a dump or perf map: a number.
+        /// The type of a dump or perf map: a number.
         Type = "type",
-        /// Of a dump: a number.
+        /// The flags of a dump: a number.
         Flags = "flags",
-        /// Of a profiler.
+        /// The class id of a profiler.
         Clsid = "clsid",
-        /// For a profiler, in hexadecimal.
+        /// Data for a profiler, in hexadecimal.
         ClientData = "client_data",
         /// The path of a file with that data.
         ClientDataFile = "client_data_file",
         /// `attachTimeout` in milliseconds.
         TimeoutMs = "timeout_ms",
-        /// The same in seconds.
+        /// `attachTimeout` in seconds.
         TimeoutS = "timeout_s",
         /// The name of a provider.
         Provider = "provider",
-        /// A decimal number.
+        /// The keywords of a provider, a decimal number.
         Keywords = "keywords",
-        /// The same in hexadecimal, with `0x`.
+        /// The keywords in hexadecimal, with `0x`.
         KeywordsHex = "keywords_hex",
-        /// A number from 0 to 5.
+        /// The level of a provider, a number from 0 to 5.
         Level = "level",
-        /// The same by its name: `LogAlways`, `Critical`, `Error`, `Warning`, `Informational` or `Verbose`.
+        /// The level by its name: `LogAlways`, `Critical`, `Error`, `Warning`, `Informational` or `Verbose`.
         LevelName = "level_name",
-        /// Of a provider, as `KEY=VALUE`; empty where there are none.
+        /// The arguments of a provider, as `KEY=VALUE`; empty where there are none.
         Arguments = "arguments",
-        /// The same, for a client that does not accept empty ones: those are not tried.
+        /// The arguments for a client that does not accept empty ones: those are not tried.
         ArgumentsKv = "arguments_kv",
-        /// The same with the value in double quotes, where a backslash is before each quote and backslash.
+        /// The arguments with the value in double quotes, where a backslash is before each quote and backslash.
         ArgumentsQuoted = "arguments_quoted",
         /// `circularBufferMB`.
         BufferMb = "buffer_mb",
         /// `rundownKeyword`, a decimal number.
         Rundown = "rundown",
-        /// The same as `true` or `false`: whether it is not 0.
+        /// Whether `rundownKeyword` is not 0, as `true` or `false`.
         RundownBool = "rundown_bool",
         /// `requestStackwalk`: `true` or `false`.
         Stacks = "stacks",
@@ -173,11 +148,11 @@ named! {
         BufferMode = "buffer_mode",
         /// When the client must stop the session.
         DurationMs = "duration_ms",
-        /// The same in seconds.
+        /// The duration in seconds.
         DurationS = "duration_s",
-        /// The same as `00:00:01`.
+        /// The duration as `00:00:01`.
         DurationHms = "duration_hms",
-        /// The same as `00:00:00:01`, with days.
+        /// The duration as `00:00:00:01`, with days.
         DurationDhms = "duration_dhms",
         /// The id of a session.
         Session = "session",
@@ -233,7 +208,7 @@ impl Argument {
 }
 
 impl Operation {
-    /// The commands that perform it, the newest first.
+    /// Returns the commands that perform it, the newest first.
     pub const fn commands(self) -> &'static [Command] {
         match self {
             Self::ProcessInfo => {
@@ -301,7 +276,7 @@ impl Operation {
         matches!(self, Self::Trace | Self::TracePort)
     }
 
-    /// Its possible outputs.
+    /// Returns its possible outputs.
     pub const fn outputs(self) -> &'static [OutputKind] {
         match self {
             Self::ProcessInfo => &[OutputKind::ProcessInfo],

@@ -40,20 +40,20 @@ pub struct Operations {
     lines: BTreeMap<Operation, CommandLine>,
 }
 
-/// How one operation is performed.
+/// The command line of one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandLine {
     /// The program, and its arguments.
     words: Vec<Word>,
-    /// Its environment variables, besides `TMPDIR`.
+    /// Environment variables, besides `TMPDIR`.
     pub env: BTreeMap<String, String>,
-    /// Its directory; by default ours.
+    /// The working directory; by default ours.
     pub cwd: Option<String>,
     /// How long it waits for the next byte before it gives up.
     pub patience: Duration,
     /// How long it waits for a whole reply, however its bytes arrive; no limit by default.
     pub deadline: Option<Duration>,
-    /// Its output.
+    /// The form of the output.
     pub output: Option<OutputKind>,
 }
 
@@ -127,11 +127,7 @@ impl Operations {
             if words.is_empty() {
                 return Err(fail(at, format!("{operation} has no program")));
             }
-            if let Some(other) =
-                words.iter().flat_map(Word::arguments).find(|argument| !operation.has(*argument))
-            {
-                return Err(fail(at, format!("{operation} has no {{{other}}}")));
-            }
+            check_words(operation, &words).map_err(|what| fail(at, what))?;
             if let Some(kind) =
                 line.output.as_ref().filter(|kind| !operation.outputs().contains(kind.get_ref()))
             {
@@ -157,19 +153,14 @@ impl Operations {
         Ok(Self { name: raw.name.unwrap_or_else(|| file.to_owned()), lines })
     }
 
-    /// A client that only traces: `command` is the operation `trace`.
+    /// Describes a client that only traces: `command` is the operation `trace`.
     ///
     /// # Errors
     /// If a placeholder does not belong to that operation.
     pub fn trace_alone(command: &[String]) -> Result<Self, OperationsError> {
-        let fail = |message: String| OperationsError(format!("the command: {message}"));
-        let words: Vec<Word> =
-            command.iter().map(|word| Word::parse(word)).collect::<Result<_, _>>().map_err(fail)?;
-        if let Some(other) =
-            words.iter().flat_map(Word::arguments).find(|argument| !Operation::Trace.has(*argument))
-        {
-            return Err(fail(format!("{} has no {{{other}}}", Operation::Trace)));
-        }
+        let words: Result<Vec<Word>, _> = command.iter().map(|word| Word::parse(word)).collect();
+        let words = words.and_then(|words| check_words(Operation::Trace, &words).map(|()| words));
+        let words = words.map_err(|message| OperationsError(format!("the command: {message}")))?;
         let line = CommandLine {
             words,
             env: BTreeMap::new(),
@@ -181,17 +172,14 @@ impl Operations {
         Ok(Self { name: shown(command), lines: BTreeMap::from([(Operation::Trace, line)]) })
     }
 
-    /// The same client, with the file `program` as the program `name`.
+    /// Replaces the program `name` by the file `program`.
     pub fn set_program(&mut self, name: &str, program: &str) {
-        let old = [Word(Vec::from([Piece::Text(name.to_owned())]))];
-        for line in self.lines.values_mut().filter(|line| line.words.starts_with(&old)) {
-            if let Some(first) = line.words.first_mut() {
-                *first = Word(Vec::from([Piece::Text(program.to_owned())]));
-            }
-        }
+        let word = |text: &str| Word(Vec::from([Piece::Text(text.to_owned())]));
+        let programs = self.lines.values_mut().filter_map(|line| line.words.first_mut());
+        programs.filter(|first| **first == word(name)).for_each(|first| *first = word(program));
     }
 
-    /// The command line of one of the client's operations.
+    /// Returns the command line of one of the client's operations.
     pub fn get(&self, operation: Operation) -> Option<&CommandLine> {
         self.lines.get(&operation)
     }
@@ -205,9 +193,8 @@ impl Operations {
         operations: impl IntoIterator<Item = Operation>,
     ) -> Result<(), OperationsError> {
         let mut missing = None;
-        for (operation, line) in
-            operations.into_iter().filter_map(|one| Some((one, self.get(one)?)))
-        {
+        for operation in operations {
+            let Some(line) = self.get(operation) else { continue };
             let Some(program) = line.missing_program() else { return Ok(()) };
             missing = missing.or(Some((operation, program)));
         }
@@ -219,59 +206,42 @@ impl Operations {
         })
     }
 
-    /// The same client with this patience, overriding its own.
+    /// Overrides the client's patience.
     pub fn set_patience(&mut self, patience: Duration) {
         self.lines.values_mut().for_each(|line| line.patience = patience);
     }
 }
 
 impl CommandLine {
-    /// The same, instructed to wait so long, if the line has a placeholder for it.
+    /// Returns the line, instructed to wait so long, if it has a placeholder for it.
     pub(super) fn with_patience(&self, patience: Duration) -> Self {
         let patience = if self.says(Argument::PatienceMs) { patience } else { self.patience };
         Self { patience, ..self.clone() }
     }
 
-    /// How long it may take to give up if nothing more arrives.
+    /// Returns how long it may take to give up if nothing more arrives.
     pub(super) fn gives_up(&self) -> Duration {
         self.deadline.map_or(self.patience, |deadline| deadline.min(self.patience))
     }
 
-    /// The program, if the line contains its name.
-    fn program(&self) -> Option<&str> {
-        match self.words.first()?.0.as_slice() {
-            [Piece::Text(program)] => Some(program),
-            _ => None,
-        }
-    }
-
-    /// The program, if it does not exist.
+    /// Returns the program, if the line contains its name, and it does not exist. It is searched
+    /// like the system does.
     pub(super) fn missing_program(&self) -> Option<&str> {
-        self.program().filter(|program| !self.is_there(program))
-    }
-
-    /// Whether the program exists, searched like the system does.
-    fn is_there(&self, program: &str) -> bool {
-        let is_file = |path: &Path| {
-            let is_file = |path: &Path| fs::metadata(path).is_ok_and(|file| file.is_file());
-            // Windows adds the extension.
-            is_file(path) || (cfg!(windows) && is_file(&path.with_extension("exe")))
+        let Some([Piece::Text(program)]) = self.words.first().map(|word| word.0.as_slice()) else {
+            return None;
         };
-        if program.contains(std::path::is_separator) {
-            return is_file(
-                &self
-                    .cwd
-                    .as_ref()
-                    .map_or_else(|| program.into(), |cwd| Path::new(cwd).join(program)),
-            );
-        }
-        let path = self
-            .env
-            .get("PATH")
-            .map(Into::into)
-            .or_else(|| env::var_os("PATH"))
-            .unwrap_or_default();
-        env::split_paths(&path).any(|directory| is_file(&directory.join(program)))
+        let is_file = |path: &Path| fs::metadata(path).is_ok_and(|file| file.is_file());
+        // Windows adds the extension.
+        let is_program =
+            |path: &Path| is_file(path) || (cfg!(windows) && is_file(&path.with_extension("exe")));
+        let is_there = if program.contains(std::path::is_separator) {
+            is_program(&Path::new(self.cwd.as_deref().unwrap_or_default()).join(program))
+        } else {
+            let path = self.env.get("PATH").map(Into::into).or_else(|| env::var_os("PATH"));
+            env::split_paths(&path.unwrap_or_default())
+                .any(|directory| is_program(&directory.join(program)))
+        };
+        (!is_there).then_some(program)
     }
 
     /// Whether the line has this argument.
@@ -284,7 +254,7 @@ impl CommandLine {
         self.says(argument) || argument.spellings().iter().any(|one| self.says(*one))
     }
 
-    /// The words, with `values` substituted. An argument without a value is empty.
+    /// Returns the words, with `values` substituted. An argument without a value is empty.
     pub(super) fn words(&self, values: &BTreeMap<Argument, String>) -> Vec<String> {
         let filled = |word: &Word| -> String {
             let text = |piece: &Piece| match piece {
@@ -301,10 +271,10 @@ impl Word {
     fn parse(text: &str) -> Result<Self, String> {
         let (mut pieces, mut literal, mut rest) = (Vec::new(), String::new(), text);
         while let Some(c) = rest.chars().next() {
-            if let Some(behind) = rest.strip_prefix("{{").or_else(|| rest.strip_prefix("}}")) {
+            if let Some(after) = rest.strip_prefix("{{").or_else(|| rest.strip_prefix("}}")) {
                 literal.push(c);
-                rest = behind;
-            } else if let Some((name, behind)) =
+                rest = after;
+            } else if let Some((name, after)) =
                 rest.strip_prefix('{').and_then(|rest| rest.split_once('}'))
             {
                 let argument =
@@ -313,7 +283,7 @@ impl Word {
                     pieces.push(Piece::Text(std::mem::take(&mut literal)));
                 }
                 pieces.push(Piece::Argument(argument));
-                rest = behind;
+                rest = after;
             } else if c == '{' || c == '}' {
                 return Err(format!("a single brace in {text:?}: write it twice"));
             } else {
@@ -337,47 +307,37 @@ impl Word {
 
 impl<'de> Deserialize<'de> for Command {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Words;
-        impl<'de> de::Visitor<'de> for Words {
-            type Value = Vec<String>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a command line: a string, or a list of strings")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(text.split_whitespace().map(ToOwned::to_owned).collect())
-            }
-
-            fn visit_seq<A: de::SeqAccess<'de>>(
-                self,
-                mut list: A,
-            ) -> Result<Self::Value, A::Error> {
-                let mut words = Vec::new();
-                while let Some(word) = list.next_element()? {
-                    words.push(word);
-                }
-                Ok(words)
-            }
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected a command line: a string, or a list of strings")]
+        enum Words {
+            Text(String),
+            List(Vec<String>),
         }
-        let words = deserializer.deserialize_any(Words)?;
-        words
-            .iter()
-            .map(|word| Word::parse(word))
-            .collect::<Result<_, _>>()
-            .map(Self)
-            .map_err(de::Error::custom)
+        let words = match Words::deserialize(deserializer)? {
+            Words::Text(text) => text.split_whitespace().map(ToOwned::to_owned).collect(),
+            Words::List(words) => words,
+        };
+        let words = words.iter().map(|word| Word::parse(word)).collect::<Result<_, _>>();
+        words.map(Self).map_err(de::Error::custom)
     }
 }
 
-/// The line number, from 1, of byte `at` of `text`.
+/// Checks that the placeholders belong to the operation.
+fn check_words(operation: Operation, words: &[Word]) -> Result<(), String> {
+    let mut arguments = words.iter().flat_map(Word::arguments);
+    match arguments.find(|argument| !operation.has(*argument)) {
+        Some(other) => Err(format!("{operation} has no {{{other}}}")),
+        None => Ok(()),
+    }
+}
+
+/// Returns the line number, from 1, of byte `at` of `text`.
 fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
 #[cfg(test)]
 mod tests {
-    extern crate std;
     use super::*;
 
     #[track_caller]

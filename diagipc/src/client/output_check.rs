@@ -3,13 +3,13 @@
 use dotnet_diagnostics_ipc_vectors::script::{Captures, Literal};
 
 use super::OutputKind;
-use super::finding::Findings;
+use super::facts::Findings;
 use super::request::excerpt;
 use super::scenario::{Entry, Output};
 use crate::faults::Fault;
 
 impl Output {
-    /// The fault of a client without any of the output.
+    /// Returns the fault of a client without any of the output.
     pub(super) fn lost(&self, kind: OutputKind) -> Fault {
         match self {
             Self::Stream { .. } if kind == OutputKind::Counters => Fault::CountersLost,
@@ -19,7 +19,7 @@ impl Output {
         }
     }
 
-    /// What is wrong with `bytes`, the client's output.
+    /// Judges `bytes`, the client's output.
     pub(super) fn judge(&self, kind: OutputKind, bytes: &[u8]) -> Findings {
         match self {
             Self::Stream { may_be_cut: true, .. } if kind == OutputKind::Counters => {
@@ -41,7 +41,7 @@ impl Output {
     }
 }
 
-/// The bytes of parts that capture nothing.
+/// Returns the bytes of parts that capture nothing.
 pub(super) fn known(parts: &[Literal]) -> Vec<u8> {
     parts.iter().filter_map(|part| part.bytes(&Captures::new()).ok()).flatten().collect()
 }
@@ -50,11 +50,7 @@ fn findings_in_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Findings {
     if bytes == stream {
         return Findings::default();
     }
-    let wrong = stream
-        .iter()
-        .zip(bytes)
-        .position(|(one, other)| one != other)
-        .unwrap_or(stream.len().min(bytes.len()));
+    let wrong = stream.iter().zip(bytes).take_while(|(one, other)| one == other).count();
     let found = format!(
         "the output has {} bytes, expected {}; from byte {wrong} on: {}",
         bytes.len(),
@@ -69,50 +65,39 @@ fn findings_in_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Findings {
 
 fn findings_in_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
     let text = String::from_utf8_lossy(bytes);
-    let lines: Vec<&str> = text.lines().collect();
-    let is = |entry: &Entry, line: &str| match entry {
-        Entry::Text(text) => line == text,
-        Entry::Begins { begins } => line.starts_with(begins.as_str()),
-    };
     // In any order: a client may use a map.
-    let (mut more, mut lost, mut there): (Vec<&str>, Vec<&Entry>, Vec<&Entry>) =
-        (lines, Vec::new(), Vec::new());
-    for entry in entries {
-        match more.iter().position(|line| is(entry, line)) {
-            Some(at) => {
-                more.remove(at);
-                there.push(entry);
-            }
-            None => lost.push(entry),
-        }
-    }
-    let has_equals = |entry: &&Entry| match entry {
-        Entry::Text(text) => text.contains('='),
-        Entry::Begins { .. } => true,
-    };
+    let mut surplus: Vec<&str> = text.lines().collect();
+    let (there, lost): (Vec<&Entry>, Vec<&Entry>) = entries.iter().partition(|entry| {
+        let is_it = |line: &&str| match entry {
+            Entry::Text(text) => line == text,
+            Entry::Begins { begins } => line.starts_with(begins.as_str()),
+        };
+        let found = surplus.iter().position(is_it);
+        found.map(|at| surplus.remove(at)).is_some()
+    });
     let shown = |line: &str| format!("{:?}", line.chars().take(80).collect::<String>());
-    let name = |entry: &Entry| match entry {
-        Entry::Text(text) | Entry::Begins { begins: text } => {
-            text.split_once('=').map(|(name, _)| String::from(name))
-        }
+    let start = |entry: &Entry| match entry {
+        Entry::Text(text) | Entry::Begins { begins: text } => text.clone(),
     };
+    let name = |entry: &Entry| start(entry).split_once('=').map(|(name, _)| name.to_owned());
     // A client with a map shows one of several equal names.
     let is_one_of_several =
         |one: &Entry| name(one).is_some() && there.iter().any(|other| name(other) == name(one));
+    let has_equals =
+        |entry: &&Entry| matches!(entry, Entry::Begins { .. }) || start(entry).contains('=');
     let by_equals = !lost.is_empty() && !lost.iter().any(has_equals);
     let fault =
         if by_equals { Fault::EnvironmentEntryWithoutEquals } else { Fault::EnvironmentLost };
     let mut findings = Findings::default();
     for entry in lost {
-        let (Entry::Text(text) | Entry::Begins { begins: text }) = entry;
-        let found = format!("the entry {} is missing from the output", shown(text));
+        let found = format!("the entry {} is missing from the output", shown(&start(entry)));
         if is_one_of_several(entry) {
             findings.note(found);
         } else {
             findings.must(fault, found);
         }
     }
-    for line in more {
+    for line in surplus {
         findings.must(fault, format!("the output has {}, which is not an entry", shown(line)));
     }
     findings
@@ -120,19 +105,16 @@ fn findings_in_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
 
 fn findings_in_texts(texts: &[String], bytes: &[u8], fault: Fault) -> Findings {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
-    let missing = texts.iter().filter(|one| !text.contains(&one.to_lowercase()));
     let mut findings = Findings::default();
-    for one in missing {
-        let found =
-            format!("{:?} is missing from the output", one.chars().take(80).collect::<String>());
-        findings.must(fault, found);
+    for one in texts.iter().filter(|one| !text.contains(&one.to_lowercase())) {
+        let start: String = one.chars().take(80).collect();
+        findings.must(fault, format!("{start:?} is missing from the output"));
     }
     findings
 }
 
 #[cfg(test)]
 mod tests {
-    extern crate std;
     use super::*;
 
     #[test]

@@ -11,8 +11,8 @@ use crate::process::program::{Captured, Keep};
 use crate::process::timeouts::Limit;
 use crate::server::Death;
 
-/// How much of its output is kept: more than any scenario sends, so that a longer one is wrong by what
-/// is kept.
+/// How much of a client's output is kept: more than any scenario sends, so that what is kept of a
+/// longer output is wrong.
 const KEPT: usize = 4 << 20;
 /// The exit status of a program that cannot do what it is told to.
 pub(super) const CANNOT: i32 = 77;
@@ -27,7 +27,7 @@ pub(super) struct Running {
     began: Instant,
 }
 
-/// Its end.
+/// The end of a client.
 #[derive(Clone, Debug)]
 pub(super) struct Ended {
     /// `None`: it was still running, and was killed.
@@ -42,7 +42,7 @@ impl Ended {
         self.status.is_some_and(|status| status.success())
     }
 
-    /// Whether it says that it cannot be given this task.
+    /// Whether the client says that it cannot be given this task.
     pub(super) fn cannot(&self) -> bool {
         self.status.and_then(|status| status.code()) == Some(CANNOT)
     }
@@ -59,7 +59,7 @@ impl Ended {
 }
 
 impl Running {
-    /// Starts it as the leader of its own process group.
+    /// Starts the client as the leader of its own process group.
     pub(super) fn start(command: &mut Command) -> io::Result<Self> {
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = Started::start(command)?;
@@ -84,8 +84,8 @@ impl Running {
         self.death == Some(Death::Status(0))
     }
 
-    /// Waits for its end, or kills it when all `limits` are over or on cancellation, with everything
-    /// left in its group.
+    /// Waits for the end of the client, or kills it when all `limits` are over or on cancellation,
+    /// with everything left in its group.
     pub(super) fn finish(mut self, limits: &[Limit], canceller: Option<&Canceller>) -> Ended {
         let has_ended = self.process.ends_before(|| {
             limits.iter().all(Limit::is_over) || canceller.is_some_and(Canceller::is_cancelled)

@@ -1,24 +1,23 @@
-//! What the other cases of a run add to the facts of a case, before it is decided: which fault a
-//! finding shows, and which findings are one fault.
+//! Completes the facts of a case, before it is decided, by those of the other cases of a run: which
+//! fault a finding shows, and which findings are one fault.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Operation;
-use super::facts::{Facts, REPORTS_FAILURE, REPORTS_SUCCESS, UNSENT};
-use super::finding::Weight;
+use super::facts::{Facts, Finding, REPORTS_FAILURE, REPORTS_SUCCESS, UNSENT, Weight};
 use super::scenario::{Exit, Flag, Scenario};
 use crate::Grade;
 use crate::faults::Fault;
 
-/// The section whose scenarios cover each value of a request.
-const OF_REQUESTS: &str = "request";
+/// The scenarios of a run with what playing each showed.
+type Played<'s> = [(&'s Scenario, Facts)];
 
 /// Names findings from what other cases show, and keeps findings about requests in the cases that
 /// are about them.
-pub(super) fn reclassify(played: &mut [(&Scenario, Facts)]) {
-    // Those with one cause first: others then have them as suspects.
+pub(super) fn reclassify(played: &mut Played<'_>) {
+    // Scenarios with one possible cause come first: their faults are the suspects of others.
     by_sizes(played, |scenario| scenario.suspects.is_empty());
-    by_another_case(played);
+    rename_each(played, by_another_case, |finding, _| finding.fault.is_none());
     by_sizes(played, |scenario| !scenario.suspects.is_empty());
     by_plain(played);
     by_any_error(played);
@@ -26,28 +25,40 @@ pub(super) fn reclassify(played: &mut [(&Scenario, Facts)]) {
     noted_once(played);
 }
 
+/// Names the errors of each case for which `is_it` returns true, with the fault that the other
+/// cases show.
+fn rename_each(
+    played: &mut Played<'_>,
+    fault_of: impl Fn(&Played<'_>, &Scenario) -> Option<Fault>,
+    is_it: impl Fn(&Finding, Fault) -> bool,
+) {
+    let faults: Vec<_> = played.iter().map(|(scenario, _)| fault_of(played, scenario)).collect();
+    for ((_, facts), fault) in played.iter_mut().zip(faults) {
+        let Some(fault) = fault else { continue };
+        let is_it = |finding: &Finding| finding.weight == Weight::Must && is_it(finding, fault);
+        facts.findings.rename(fault, is_it);
+    }
+}
+
 /// A client that reports success after every reply, and after none, does not read it.
-fn by_any_reply(played: &mut [(&Scenario, Facts)]) {
+fn by_any_reply(played: &mut Played<'_>) {
     let mut seen: BTreeMap<Operation, (bool, Vec<Fault>)> = BTreeMap::new();
-    for (scenario, facts) in played.iter().filter(|(one, _)| is_refusal_of_a_reply(one)) {
-        if facts.lacks.is_some() {
-            continue;
-        }
+    let is_played = |(scenario, facts): &&(&Scenario, Facts)| {
+        is_refusal_of_a_reply(scenario) && facts.lacks.is_none()
+    };
+    for (scenario, facts) in played.iter().filter(is_played) {
         let (is_any, faults) = seen.entry(scenario.operation).or_insert((true, Vec::new()));
         *is_any &= facts.is_success;
         faults.extend(scenario.reveals);
     }
-    let never_reads = |operation| {
-        seen.get(&operation).is_some_and(|(is_any, faults)| {
-            let all = [Fault::ErrorTakenForOk, Fault::NoReplyTakenForOk, Fault::MagicUnchecked];
-            *is_any && all.iter().all(|fault| faults.contains(fault))
-        })
-    };
-    for (scenario, facts) in played.iter_mut().filter(|(one, _)| never_reads(one.operation)) {
-        for finding in facts.findings.iter_mut().filter(|one| one.text == REPORTS_SUCCESS) {
-            if is_refusal_of_a_reply(scenario) {
-                finding.fault = Some(Fault::NeverReadsTheReply);
-            }
+    seen.retain(|_, (is_any, faults)| {
+        let all = [Fault::ErrorTakenForOk, Fault::NoReplyTakenForOk, Fault::MagicUnchecked];
+        *is_any && all.iter().all(|fault| faults.contains(fault))
+    });
+    for (scenario, facts) in played.iter_mut() {
+        if seen.contains_key(&scenario.operation) && is_refusal_of_a_reply(scenario) {
+            let is_it = |finding: &Finding| finding.text == REPORTS_SUCCESS;
+            facts.findings.rename(Fault::NeverReadsTheReply, is_it);
         }
     }
 }
@@ -68,92 +79,61 @@ fn is_refusal_of_a_reply(scenario: &Scenario) -> bool {
 }
 
 /// A client that treats every error as success treats one of code 0 as success too.
-fn by_any_error(played: &mut [(&Scenario, Facts)]) {
-    let takes_any = |played: &[(&Scenario, Facts)], operation| {
-        let shows = |(scenario, facts): &(&Scenario, Facts)| {
-            scenario.operation == operation && facts.findings.has(Fault::ErrorTakenForOk)
-        };
-        played.iter().any(shows)
-    };
-    for nth in 0..played.len() {
-        let Some((scenario, _)) = played.get(nth) else { continue };
-        if !takes_any(played, scenario.operation) {
-            continue;
-        }
-        let Some((_, facts)) = played.get_mut(nth) else { continue };
-        for finding in facts
-            .findings
-            .iter_mut()
-            .filter(|finding| finding.fault == Some(Fault::ErrorCode0TakenForOk))
-        {
-            finding.fault = Some(Fault::ErrorTakenForOk);
+fn by_any_error(played: &mut Played<'_>) {
+    let takes_any = played.iter().filter(|(_, facts)| facts.findings.has(Fault::ErrorTakenForOk));
+    let takes_any: BTreeSet<_> = takes_any.map(|(scenario, _)| scenario.operation).collect();
+    for (scenario, facts) in played.iter_mut() {
+        if takes_any.contains(&scenario.operation) {
+            let is_it = |finding: &Finding| finding.fault == Some(Fault::ErrorCode0TakenForOk);
+            facts.findings.rename(Fault::ErrorTakenForOk, is_it);
         }
     }
 }
 
-/// The sizes of an OK that a client accepts show its fault, if it accepts that of its plain request.
-fn by_sizes(played: &mut [(&Scenario, Facts)], is_meant: impl Fn(&Scenario) -> bool) {
-    let is_taken =
-        |played: &[(&Scenario, Facts)], operation, is_of_size: &dyn Fn(&Scenario) -> bool| {
+/// The sizes of an OK that a client accepts show its fault, if it accepts that of its plain
+/// request.
+fn by_sizes(played: &mut Played<'_>, is_meant: impl Fn(&Scenario) -> bool) {
+    let fault = |played: &Played<'_>, scenario: &Scenario| {
+        let size = scenario.ok_size.filter(|size| *size != 24 && is_meant(scenario))?;
+        let takes = |is_of_size: &dyn Fn(&Scenario) -> bool| {
             let mut all = played.iter().filter(|(one, facts)| {
-                one.operation == operation && is_of_size(one) && facts.lacks.is_none()
+                one.operation == scenario.operation && is_of_size(one) && facts.lacks.is_none()
             });
             all.next().map(|(_, facts)| facts.grade() == Grade::Pass)
         };
-    let is = |size| move |one: &Scenario| one.ok_size == Some(size);
-    for nth in 0..played.len() {
-        let Some((scenario, _)) = played.get(nth) else { continue };
-        let operation = scenario.operation;
-        let size = scenario.ok_size.filter(|size| *size != 24 && is_meant(scenario));
-        let Some(size) = size else { continue };
-        let takes =
-            |is_of_size: &dyn Fn(&Scenario) -> bool| is_taken(played, operation, is_of_size);
-        let is_plain = |one: &Scenario| one.is(Flag::Plain) || one.ok_size == Some(24);
-        if takes(&is_plain) != Some(true) {
-            continue;
+        let refuses = |size| takes(&|one| one.ok_size == Some(size)) == Some(false);
+        if takes(&|one| one.is(Flag::Plain) || one.ok_size == Some(24)) != Some(true) {
+            return None;
         }
-        let insists_on_24 = takes(&is(20)) == Some(false) && takes(&is(28)) == Some(false);
-        let (fault, before) = match size {
-            20 | 28 if insists_on_24 => (Fault::ReplyOf24InsistedOn, Some(Fault::ReplySizeIgnored)),
-            20 => (Fault::ReplyOf20Refused, None),
-            _ => (Fault::ReplySurplusRefused, None),
-        };
-        if let Some((_, facts)) = played.get_mut(nth) {
-            for finding in facts.findings.iter_mut() {
-                let has_none = finding.fault.is_none() || finding.fault == before;
-                if finding.weight == Weight::Must && has_none {
-                    finding.fault = Some(fault);
-                }
-            }
-        }
-    }
+        Some(match size {
+            20 | 28 if refuses(20) && refuses(28) => Fault::ReplyOf24InsistedOn,
+            20 => Fault::ReplyOf20Refused,
+            _ => Fault::ReplySurplusRefused,
+        })
+    };
+    rename_each(played, fault, |finding, fault| {
+        finding.fault.is_none()
+            || fault == Fault::ReplyOf24InsistedOn && finding.fault == Some(Fault::ReplySizeIgnored)
+    });
 }
 
-/// A case that may show a fault, and does if another case of the operation shows it for certain.
-fn by_another_case(played: &mut [(&Scenario, Facts)]) {
-    for nth in 0..played.len() {
-        let Some((scenario, _)) = played.get(nth) else { continue };
-        let (operation, suspects) = (scenario.operation, scenario.suspects.clone());
-        // Most clients read replies with one piece of code, but write requests with one for each
-        // operation.
-        let is_certain = |fault: &Fault| played.iter().any(|(_, facts)| facts.findings.has(*fault));
-        let takes_no_ok = played.iter().any(|(scenario, facts)| {
-            scenario.operation == operation && facts.findings.has(Fault::OkTakenForError)
-        });
-        let fault = suspects
-            .iter()
-            .copied()
-            .find(is_certain)
-            .or(takes_no_ok.then_some(Fault::OkTakenForError));
-        if let (Some(fault), Some((_, facts))) = (fault, played.get_mut(nth)) {
-            name(facts, fault);
-        }
-    }
+/// Returns a fault that a case may show, and that another case shows for certain.
+fn by_another_case(played: &Played<'_>, scenario: &Scenario) -> Option<Fault> {
+    // Most clients read replies with one piece of code, but write requests with one for each
+    // operation.
+    let is_certain = |fault: &Fault| played.iter().any(|(_, facts)| facts.findings.has(*fault));
+    let takes_no_ok = || {
+        played.iter().any(|(other, facts)| {
+            other.operation == scenario.operation && facts.findings.has(Fault::OkTakenForError)
+        })
+    };
+    let suspect = scenario.suspects.iter().copied().find(is_certain);
+    suspect.or_else(|| takes_no_ok().then_some(Fault::OkTakenForError))
 }
 
-/// What the plain request of an operation shows: a client that fails there fails for that reason
-/// everywhere, and where it must fail, that shows nothing. So does one that sends nothing.
-fn by_plain(played: &mut [(&Scenario, Facts)]) {
+/// A client that fails the plain request of an operation fails for that reason everywhere, and where
+/// it must fail, that shows nothing. So does one that sends nothing.
+fn by_plain(played: &mut Played<'_>) {
     let mut failing = BTreeMap::new();
     for (scenario, facts) in played.iter().filter(|(one, _)| one.is(Flag::Plain)) {
         let fault = facts.findings.faults().first().copied();
@@ -167,30 +147,18 @@ fn by_plain(played: &mut [(&Scenario, Facts)]) {
         if scenario.exit == Exit::Failure && facts.grade() == Grade::Pass {
             facts.findings.may(None, format!("it also fails {name}, so this shows nothing"));
         }
-        for finding in facts.findings.iter_mut() {
-            let is_alike = finding.fault.is_some_and(|fault| UNSENT.contains(&fault));
-            if finding.text == REPORTS_FAILURE || *is_unsent && is_alike {
-                finding.fault = fault.or(finding.fault);
-            }
+        if let Some(fault) = fault {
+            facts.findings.rename(*fault, |finding| {
+                finding.text == REPORTS_FAILURE || *is_unsent && finding.is_unsent()
+            });
         }
-    }
-}
-
-/// Gives findings without a name this one.
-fn name(facts: &mut Facts, fault: Fault) {
-    for finding in facts
-        .findings
-        .iter_mut()
-        .filter(|finding| finding.weight == Weight::Must && finding.fault.is_none())
-    {
-        finding.fault = Some(fault);
     }
 }
 
 /// If the cases about requests of the same operation show an error in a request, the others only
 /// note it: they are about something else.
-fn noted_once(played: &mut [(&Scenario, Facts)]) {
-    let is_about_requests = |scenario: &Scenario| scenario.section() == OF_REQUESTS;
+fn noted_once(played: &mut Played<'_>) {
+    let is_about_requests = |scenario: &Scenario| scenario.section() == "request";
     let known: Vec<(Operation, Fault)> = played
         .iter()
         .filter(|(scenario, _)| is_about_requests(scenario))

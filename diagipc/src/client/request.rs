@@ -4,263 +4,216 @@
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::Decoded;
+use dotnet_diagnostics_ipc_vectors::{DecodeRefusal, Decoded};
 use serde_json::Value;
 
-use super::expected_fields::{Field, Wanted, is_implied, seen, shortened, wanted};
-use super::finding::Findings;
+use super::expected_fields::{Wanted, is_implied, shortened, values_of, wanted};
+use super::facts::Findings;
 use super::operations::CommandLine;
 use super::scenario::Arguments;
-use super::spelling::{empty_at_the_end, empty_before_zeroes, holds_right, misspelled};
 use super::{Argument, Operation};
 use crate::conversation::ByteCount;
 use crate::conversation::{Spelling, WRONG, guid_reversed, is_request_in, request_as};
 use crate::faults::Fault;
 
-/// A request as received.
-pub(super) struct Seen<'a> {
+/// A request as received, and the task that it should perform.
+pub(super) struct ReceivedRequest<'a> {
+    pub(super) operation: Operation,
+    pub(super) line: &'a CommandLine,
+    pub(super) arguments: &'a Arguments,
     /// As many bytes as its size field says, or as arrived.
     pub(super) bytes: &'a [u8],
     /// What arrived after it.
-    pub(super) behind: &'a [u8],
+    pub(super) after: &'a [u8],
     /// How many descriptors arrived with it.
     pub(super) fds: usize,
     /// Whether all of it was to be read.
     pub(super) is_whole: bool,
     /// Whether it is an older command, after a newer one was unknown: it may not be able to express
-    /// all that was asked for.
+    /// everything that was requested.
     pub(super) falls_back: bool,
 }
 
-impl Seen<'_> {
-    /// The command of the header, if it arrived.
+impl ReceivedRequest<'_> {
+    /// Returns the command of the header, if it arrived.
     pub(super) fn command(&self) -> Option<Command> {
         RawHeader::read(self.bytes).command
     }
 
-    /// The errors in it, for an operation with `arguments` in `line`; and the error with which a
-    /// runtime refuses it, if any.
-    pub(super) fn judge(
-        &self,
-        operation: Operation,
-        line: &CommandLine,
-        arguments: &Arguments,
-    ) -> (Findings, Option<HResult>) {
+    /// Returns the errors in it, and the error with which a runtime refuses it, if any.
+    pub(super) fn judge(&self) -> (Findings, Option<HResult>) {
         let mut findings = Findings::default();
         if self.fds > 0 {
-            findings.must(
-                Fault::DescriptorWithTheRequest,
-                format!("{} descriptors are sent with the request's bytes", self.fds),
-            );
+            let text = format!("{} descriptors are sent with the request's bytes", self.fds);
+            findings.must(Fault::DescriptorWithTheRequest, text);
         }
-        let header = self.header(operation);
-        let mut refusal = self.refused_for_its_header(operation);
-        findings.extend(header);
+        findings.extend(self.header());
+        let mut refusal = self.refused_for_its_header();
         if self.is_whole && refusal.is_none() {
-            let (payload, refused) = self.payload(operation, line, arguments);
+            let (payload, refused) = self.payload();
             findings.extend(payload);
             refusal = refused;
         }
-        if !self.behind.is_empty() && !findings.has(Fault::SizeWrong) && refusal.is_none() {
-            let text = format!(
-                "{} after the request: {}",
-                ByteCount(self.behind.len()),
-                excerpt(self.behind)
-            );
-            findings.must(Fault::BytesAfterTheMessage, text);
+        if !self.after.is_empty() && !findings.has(Fault::SizeWrong) && refusal.is_none() {
+            let (count, bytes) = (ByteCount(self.after.len()), excerpt(self.after));
+            findings
+                .must(Fault::BytesAfterTheMessage, format!("{count} after the request: {bytes}"));
         }
-        let waits_for_ever = self.fds > 0 && operation == Operation::UserEvents;
+        let waits_for_ever = self.fds > 0 && self.operation == Operation::UserEvents;
         (findings, refusal.or(waits_for_ever.then_some(HResult::BAD_ENCODING)))
     }
 
-    /// What a runtime checks before the payload, in its order (F-69).
-    fn refused_for_its_header(&self, operation: Operation) -> Option<HResult> {
+    /// Checks what a runtime checks before the payload, in its order (F-69).
+    fn refused_for_its_header(&self) -> Option<HResult> {
         let size = RawHeader::read(self.bytes).size.map(usize::from);
         let is_cut = self.is_whole && size != Some(self.bytes.len());
-        match () {
-            () if self.bytes.len() < self.least() || is_cut => Some(HResult::BAD_ENCODING),
-            () if !self.bytes.starts_with(&MAGIC) => Some(HResult::UNKNOWN_MAGIC),
-            () if !self
-                .command()
-                .is_some_and(|command| operation.commands().contains(&command)) =>
-            {
-                Some(HResult::UNKNOWN_COMMAND)
-            }
-            () => None,
+        match self.command() {
+            _ if self.bytes.len() < self.least() || is_cut => Some(HResult::BAD_ENCODING),
+            _ if !self.bytes.starts_with(&MAGIC) => Some(HResult::UNKNOWN_MAGIC),
+            Some(command) if self.operation.commands().contains(&command) => None,
+            _ => Some(HResult::UNKNOWN_COMMAND),
         }
     }
 
-    /// One that was not read to its end may lack its last byte.
+    /// The least length: a request that was not read to its end may lack its last byte.
     const fn least(&self) -> usize {
         if self.is_whole { 20 } else { 19 }
     }
 
-    pub(super) fn header(&self, operation: Operation) -> Findings {
+    /// Returns the errors in its header.
+    pub(super) fn header(&self) -> Findings {
         let mut findings = Findings::default();
-        if self.bytes.len() < self.least() {
-            findings.must(
-                Fault::PayloadMalformed,
-                format!("only {} of a header received", ByteCount(self.bytes.len())),
-            );
+        let len = self.bytes.len();
+        if len < self.least() {
+            let text = format!("only {} of a header received", ByteCount(len));
+            findings.must(Fault::PayloadMalformed, text);
             return findings;
         }
         // A byte that was not read is 0.
         let mut bytes = [0; HEADER_LEN];
         bytes.iter_mut().zip(self.bytes).for_each(|(to, from)| *to = *from);
-        let header = RawHeader::read(&bytes);
-        let (Some(magic), Some(size), Some(command), Some(reserved)) =
-            (header.magic, header.size, header.command, header.reserved)
+        let RawHeader {
+            magic: Some(magic),
+            size: Some(size),
+            command: Some(command),
+            reserved: Some(reserved),
+        } = RawHeader::read(&bytes)
         else {
             return findings;
         };
         if magic != MAGIC {
             findings.must(Fault::MagicWrong, format!("the magic is {}", hex::encode(magic)));
         }
-        if self.is_whole && usize::from(size) != self.bytes.len() {
-            let text = format!("size is {size}, but {} bytes were received", self.bytes.len());
-            let is_swapped = usize::from(size.swap_bytes()) == self.bytes.len();
-            findings
-                .must(if is_swapped { Fault::NumbersBigEndian } else { Fault::SizeWrong }, text);
+        if self.is_whole && usize::from(size) != len {
+            let is_swapped = usize::from(size.swap_bytes()) == len;
+            let fault = if is_swapped { Fault::NumbersBigEndian } else { Fault::SizeWrong };
+            findings.must(fault, format!("size is {size}, but {len} bytes were received"));
         }
-        if operation.commands().contains(&command) {
+        let commands = self.operation.commands();
+        if commands.contains(&command) {
             if reserved != 0 {
                 let text = format!("reserved is {reserved:#06x}, expected 0x0000");
                 findings.must(Fault::ReservedNotZero, text);
             }
         } else if magic == MAGIC {
-            let is_off =
-                operation.commands().iter().any(|wanted| is_off_by_one(*wanted, command, reserved));
+            let is_off = commands.iter().any(|wanted| is_off_by_one(*wanted, command, reserved));
             let fault = if is_off { Fault::CommandSetOffByOne } else { Fault::AnotherCommandSent };
-            findings.must(
-                fault,
-                format!("the command is {command}, which does not do what was requested"),
-            );
+            let text = format!("the command is {command}, which does not do what was requested");
+            findings.must(fault, text);
         }
         findings
     }
 
-    fn payload(
-        &self,
-        operation: Operation,
-        line: &CommandLine,
-        arguments: &Arguments,
-    ) -> (Findings, Option<HResult>) {
+    /// Returns the errors in its payload, and the error with which a runtime refuses it, if any.
+    fn payload(&self) -> (Findings, Option<HResult>) {
         let mut findings = Findings::default();
-        let all = [self.bytes, self.behind].concat();
+        let all = [self.bytes, self.after].concat();
         // The header is judged already.
         let mut bytes = self.bytes.to_vec();
         RawHeader { reserved: Some(0), ..RawHeader::default() }.write(&mut bytes);
         let decoded = self.decode(&bytes);
         let is_wrong = decoded.as_ref().map_or(true, |decoded| !decoded.canonical);
-        let spelling = self.misspelling(operation, line, arguments, &all, is_wrong);
+        let spelling = self.misspelling(&all, is_wrong);
         let decoded = match decoded {
             Ok(decoded) => decoded,
             Err(refusal) => {
-                let fault = spelling
-                    .or_else(|| self.fault_in_size(operation, &all))
-                    .unwrap_or(Fault::PayloadMalformed);
+                let fault = spelling.or_else(|| self.fault_in_size(&all));
                 let text = format!(
                     "the payload is malformed: {} (byte {})",
                     refusal.message, refusal.fault.offset
                 );
-                findings.must(fault, text);
+                findings.must(fault.unwrap_or(Fault::PayloadMalformed), text);
                 return (findings, Some(refusal.answer.unwrap_or(HResult::BAD_ENCODING)));
             }
         };
         if !decoded.canonical {
             let zeroes = self.bytes.iter().rev().take_while(|byte| **byte == 0).count();
-            let fault = spelling.unwrap_or(if zeroes > 4 {
-                Fault::SizeOf4ByteUnits
-            } else {
-                Fault::NotCanonical
-            });
+            let fault = if zeroes > 4 { Fault::SizeOf4ByteUnits } else { Fault::NotCanonical };
             findings.must(
-                fault,
+                spelling.unwrap_or(fault),
                 "it is not canonical: a bool other than 0 and 1, or bytes after the last field",
             );
         }
         if let Some(limit) = &decoded.limit {
-            findings.must(
-                spelling.unwrap_or(Fault::OutsideTheLimits),
-                format!("a server refuses it: {limit}"),
-            );
+            let fault = spelling.unwrap_or(Fault::OutsideTheLimits);
+            findings.must(fault, format!("a server refuses it: {limit}"));
         }
-        for (argument, field, value) in wanted(operation, line, arguments) {
-            let Field::Values(seen) = seen(&decoded.value, field) else {
+        for (argument, field, value) in wanted(self.operation, self.line, self.arguments) {
+            let seen = values_of(&decoded.value, field);
+            let shown = value.shown();
+            if seen.is_empty() {
                 if !self.falls_back && !is_implied(argument, &value) {
                     let command = self.command().and_then(Command::name).unwrap_or_default();
-                    let value = value.shown();
                     let text = format!(
-                        "{command} has no {field}, which must be {value} (argument {argument})"
+                        "{command} has no {field}, which must be {shown} (argument {argument})"
                     );
                     findings.must(Fault::ValueNotAsked, text);
                 }
-                continue;
-            };
-            if !seen.iter().any(|seen| value.is(seen)) {
+            } else if !seen.iter().any(|seen| value.is(seen)) {
                 let fault = spelling.unwrap_or_else(|| fault_in_value(argument, &value, &seen));
                 let seen: Vec<_> = seen.iter().map(|value| shortened(&value.to_string())).collect();
-                findings.must(
-                    fault,
-                    format!(
-                        "{field} is {}, expected {} (argument {argument})",
-                        seen.join(", "),
-                        value.shown()
-                    ),
-                );
+                let seen = seen.join(", ");
+                let text = format!("{field} is {seen}, expected {shown} (argument {argument})");
+                findings.must(fault, text);
             }
         }
         (findings, decoded.limit.map(|_| HResult::BAD_ENCODING))
     }
 
-    pub(super) fn decode(
-        &self,
-        bytes: &[u8],
-    ) -> Result<Decoded, dotnet_diagnostics_ipc_vectors::DecodeRefusal> {
+    pub(super) fn decode(&self, bytes: &[u8]) -> Result<Decoded, DecodeRefusal> {
         request_as(self.command()).decode(bytes)
     }
 
-    /// Whether everything is right but for this encoding of strings.
-    fn is_in(&self, spelling: Spelling) -> bool {
-        let payload = self.bytes.get(HEADER_LEN..).unwrap_or_default();
-        self.command().is_some_and(|command| is_request_in(spelling, command, payload))
-    }
-
-    /// The fault that explains how the texts of the request are written. `is_wrong`: it is not a right
-    /// one with other values.
-    fn misspelling(
-        &self,
-        operation: Operation,
-        line: &CommandLine,
-        arguments: &Arguments,
-        bytes: &[u8],
-        is_wrong: bool,
-    ) -> Option<Fault> {
-        let explains = |spelling: &Spelling| is_wrong && self.is_in(*spelling);
-        let padded = |spelling: &Spelling| {
+    /// Returns the fault that explains how the texts of the request are written. `is_wrong`: it is
+    /// not a right one with other values.
+    fn misspelling(&self, bytes: &[u8], is_wrong: bool) -> Option<Fault> {
+        // Whether everything is right except for this encoding of strings.
+        let explains = |spelling: &Spelling| {
+            let payload = self.bytes.get(HEADER_LEN..).unwrap_or_default();
+            let is_in = |command| is_request_in(*spelling, command, payload);
+            is_wrong && self.command().is_some_and(is_in)
+        };
+        let is_padded = |spelling: &Spelling| {
             matches!(spelling, Spelling::Aligned { .. }) && explains(spelling)
         };
-        if let Some(spelling) = WRONG.into_iter().find(padded) {
+        if let Some(spelling) = WRONG.into_iter().find(is_padded) {
             return spelling.fault();
         }
-        let of_known_texts = [
+        let with_text = [
             Argument::Name,
             Argument::Path,
             Argument::Provider,
             Argument::Value,
             Argument::Arguments,
         ];
-        let texts = of_known_texts
-            .into_iter()
-            .filter(|argument| line.says_in_any_way(*argument))
-            .filter_map(|argument| arguments.get(&argument));
+        let given = with_text.iter().filter(|argument| self.line.says_in_any_way(**argument));
         // An array: no text before it shows where it begins.
         let (mut before, mut is_one_right) = (None, false);
-        for text in texts {
+        for text in given.filter_map(|argument| self.arguments.get(argument)) {
             // An empty text of a provider may be absent, and something follows it.
-            let is_last = operation == Operation::SetEnv || operation.streams();
+            let is_last = self.operation == Operation::SetEnv || self.operation.streams();
             let fault = if !text.is_empty() {
-                is_one_right |= holds_right(text, bytes);
+                is_one_right |= holds(bytes, &string(text));
                 misspelled(text, bytes, |spelling| explains(&spelling))
             } else if is_last {
                 empty_at_the_end(before, bytes)
@@ -275,18 +228,17 @@ impl Seen<'_> {
         WRONG.into_iter().find(|spelling| !is_one_right && explains(spelling))?.fault()
     }
 
-    /// Whether everything would be right with another number in the size field.
-    fn fault_in_size(&self, operation: Operation, all: &[u8]) -> Option<Fault> {
-        let is_right = |all: &[u8]| {
-            let mut whole = all.to_vec();
-            let Ok(size) = u16::try_from(all.len()) else { return false };
-            RawHeader { size: Some(size), ..RawHeader::default() }.write(&mut whole);
-            whole != self.bytes && self.decode(&whole).is_ok_and(|decoded| decoded.canonical)
-        };
+    /// Returns the fault if everything would be right with another number in the size field.
+    fn fault_in_size(&self, all: &[u8]) -> Option<Fault> {
         // For user_events the last byte is that of the descriptor.
         let without_last = all.split_last().map_or(all, |(_, rest)| rest);
-        let request = if operation == Operation::UserEvents { without_last } else { all };
-        is_right(request).then_some(Fault::SizeWrong)
+        let is_user_events = self.operation == Operation::UserEvents;
+        let mut whole = if is_user_events { without_last } else { all }.to_vec();
+        let size = Some(u16::try_from(whole.len()).ok()?);
+        RawHeader { size, ..RawHeader::default() }.write(&mut whole);
+        let is_right =
+            whole != self.bytes && self.decode(&whole).is_ok_and(|decoded| decoded.canonical);
+        is_right.then_some(Fault::SizeWrong)
     }
 }
 
@@ -303,34 +255,29 @@ fn is_off_by_one(wanted: Command, seen: Command, reserved: u16) -> bool {
     is_shifted || others.contains(&seen)
 }
 
-/// The fault that explains a wrong value.
+/// Returns the fault that explains a wrong value.
 fn fault_in_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> Fault {
-    let number = |text: &str| text.parse::<u64>().ok();
-    let seen_number =
-        seen.iter().find_map(|value| value.as_u64().or_else(|| value.as_str().and_then(number)));
+    let parsed = |text: &str| text.parse::<u64>().ok();
+    let number = |value: &Value| value.as_u64().or_else(|| value.as_str().and_then(parsed));
     let is_swapped = |wanted: u64, seen: u64| {
-        let halves = u32::try_from(wanted).ok().map(|wanted| u64::from(wanted.swap_bytes()));
-        wanted != seen && (wanted.swap_bytes() == seen || halves == Some(seen))
+        let half = u32::try_from(wanted).ok().map(|wanted| u64::from(wanted.swap_bytes()));
+        wanted != seen && (wanted.swap_bytes() == seen || half == Some(seen))
     };
-    match (argument, wanted, seen_number) {
-        (Argument::Value, Wanted::Absent, _) => Fault::UnsetByEmptyValue,
-        (Argument::TimeoutMs, Wanted::Plain(ms), Some(seen))
-            if number(ms).is_some_and(|ms| ms > 0 && ms / 1000 == seen) =>
-        {
+    let text = match wanted {
+        Wanted::Absent if argument == Argument::Value => return Fault::UnsetByEmptyValue,
+        Wanted::Plain(text) => text,
+        _ => return Fault::ValueNotAsked,
+    };
+    let numbers = parsed(text).zip(seen.iter().find_map(|value| number(value)));
+    let mut texts = seen.iter().filter_map(|seen| seen.as_str());
+    match (argument, numbers) {
+        (Argument::TimeoutMs, Some((ms, seen))) if ms > 0 && ms / 1000 == seen => {
             Fault::AttachTimeoutInSeconds
         }
-        (Argument::Clsid, Wanted::Plain(text), _)
-            if seen
-                .iter()
-                .any(|seen| seen.as_str().is_some_and(|seen| is_guid_swapped(text, seen))) =>
-        {
+        (Argument::Clsid, _) if texts.any(|seen| is_guid_swapped(text, seen)) => {
             Fault::GuidBigEndian
         }
-        (_, Wanted::Plain(text), Some(seen))
-            if number(text).is_some_and(|wanted| is_swapped(wanted, seen)) =>
-        {
-            Fault::NumbersBigEndian
-        }
+        (_, Some((wanted, seen))) if is_swapped(wanted, seen) => Fault::NumbersBigEndian,
         _ => Fault::ValueNotAsked,
     }
 }
@@ -346,26 +293,84 @@ pub(super) fn excerpt(bytes: &[u8]) -> String {
     format!("{}{}", hex::encode(shown), if rest.is_empty() { "" } else { "…" })
 }
 
+/// Returns the fault whose wrong encoding of `text` is in `bytes`, if the right one is not. Where
+/// two look alike, it is one that is right for ASCII, or else one that `explains_all` the bytes.
+fn misspelled(text: &str, bytes: &[u8], explains_all: impl Fn(Spelling) -> bool) -> Option<Fault> {
+    let units: Vec<u16> = text.encode_utf16().collect();
+    let right = string(text);
+    if holds(bytes, &right) {
+        return None;
+    }
+    let is_written = |wrong: &Spelling| {
+        let written = wrong.written(&units, 0);
+        // The start of the right one is what is left of a request that is cut in its NUL.
+        let is_cut = right.starts_with(&written) && !explains_all(*wrong);
+        written != right && !is_cut && holds(bytes, &written)
+    };
+    let found: Vec<Spelling> = WRONG.into_iter().filter(is_written).collect();
+    let is_beyond_ascii = |wrong: &&Spelling| wrong.needs_the_text() && !text.is_ascii();
+    let explained = || found.iter().find(|wrong| explains_all(**wrong));
+    found.iter().find(is_beyond_ascii).or_else(explained).or(found.first())?.fault()
+}
+
+/// Returns the fault with which an empty text is written at the end of `bytes`, after the text
+/// `before`.
+fn empty_at_the_end(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
+    let before = string(before?);
+    let ends = |tail: &[u8]| bytes.ends_with(&[&before, tail].concat());
+    (ends(&[0; 2]) || ends(&[0; 6])).then_some(Fault::EmptyStringAsTwoBytes)
+}
+
+/// Returns the fault of an empty text before an event filter without events and an array. Whether
+/// the text is absent or empty, the zeroes after `before` or after its length are a byte and a
+/// number of lengths.
+fn empty_before_zeroes(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
+    let before = string(before?);
+    let at = bytes.windows(before.len()).position(|window| window == before)?;
+    let zeroes =
+        bytes.iter().skip(at.saturating_add(before.len())).take_while(|byte| **byte == 0).count();
+    (zeroes % 4 == 3).then_some(Fault::EmptyStringAsTwoBytes)
+}
+
+/// Encodes a string by the grammar.
+pub(super) fn string(text: &str) -> Vec<u8> {
+    Spelling::Right.written(&text.encode_utf16().collect::<Vec<_>>(), 0)
+}
+
+fn holds(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len().max(1)).any(|window| window == part)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::client::Operations;
-    use crate::client::suite::plain;
+    use crate::client::scenario::plain;
 
     const SET: &[u8] =
         b"DOTNET_IPC_V1\0\x32\0\x04\x03\0\0\x05\0\0\0N\0A\0M\0E\0\0\0\x06\0\0\0v\0a\0l\0u\0e\0\0\0";
 
-    /// The findings in the bytes of a client that should set NAME to value.
-    fn judged(bytes: &[u8], behind: &[u8], is_whole: bool) -> (Findings, Option<HResult>) {
-        let operations =
-            Operations::parse("x.toml", "[operations.set-env]\ncommand = \"x {name} {value}\"\n")
-                .unwrap();
-        let line = operations.get(Operation::SetEnv).unwrap();
-        Seen { bytes, behind, fds: 0, is_whole, falls_back: false }.judge(
-            Operation::SetEnv,
-            line,
-            &plain(Operation::SetEnv),
-        )
+    /// Judges the bytes of a client with this command line and these arguments.
+    fn judged_as(
+        operation: Operation,
+        line: &str,
+        arguments: &Arguments,
+        (bytes, after, fds): (&[u8], &[u8], usize),
+        (is_whole, falls_back): (bool, bool),
+    ) -> (Findings, Option<HResult>) {
+        let text = format!("[operations.{operation}]\ncommand = \"x {line}\"\n");
+        let operations = Operations::parse("x.toml", &text).unwrap();
+        let line = operations.get(operation).unwrap();
+        let request =
+            ReceivedRequest { operation, line, arguments, bytes, after, fds, is_whole, falls_back };
+        request.judge()
+    }
+
+    /// Judges the bytes of a client that should set NAME to value.
+    fn judged(bytes: &[u8], after: &[u8], is_whole: bool) -> (Findings, Option<HResult>) {
+        let (line, arguments) = ("{name} {value}", plain(Operation::SetEnv));
+        let received = (bytes, after, 0);
+        judged_as(Operation::SetEnv, line, &arguments, received, (is_whole, false))
     }
 
     fn with(at: usize, byte: u8) -> Vec<u8> {
@@ -431,33 +436,27 @@ mod tests {
 
     #[test]
     fn request_with_descriptor_is_a_separate_fault() {
-        let operations =
-            Operations::parse("x.toml", "[operations.set-env]\ncommand = \"x {name} {value}\"\n")
-                .unwrap();
-        let line = operations.get(Operation::SetEnv).unwrap();
         // Wrong in another way as well.
-        let bytes = with(24, b'X');
-        let seen = Seen { bytes: &bytes, behind: &[], fds: 1, is_whole: true, falls_back: false };
-        let (findings, _) = seen.judge(Operation::SetEnv, line, &plain(Operation::SetEnv));
+        let received = (&with(24, b'X')[..], &[][..], 1);
+        let (line, arguments) = ("{name} {value}", plain(Operation::SetEnv));
+        let (findings, _) = judged_as(Operation::SetEnv, line, &arguments, received, (true, false));
         assert_eq!(findings.faults(), [Fault::DescriptorWithTheRequest, Fault::ValueNotAsked]);
     }
 
-    /// Of `CollectTracing2`, with a provider `P` of keywords 1 and level 4; it wants no rundown.
+    /// `CollectTracing2` with a provider `P` of keywords 1 and level 4; it wants no rundown.
     const COLLECT2: &[u8] = b"DOTNET_IPC_V1\0\x39\0\x02\x03\0\0\xfa\0\0\0\x01\0\0\0\0\x01\0\0\0\
         \x01\0\0\0\0\0\0\0\x04\0\0\0\x02\0\0\0P\0\0\0\0\0\0\0";
 
     #[test]
     fn value_that_an_older_command_cannot_express_must_not_get_lost() {
-        let line = "x {rundown} {stacks} {events} {buffer_mode}";
-        let text = format!("[operations.trace]\ncommand = \"{line}\"\n");
-        let operations = Operations::parse("x.toml", &text).unwrap();
-        let line = operations.get(Operation::Trace).unwrap();
+        let line = "{rundown} {stacks} {events} {buffer_mode}";
         let judged = |argument: Argument, value: &str, falls_back| {
             let mut arguments = plain(Operation::Trace);
             arguments.insert(Argument::Rundown, "0".to_owned());
             arguments.insert(argument, value.to_owned());
-            let seen = Seen { bytes: COLLECT2, behind: &[], fds: 0, is_whole: true, falls_back };
-            let (findings, refusal) = seen.judge(Operation::Trace, line, &arguments);
+            let received = (COLLECT2, &[][..], 0);
+            let (findings, refusal) =
+                judged_as(Operation::Trace, line, &arguments, received, (true, falls_back));
             assert_eq!(refusal, None);
             findings.texts().concat()
         };
@@ -491,5 +490,55 @@ mod tests {
         let (guid, turned) =
             ("00112233-4455-6677-8899-aabbccddeeff", "33221100-5544-7766-8899-aabbccddeeff");
         assert!(is_guid_swapped(guid, turned) && !is_guid_swapped(guid, guid));
+    }
+
+    #[test]
+    fn wrong_spellings_are_distinguished() {
+        let prefix = [9; 20];
+        for (text, payload, fault) in [
+            ("ab", "03000000 6100 6200 0000", None),
+            ("é", "02000000 e900 0000", None),
+            ("é", "03000000 e900 0000", Some(Fault::StringLengthInBytes)),
+            ("é", "04000000 e900 0000", Some(Fault::StringLengthInBytes)),
+            ("😀", "02000000 3dd8 00de 0000", Some(Fault::StringLengthInChars)),
+            ("😀", "02000000 00f6 0000", Some(Fault::NonBmpTruncated)),
+            ("ab", "02000000 6100 6200", Some(Fault::StringWithoutNul)),
+            ("ab", "02000000 6100 6200 0000", Some(Fault::StringLengthWithoutNul)),
+            ("ab", "03000000 61000000 62000000 00000000", Some(Fault::WcharOf4Bytes)),
+            ("ab", "03000000 61000000 6200", Some(Fault::WcharOf4Bytes)),
+            ("ab", "00000000", None),
+            ("é", "03000000 c3a9 00", Some(Fault::StringInUtf8)),
+            ("é", "03000000 c3ff a9ff 0000", Some(Fault::UnitsSignExtended)),
+            ("é", "03000000 c300 a900 0000", Some(Fault::BytesAsUnits)),
+            ("é", "00000002 e900 0000", Some(Fault::NumbersBigEndian)),
+        ] {
+            let payload = hex::decode(payload.replace(' ', "")).unwrap();
+            assert_eq!(
+                misspelled(text, &[&prefix[..], &payload].concat(), |_| false),
+                fault,
+                "{text} {payload:02x?}"
+            );
+        }
+        // After a name of one letter, and before a filter without events and the length of a
+        // tracepoint's name.
+        let filtered = |empty: &[u8]| {
+            [&[2, 0, 0, 0, 0x4e, 0, 0, 0], empty, &[0, 0, 0, 0, 0, 6, 0, 0, 0]].concat()
+        };
+        assert_eq!(
+            empty_before_zeroes(Some("N"), &filtered(&[0; 2])),
+            Some(Fault::EmptyStringAsTwoBytes)
+        );
+        assert_eq!(empty_before_zeroes(Some("N"), &filtered(&[0; 4])), None);
+        assert_eq!(empty_before_zeroes(Some("N"), &filtered(&[1, 0, 0, 0, 0, 0])), None);
+        // After a name of one letter.
+        let name = [2, 0, 0, 0, 0x4e, 0, 0, 0];
+        for (end, fault) in [
+            (&[1, 0, 0, 0, 0, 0][..], None),
+            (&[0, 0, 0, 0], None),
+            (&[0, 0], Some(Fault::EmptyStringAsTwoBytes)),
+            (&[0, 0, 0, 0, 0, 0], Some(Fault::EmptyStringAsTwoBytes)),
+        ] {
+            assert_eq!(empty_at_the_end(Some("N"), &[&name[..], end].concat()), fault);
+        }
     }
 }

@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc_vectors::player::Player;
 
-use super::facts::{Facts, UNSENT, how};
-use super::finding::{Finding, Findings};
+use super::facts::{Facts, Finding, Findings, Manner, end_of};
 use super::operations::CommandLine;
 use super::process::{CANNOT, Running};
 use super::reclassify::reclassify;
@@ -25,18 +24,18 @@ use crate::suite::{self, Failure, Played, RunLimits, Suite};
 use crate::{Glob, Grade, Report};
 
 /// The time limit of a script's step.
-const WITHIN: Duration = Duration::from_secs(10);
+const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 /// The client's extra time besides its patience: to start, and to end.
 const MARGIN: Duration = Duration::from_secs(3);
 /// How many times its patience a client is instructed to wait in scenarios where it should not give
 /// up.
-const UNHURRIED: u32 = 5;
+const PATIENCE_FACTOR: u32 = 5;
 /// How long a client is instructed to wait, at most, where nothing will arrive.
-const SOON: Duration = Duration::from_millis(1200);
+const SHORT_PATIENCE: Duration = Duration::from_millis(1200);
 /// How long a client may continue when everything is lost.
-const LOST: Duration = Duration::from_millis(200);
+const END_TIMEOUT: Duration = Duration::from_millis(200);
 /// The suite's own limits are not shorter.
-const SLOW: Duration = Duration::from_secs(1);
+const MIN_OWN_LIMIT: Duration = Duration::from_secs(1);
 /// The names of levels, from 0 on.
 const LEVELS: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
 
@@ -47,8 +46,8 @@ pub struct Options {
     pub jobs: NonZeroUsize,
     /// The operations that the client must support.
     pub require: Vec<Glob>,
-    /// The process behind `{pid}`: a program that only calls `stand_in`. Not on Windows: a pipe belongs
-    /// to the process that created it, so the client uses this one.
+    /// The process behind `{pid}`: a program that only calls `stand_in`. Windows does not use it: a
+    /// pipe belongs to the process that created it, which is this one.
     pub stand_in: Program,
     /// Ends the run early: the report then says that it was interrupted, and how many scenarios
     /// were not played.
@@ -67,8 +66,13 @@ pub fn run(
     done: &(dyn Fn(&str, Grade) + Sync),
 ) -> Report {
     // A limitation of this system is neither a fault of the client, nor something that it lacks.
-    let (left_out, playable): (Vec<usize>, Vec<usize>) = (0..scenarios.len())
-        .partition(|nth| scenarios.get(*nth).is_some_and(|scenario| lacking(scenario).is_some()));
+    let (mut turns, mut left_out) = (Vec::new(), BTreeMap::<String, usize>::new());
+    for (nth, scenario) in scenarios.iter().enumerate() {
+        match lacking(scenario) {
+            None => turns.push(vec![nth]),
+            Some(why) => *left_out.entry(why).or_default() += 1,
+        }
+    }
     let suite =
         ClientSuite { scenarios, operations, options, has_connected: AtomicBool::new(false) };
     let limits = RunLimits {
@@ -78,11 +82,10 @@ pub fn run(
         canceller: options.canceller.as_ref(),
     };
     let waits = |nth: usize| match scenarios.get(nth) {
-        Some(scenario) if scenario.waits_for_client_to_give_up() => SOON,
+        Some(scenario) if scenario.waits_for_client_to_give_up() => SHORT_PATIENCE,
         Some(scenario) => scenario.waits(),
         None => Duration::ZERO,
     };
-    let turns = playable.into_iter().map(|nth| vec![nth]).collect();
     let played = suite::run(&suite, turns, waits, &limits, None, &mut |nth, facts| {
         done(&suite.name(nth), facts.grade());
     });
@@ -93,14 +96,8 @@ pub fn run(
     let mut played: Vec<(&Scenario, Facts)> =
         results.filter_map(|(nth, facts)| Some((scenarios.get(nth)?, facts))).collect();
     reclassify(&mut played);
-    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-    for why in left_out.iter().filter_map(|nth| lacking(scenarios.get(*nth)?)) {
-        let count = reasons.entry(why).or_default();
-        *count += 1;
-    }
-    report.notes.extend(
-        reasons.iter().map(|(why, count)| format!("{count} scenarios were not played: {why}")),
-    );
+    let note = |(why, count)| format!("{count} scenarios were not played: {why}");
+    report.notes.extend(left_out.into_iter().map(note));
     for (scenario, facts) in played {
         report.add(facts.decide(scenario, &options.require));
     }
@@ -132,7 +129,11 @@ impl Suite for ClientSuite<'_> {
         let Some(scenario) = self.scenarios.get(nth) else {
             return Err(format!("there is no scenario {nth}"));
         };
-        let facts = self.play_scenario(scenario, kept);
+        let facts = match command_line(scenario, self.operations) {
+            Ok(line) => converse(scenario, &line, self.options, &self.has_connected, kept)
+                .unwrap_or_else(Facts::trouble),
+            Err(lacks) => Facts::lacking(lacks),
+        };
         Ok(if facts.is_to_repeat() { Played::Late(facts) } else { Played::Done(facts) })
     }
 
@@ -146,25 +147,8 @@ impl Suite for ClientSuite<'_> {
     }
 }
 
-impl ClientSuite<'_> {
-    fn play_scenario(&self, scenario: &Scenario, kept: &mut Option<Target>) -> Facts {
-        let line = match told(scenario, self.operations) {
-            Ok(line) => line,
-            Err(lacks) => return Facts::lacking(lacks),
-        };
-        let line = if scenario.waits_for_client_to_give_up() {
-            line.with_patience(line.patience.min(here(SOON)))
-        } else {
-            // A busy machine must not make it give up.
-            line.with_patience(line.patience.saturating_mul(UNHURRIED))
-        };
-        converse(scenario, &line, self.options, &self.has_connected, kept)
-            .unwrap_or_else(Facts::trouble)
-    }
-}
-
-/// The command line for the scenario, or what it lacks.
-fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o CommandLine, String> {
+/// Returns the command line for the scenario, or what it lacks.
+fn command_line(scenario: &Scenario, operations: &Operations) -> Result<CommandLine, String> {
     let operation = scenario.operation;
     let line =
         operations.get(operation).ok_or_else(|| format!("no operation {operation} is defined"))?;
@@ -177,21 +161,28 @@ fn told<'o>(scenario: &Scenario, operations: &'o Operations) -> Result<&'o Comma
             return Err(format!("the command line of {operation} has no {}", names.join(" or ")));
         }
     }
-    if let Some(deadline) =
-        line.deadline.filter(|deadline| !scenario.is(Flag::Silent) && scenario.waits() >= *deadline)
-    {
-        let (takes, waits) = (scenario.waits().as_millis(), deadline.as_millis());
-        return Err(format!(
-            "the runtime takes {takes} ms in total, but the client waits {waits} ms for the whole reply"
-        ));
+    if !scenario.is(Flag::Silent) {
+        let (all, longest) = (scenario.waits(), scenario.longest_wait());
+        if let Some(deadline) = line.deadline.filter(|deadline| all >= *deadline) {
+            let (takes, waits) = (all.as_millis(), deadline.as_millis());
+            return Err(format!(
+                "the runtime takes {takes} ms in total, but the client waits {waits} ms for the whole reply"
+            ));
+        }
+        if longest >= line.patience {
+            let (takes, waits) = (longest.as_millis(), line.patience.as_millis());
+            return Err(format!("the runtime takes {takes} ms, but the client waits {waits} ms"));
+        }
     }
-    if !scenario.is(Flag::Silent) && scenario.longest_wait() >= line.patience {
-        let (takes, waits) = (scenario.longest_wait().as_millis(), line.patience.as_millis());
-        return Err(format!("the runtime takes {takes} ms, but the client waits {waits} ms"));
-    }
-    Ok(line)
+    Ok(line.with_patience(if scenario.waits_for_client_to_give_up() {
+        line.patience.min(here(SHORT_PATIENCE))
+    } else {
+        // A busy machine must not make it give up.
+        line.patience.saturating_mul(PATIENCE_FACTOR)
+    }))
 }
 
+/// Plays a scenario. The error says why it could not be tried.
 fn converse(
     scenario: &Scenario,
     line: &CommandLine,
@@ -224,10 +215,23 @@ fn converse(
     let gives_up = line.gives_up() + MARGIN;
     let whole = Limit::new(gives_up.saturating_add(scenario.waits()));
     let peer = network.peer();
-    let player = Player::new(&mut network, WITHIN);
-    let mut player =
-        ScenarioPlayer::new(player, &mut client, scenario, line, &target, gives_up, has_connected);
-    player.peer = peer;
+    let mut player = ScenarioPlayer {
+        player: Player::new(&mut network, STEP_TIMEOUT),
+        client: &mut client,
+        scenario,
+        line,
+        target: &target,
+        gives_up,
+        has_connected,
+        peer,
+        findings: Findings::default(),
+        manner: Manner::default(),
+        moves: scenario.moves.iter().cloned().collect(),
+        advertised: BTreeMap::new(),
+        requests: 0,
+        leaves_unread: false,
+        has_stopped: false,
+    };
     let mut outcome = player.play();
     let mut limits = Vec::new();
     if outcome.is_ok() {
@@ -241,45 +245,40 @@ fn converse(
     target.judge_decoys(&mut findings);
     // Everything still open is closed here: a client may wait for that.
     drop(network);
-    limits.push(Limit::new(LOST));
+    limits.push(Limit::new(END_TIMEOUT));
     let ended = client.finish(&limits, options.canceller.as_ref());
 
     let took = began.elapsed();
-    let is_of_machine = took >= SLOW.min(line.gives_up());
-    let is_success = ended.is_success();
     let mut facts = Facts {
-        lacks: None,
         findings,
-        about: Vec::new(),
+        about: [format!("command line: {}", shown(&words)), end_of(&ended)].to_vec(),
         conversation,
-        is_of_machine,
-        is_success,
+        is_of_machine: took >= MIN_OWN_LIMIT.min(line.gives_up()),
+        is_success: ended.is_success(),
         took,
+        ..Facts::default()
     };
     target.judge_decoys(&mut facts.findings);
     match outcome {
-        _ if ended.cannot() && !manner.has_asked && facts.findings.iter().all(is_unsent) => {
+        _ if ended.cannot()
+            && !manner.has_sent_request
+            && facts.findings.iter().all(Finding::is_unsent) =>
+        {
             facts.findings = Findings::default();
             facts.lacks = Some(format!("it cannot do this: exit status {CANNOT}"));
         }
-        Ok(()) => facts.judge_end(scenario, line, &ended, &target, manner),
+        Ok(()) => facts.judge_end(scenario, line, &ended, &target.output, manner),
         Err(Stop::Lacks(what)) => facts.lacks = Some(what),
         Err(Stop::Differs(fault, text)) => facts.findings.must(fault, text),
         Err(Stop::LeftOpen(fault, text)) => facts.findings.may(fault, text),
         Err(Stop::Over) => {}
     }
-    facts.about = [format!("command line: {}", shown(&words)), how(&ended)].to_vec();
     // A client that fails may have left something that runs.
     *kept = Some(target).filter(|_| facts.grade() == Grade::Pass).and_then(Target::kept);
     Ok(facts)
 }
 
-/// Whether it is only that nothing was sent.
-fn is_unsent(finding: &Finding) -> bool {
-    finding.fault.is_some_and(|fault| UNSENT.contains(&fault))
-}
-
-/// The arguments, with those of this target.
+/// Returns the arguments, with those of this target.
 fn values(arguments: &Arguments, target: &Target) -> std::io::Result<Arguments> {
     let mut values = arguments.clone();
     let paths = [
@@ -301,36 +300,26 @@ fn values(arguments: &Arguments, target: &Target) -> std::io::Result<Arguments> 
     Ok(values)
 }
 
-/// The same in other words.
+/// Returns the other spellings of the arguments.
 fn other_spellings(arguments: &Arguments) -> Vec<(Argument, String)> {
     let number = |argument| arguments.get(&argument).and_then(|text| text.parse::<u64>().ok());
-    let mut all = Vec::new();
-    if let Some(ms) = number(Argument::TimeoutMs) {
-        all.push((Argument::TimeoutS, (ms / 1000).to_string()));
-    }
-    if let Some(keywords) = number(Argument::Keywords) {
-        all.push((Argument::KeywordsHex, format!("0x{keywords:x}")));
-    }
-    if let Some(name) =
-        number(Argument::Level).and_then(|level| LEVELS.get(usize::try_from(level).ok()?))
-    {
-        all.push((Argument::LevelName, (*name).to_owned()));
-    }
-    if let Some(rundown) = number(Argument::Rundown) {
-        all.push((Argument::RundownBool, (rundown != 0).to_string()));
-    }
-    if let Some(seconds) = number(Argument::DurationS) {
-        all.push((Argument::DurationHms, format!("00:00:{seconds:02}")));
-        all.push((Argument::DurationDhms, format!("00:00:00:{seconds:02}")));
-    }
-    if let Some(text) = arguments.get(&Argument::Arguments) {
-        all.push((Argument::ArgumentsKv, text.clone()));
-        let quoted = |(key, value): (&str, &str)| {
-            let value = value.replace('\\', r"\\").replace('"', r#"\""#);
-            format!("{key}=\"{value}\"")
-        };
-        let quoted = text.split_once('=').map_or_else(String::new, quoted);
-        all.push((Argument::ArgumentsQuoted, quoted));
-    }
-    all
+    let level = |level| LEVELS.get(usize::try_from(level).ok()?);
+    let arguments_text = arguments.get(&Argument::Arguments);
+    let quoted = |text: &String| {
+        let (key, value) = text.split_once('=')?;
+        let value = value.replace('\\', r"\\").replace('"', r#"\""#);
+        Some(format!("{key}=\"{value}\""))
+    };
+    let seconds = number(Argument::DurationS);
+    let all = [
+        (Argument::TimeoutS, number(Argument::TimeoutMs).map(|ms| (ms / 1000).to_string())),
+        (Argument::KeywordsHex, number(Argument::Keywords).map(|bits| format!("0x{bits:x}"))),
+        (Argument::LevelName, number(Argument::Level).and_then(level).map(ToString::to_string)),
+        (Argument::RundownBool, number(Argument::Rundown).map(|bits| (bits != 0).to_string())),
+        (Argument::DurationHms, seconds.map(|seconds| format!("00:00:{seconds:02}"))),
+        (Argument::DurationDhms, seconds.map(|seconds| format!("00:00:00:{seconds:02}"))),
+        (Argument::ArgumentsKv, arguments_text.cloned()),
+        (Argument::ArgumentsQuoted, arguments_text.map(|text| quoted(text).unwrap_or_default())),
+    ];
+    all.into_iter().filter_map(|(argument, value)| Some((argument, value?))).collect()
 }

@@ -3,6 +3,7 @@
 //! They are data, in `diagipc/clients/scenarios/`, and `diagipc/clients/README.md` defines the keys.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::{Argument, Operation};
 use crate::Playable;
+use crate::embedded::{self, SCENARIOS};
 use crate::faults::Fault;
 use crate::process::timeouts::silence_ms;
 
@@ -32,7 +34,7 @@ pub struct Scenario {
     pub spec: Vec<String>,
     /// The client's task.
     pub operation: Operation,
-    /// Its arguments.
+    /// The arguments of the task.
     #[serde(default, deserialize_with = "arguments")]
     pub arguments: Arguments,
     /// The command line must use at least one argument from each list; otherwise the client cannot
@@ -69,6 +71,34 @@ pub struct Scenario {
     pub(super) decoys: Vec<Decoy>,
 }
 
+/// A file of scenarios.
+#[derive(Deserialize)]
+struct ScenarioFile {
+    scenarios: Vec<Scenario>,
+}
+
+/// All scenarios: those of the exchange scripts that play the runtime, and families of others. They
+/// are parsed once.
+///
+/// # Errors
+/// None, as the crate's tests check; the type leaves that to the caller.
+///
+/// ```
+/// let scenarios = diagipc::client::scenarios()?;
+/// assert!(scenarios.len() > 300);
+/// assert!(scenarios.iter().all(|scenario| !scenario.spec.is_empty()));
+/// # Ok::<(), &serde_json::Error>(())
+/// ```
+pub fn scenarios() -> Result<&'static [Scenario], &'static serde_json::Error> {
+    static ALL: OnceLock<Result<Vec<Scenario>, serde_json::Error>> = OnceLock::new();
+    let parsed = || {
+        let file = |_: &str, text: &str| serde_json::from_str::<ScenarioFile>(text);
+        let files = embedded::read(SCENARIOS, file)?;
+        Ok(files.into_iter().flat_map(|file| file.scenarios).collect())
+    };
+    ALL.get_or_init(parsed).as_deref()
+}
+
 /// What a scenario is besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -102,7 +132,7 @@ pub(super) enum Decoy {
     /// A socket of the same id with another start time, created later, that belongs to another
     /// user.
     OtherOwner,
-    /// The same in a directory that is the client's `TMPDIR`, but not the process's.
+    /// Such a socket in a directory that is the client's `TMPDIR`, but not the process's.
     #[serde(rename = "other-tmpdir")]
     InAnotherTmpdir,
 }
@@ -120,7 +150,7 @@ impl Playable for Scenario {
         self.spec.clone()
     }
 
-    /// Those that the script names; otherwise any of the operation will do.
+    /// Returns the commands that the script names; otherwise any of the operation will do.
     fn commands(&self) -> Vec<Command> {
         let named = self.moves.iter().filter_map(|one| match one {
             Move::Request(request) => request.command,
@@ -141,7 +171,7 @@ impl Scenario {
         self.flags.contains(&flag)
     }
 
-    /// The same for a runtime that knows only these commands; `None` if it knows none of the
+    /// Adapts it to a runtime that knows only these commands; `None` if it knows none of the
     /// scenario's.
     ///
     /// If any command of the operation will do, it is the newest of those, given by
@@ -157,12 +187,12 @@ impl Scenario {
             return knows(command).then_some(self);
         }
         let mut newest_first = self.operation.commands().iter().copied();
-        let asked =
+        let newest_named =
             self.arguments.get(&Argument::Command).and_then(|name| name.parse::<Command>().ok());
         let newest = newest_first.find(|command| {
-            knows(*command) && asked.is_none_or(|asked| command.code() <= asked.code())
+            knows(*command) && newest_named.is_none_or(|newest| command.code() <= newest.code())
         })?;
-        if let (Some(_), Some(name)) = (asked, newest.name()) {
+        if let (Some(_), Some(name)) = (newest_named, newest.name()) {
             self.arguments.insert(Argument::Command, name.to_owned());
             for one in &mut self.moves {
                 if let Move::Request(request) = one {
@@ -249,7 +279,7 @@ pub(super) enum Act {
     SendsNothingWhole,
     /// It continues, or waits for more.
     Settles,
-    /// Its next request does not use this connection.
+    /// The next request does not use this connection.
     Leaves,
 }
 
@@ -392,4 +422,11 @@ impl Scenario {
         });
         Duration::from_millis(waits.max().unwrap_or(0).into())
     }
+}
+
+/// The arguments of the plain request of an operation.
+#[cfg(test)]
+pub(super) fn plain(operation: Operation) -> Arguments {
+    let is_it = |one: &&Scenario| one.is(Flag::Plain) && one.operation == operation;
+    scenarios().unwrap().iter().find(is_it).unwrap().arguments.clone()
 }

@@ -7,33 +7,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc_vectors::player::{Conversation, Player, PlayerError, Received};
-use dotnet_diagnostics_ipc_vectors::script::{Ending, Step};
+use dotnet_diagnostics_ipc_vectors::script::{Accept, Ending, Step};
 
-use super::finding::Findings;
+use super::facts::{Findings, Manner};
 use super::operations::CommandLine;
 use super::process::Running;
-use super::request::Seen;
+use super::request::{ReceivedRequest, string};
 use super::scenario::{
     Act, ClientStep, Decoy, Move, Others, Request, Scenario, StopRequest, Unread,
 };
 use super::target::{Target, is_there};
-use super::{Argument, Operation, runtime_bytes};
+use super::{Argument, Operation};
 use crate::faults::Fault;
 use crate::network::Peer;
 use crate::process::timeouts::Limit;
 
 /// How long a client may take to connect, or to complete a message.
-pub(super) const WITHIN: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often the client is polled.
-pub(super) const SLICE: Duration = Duration::from_millis(20);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How often a path is polled.
-const PAUSE: Duration = Duration::from_millis(5);
+const PATH_POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// How long the rest of something may take to arrive.
-pub(super) const REST: Duration = Duration::from_secs(1);
+pub(super) const REST_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a descriptor may take after its request.
-pub(super) const FOR_A_DESCRIPTOR: Duration = Duration::from_secs(2);
+pub(super) const DESCRIPTOR_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why a conversation ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,22 +56,12 @@ impl Stop {
 }
 
 impl From<PlayerError> for Stop {
-    fn from(trouble: PlayerError) -> Self {
-        Self::Differs(None, trouble.to_string())
+    fn from(error: PlayerError) -> Self {
+        Self::Differs(None, error.to_string())
     }
 }
 
-/// The client's behaviour besides its errors, if its end depends on it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Manner {
-    /// After a whole reply it did not continue.
-    pub(super) waits_for_more: bool,
-    /// It has everything it needs, but closes the connection only after its patience.
-    pub(super) waits_for_the_end: bool,
-    /// It has sent a request.
-    pub(super) has_asked: bool,
-}
-
+/// The scripted runtime of one scenario, and what it has found so far.
 pub(super) struct ScenarioPlayer<'s, 'n> {
     pub(super) player: Player<'n>,
     pub(super) client: &'s mut Running,
@@ -95,39 +86,11 @@ pub(super) struct ScenarioPlayer<'s, 'n> {
     pub(super) has_stopped: bool,
 }
 
-impl<'s, 'n> ScenarioPlayer<'s, 'n> {
-    pub(super) fn new(
-        player: Player<'n>,
-        client: &'s mut Running,
-        scenario: &'s Scenario,
-        line: &'s CommandLine,
-        target: &'s Target,
-        gives_up: Duration,
-        has_connected: &'s AtomicBool,
-    ) -> Self {
-        Self {
-            player,
-            client,
-            scenario,
-            line,
-            target,
-            gives_up,
-            has_connected,
-            peer: Peer::default(),
-            findings: Findings::default(),
-            manner: Manner::default(),
-            moves: scenario.moves.iter().cloned().collect(),
-            advertised: BTreeMap::new(),
-            requests: 0,
-            leaves_unread: false,
-            has_stopped: false,
-        }
-    }
-
+impl ScenarioPlayer<'_, '_> {
     /// Plays all moves, then closes everything open.
     pub(super) fn play(&mut self) -> Result<(), Stop> {
         let played = self.all_moves();
-        self.manner.has_asked = self.requests > 0;
+        self.manner.has_sent_request = self.requests > 0;
         match played {
             Err(Stop::Differs(fault, text)) => {
                 self.findings.must(fault, text);
@@ -175,8 +138,48 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         self.player.conversation()
     }
 
-    pub(super) fn in_a(&mut self, time: Duration) -> Duration {
+    pub(super) fn until(&mut self, time: Duration) -> Duration {
         self.player.network().now().saturating_add(time)
+    }
+
+    /// Receives up to `count` bytes, for at most `time`.
+    pub(super) fn receive(
+        &mut self,
+        on: &str,
+        count: usize,
+        time: Duration,
+    ) -> Result<Received, PlayerError> {
+        let until = self.until(time);
+        self.player.receive(on, count, until)
+    }
+
+    /// Receives up to `count` bytes on a connection that may have ended.
+    pub(super) fn listen(
+        &mut self,
+        on: &str,
+        count: usize,
+        time: Duration,
+    ) -> Result<Received, PlayerError> {
+        let until = self.until(time);
+        self.player.listen(on, count, until)
+    }
+
+    /// Sends bytes that the client may refuse.
+    pub(super) fn send(&mut self, on: &str, bytes: &[u8]) -> Result<(), PlayerError> {
+        let until = self.until(REST_TIMEOUT);
+        self.player.send(on, bytes, None, until).map(|_| ())
+    }
+
+    /// Sends an error, and closes the connection.
+    pub(super) fn refuse(&mut self, on: &str, hresult: HResult) -> Result<(), PlayerError> {
+        self.send(on, &error(hresult))?;
+        self.player.end(on, Ending::Close)
+    }
+
+    /// Whether the client connects within `time`.
+    pub(super) fn connects_within(&mut self, time: Duration) -> Result<bool, PlayerError> {
+        let until = self.until(time);
+        self.player.network().is_called(None, until)
     }
 
     fn step(&mut self, step: &Step) -> Result<(), Stop> {
@@ -184,8 +187,8 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
             Step::Accept(accept) => self.accept(accept),
             Step::ExpectNothing(step) => {
                 // A finished client may end, and its connections with it.
-                let until = self.in_a(Duration::from_millis(step.expect_nothing.into()));
-                match self.player.listen(&step.on, 64, until)? {
+                let time = Duration::from_millis(step.expect_nothing.into());
+                match self.listen(&step.on, 64, time)? {
                     Received::Bytes(bytes, _) => {
                         Err(Stop::fault(None, format!("it sends more: {}", hex::encode(bytes))))
                     }
@@ -193,8 +196,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
                 }
             }
             Step::ExpectNoConnection(step) if step.port.is_none() => {
-                let until = self.in_a(Duration::from_millis(step.expect_no_connection.into()));
-                self.no_more_requests(until)
+                self.no_more_requests(Duration::from_millis(step.expect_no_connection.into()))
             }
             Step::Open(open) => {
                 self.wait_for_port()?;
@@ -212,11 +214,11 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
                     advertise.extend(parts.flatten());
                 }
                 let waits = self.has_stopped && self.scenario.operation.streams();
-                self.player.step(step).map_err(|trouble| {
+                self.player.step(step).map_err(|error| {
                     let fault = waits.then_some(Fault::StopWithoutReading);
                     Stop::Differs(
                         fault,
-                        format!("it does not accept what the runtime sends: {trouble}"),
+                        format!("it does not accept what the runtime sends: {error}"),
                     )
                 })
             }
@@ -224,35 +226,28 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
             step => self
                 .player
                 .step(step)
-                .map_err(|trouble| Stop::Differs(None, format!("{}: {trouble}", step.verb()))),
+                .map_err(|error| Stop::Differs(None, format!("{}: {error}", step.verb()))),
         }
     }
 
     /// Waits until the client connects. `false` if it no longer needs to, and the rest is skipped.
     pub(super) fn is_called(&mut self) -> Result<bool, Stop> {
-        let limit = Limit::new(WITHIN.max(self.line.patience));
+        let limit = Limit::new(CONNECT_TIMEOUT.max(self.line.patience));
         loop {
-            let until = self.in_a(SLICE);
-            if self.player.network().is_called(None, until)? {
+            // If it has ended, its last action may have been that.
+            let has_ended = self.client.has_ended();
+            if self.connects_within(POLL_INTERVAL)? {
                 return Ok(true);
-            }
-            if self.client.has_ended() {
-                // Its last action may have been that.
-                let until = self.in_a(SLICE);
-                if self.player.network().is_called(None, until)? {
-                    return Ok(true);
-                }
-                if self.target.judge_decoys(&mut self.findings) {
-                    return Err(Stop::Over);
-                }
-                if self.is_next(Act::SendsNothingWhole) {
-                    self.moves.clear();
-                    return Ok(false);
-                }
-                return Err(self.does_not_come());
             }
             if self.target.judge_decoys(&mut self.findings) {
                 return Err(Stop::Over);
+            }
+            if has_ended && self.is_next(Act::SendsNothingWhole) {
+                self.moves.clear();
+                return Ok(false);
+            }
+            if has_ended {
+                return Err(self.not_connected());
             }
             if matches!(self.moves.front(), Some(Move::Stop(_))) {
                 self.nothing_on_the_stream()?;
@@ -275,24 +270,22 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         }
     }
 
-    /// The client still runs, and has not connected. If no client of the run ever has, it may not
-    /// have come so far.
+    /// Returns the error that the client still runs, and has not connected. If no client of the run
+    /// ever has, it may not have started yet.
     fn runs_on(&self, text: String) -> Stop {
         if self.has_connected.load(Ordering::Relaxed) {
             return Stop::fault(self.not_found(), text);
         }
-        let text = format!(
-            "{text}: it may not have started yet, as no client of this run has connected so far"
-        );
-        Stop::fault(None, text)
+        let why = "it may not have started yet, as no client of this run has connected so far";
+        Stop::fault(None, format!("{text}: {why}"))
     }
 
     fn not_found(&self) -> Fault {
         if self.scenario.decoys.is_empty() { Fault::NeverConnects } else { Fault::ProcessNotFound }
     }
 
-    /// The client has ended instead of connecting.
-    fn does_not_come(&self) -> Stop {
+    /// Returns the error that the client has ended instead of connecting.
+    fn not_connected(&self) -> Stop {
         let expects_older = self.requests > 0 && self.scenario.operation.commands().len() > 1;
         let is_older = matches!(self.moves.front(), Some(Move::Request(_)));
         if expects_older && is_older && !self.client.is_success() {
@@ -328,7 +321,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
     }
 
     pub(super) fn wait_for_port(&mut self) -> Result<(), Stop> {
-        let limit = Limit::new(WITHIN);
+        let limit = Limit::new(CONNECT_TIMEOUT);
         while !is_there(&self.target.port) {
             let text = "it does not listen at its port";
             if self.client.has_ended() {
@@ -337,7 +330,7 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
             if limit.is_over() {
                 return Err(self.runs_on(text.to_owned()));
             }
-            let until = self.in_a(PAUSE);
+            let until = self.until(PATH_POLL_INTERVAL);
             self.player.network().wait(until)?;
         }
         self.has_connected.store(true, Ordering::Relaxed);
@@ -352,50 +345,61 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
         // A descriptor follows on a separate byte. If the size field is wrong, that byte is the
         // last of what follows the request: wait for it.
         let falls_back = self.requests > 0;
-        let alone = Seen { bytes: &bytes, behind: &[], fds, is_whole, falls_back };
+        let alone = ReceivedRequest {
+            operation: self.scenario.operation,
+            line: self.line,
+            arguments: &self.scenario.arguments,
+            bytes: &bytes,
+            after: &[],
+            fds,
+            is_whole,
+            falls_back,
+        };
         let has_descriptor = self.scenario.operation == Operation::UserEvents;
-        let behind = if !is_whole || has_descriptor && alone.decode(&bytes).is_ok() {
+        let after = if !is_whole || has_descriptor && alone.decode(&bytes).is_ok() {
             Vec::new()
         } else {
-            self.behind(&request.on, if has_descriptor { REST } else { Duration::ZERO })?
+            let patience = if has_descriptor { REST_TIMEOUT } else { Duration::ZERO };
+            self.bytes_after(&request.on, patience)?
         };
         if bytes.is_empty() {
             return Err(self.sends_nothing());
         }
         self.requests += 1;
-        let seen = Seen { behind: &behind, ..alone };
-        let (findings, refusal) =
-            seen.judge(self.scenario.operation, self.line, &self.scenario.arguments);
+        let received = ReceivedRequest { after: &after, ..alone };
+        let (findings, refusal) = received.judge();
         self.findings.take_of_request(findings, refusal.is_none());
         if let Some(hresult) = refusal {
             // The runtime answers its reading of that, and nothing more follows.
-            let until = self.in_a(REST);
-            let _ = self.player.send(&request.on, &runtime_bytes::error(hresult), None, until)?;
-            self.player.end(&request.on, Ending::Close)?;
+            self.refuse(&request.on, hresult)?;
             return Err(Stop::Over);
         }
-        match (request.command, seen.command()) {
-            (Some(wanted), Some(seen)) if wanted != seen => self.another(request, wanted, seen),
+        match (request.command, received.command()) {
+            (Some(wanted), Some(seen)) if wanted != seen => {
+                self.handle_other_command(request, wanted, seen)
+            }
             _ => Ok(()),
         }
     }
 
-    /// The client uses another command than the script has here.
-    fn another(&mut self, request: &Request, wanted: Command, seen: Command) -> Result<(), Stop> {
+    /// Continues after another command than the script has here.
+    fn handle_other_command(
+        &mut self,
+        request: &Request,
+        wanted: Command,
+        seen: Command,
+    ) -> Result<(), Stop> {
         let operation = self.scenario.operation;
         if self.requests == 1 && self.line.says(Argument::Command) {
             self.findings
                 .must(Fault::AnotherCommandSent, format!("it sends {seen}, expected {wanted}"));
         }
+        let is_it = |one: &Move| matches!(one, Move::Request(one) if one.command == Some(seen));
         // The script may have it later.
-        let later = self
-            .moves
-            .iter()
-            .position(|one| matches!(one, Move::Request(request) if request.command == Some(seen)));
-        if let Some(at) = later {
+        if let Some(at) = self.moves.iter().position(is_it) {
             let skipped = self.moves.drain(..=at).next_back();
             if let Some(Move::Request(found)) = skipped {
-                runtime_bytes::rename(self.moves.make_contiguous(), &found.on, &request.on);
+                rename(self.moves.make_contiguous(), &found.on, &request.on);
             }
             return Ok(());
         }
@@ -408,19 +412,120 @@ impl<'s, 'n> ScenarioPlayer<'s, 'n> {
             _ => return Err(Stop::Lacks(format!("it sends {seen}, not {wanted}"))),
         }
         // The runtime is older than that.
-        let until = self.in_a(REST);
-        let _ = self.player.send(
-            &request.on,
-            &runtime_bytes::error(HResult::UNKNOWN_COMMAND),
-            None,
-            until,
-        )?;
-        self.player.end(&request.on, Ending::Close)?;
+        self.refuse(&request.on, HResult::UNKNOWN_COMMAND)?;
         self.moves.push_front(Move::Request(request.clone()));
-        self.step(&Step::Accept(dotnet_diagnostics_ipc_vectors::script::Accept {
-            accept: request.on.clone(),
-            port: None,
-            within_ms: None,
-        }))
+        self.accept(&Accept { accept: request.on.clone(), port: None, within_ms: None })
+    }
+}
+
+fn message(command: Command, payload: &[u8]) -> Vec<u8> {
+    let size = u16::try_from(payload.len() + HEADER_LEN).unwrap_or(u16::MAX);
+    let mut header = [0; HEADER_LEN];
+    RawHeader { magic: Some(MAGIC), size: Some(size), command: Some(command), reserved: Some(0) }
+        .write(&mut header);
+    [&header, payload].concat()
+}
+
+/// Encodes an OK.
+pub(super) fn ok(payload: &[u8]) -> Vec<u8> {
+    message(Command::OK, payload)
+}
+
+/// Encodes an error of 24 bytes, as it is shipped (F-1).
+pub(super) fn error(hresult: HResult) -> Vec<u8> {
+    message(Command::ERROR, &hresult.0.to_le_bytes())
+}
+
+/// Encodes `StopTracing`, which has one encoding.
+pub(super) fn stop_message(session: u64) -> Vec<u8> {
+    message(Command::STOP_TRACING, &session.to_le_bytes())
+}
+
+/// Returns the name of a request, or its bytes if they are none.
+pub(super) fn named(bytes: &[u8]) -> String {
+    match RawHeader::read(bytes).command.filter(|_| bytes.starts_with(&MAGIC)) {
+        None => format!("{} bytes {}", bytes.len(), hex::encode(bytes.get(..64).unwrap_or(bytes))),
+        Some(Command::STOP_TRACING) if bytes.len() >= 28 => {
+            let id =
+                bytes.get(20..28).and_then(|id| id.try_into().ok()).map_or(0, u64::from_le_bytes);
+            format!("StopTracing of session {id}")
+        }
+        Some(command) => command.name().map_or_else(|| command.to_string(), ToOwned::to_owned),
+    }
+}
+
+/// Encodes the payload of the reply to `ProcessInfo` or one of its successors.
+pub(super) fn process_info(command: Command, process_id: u64) -> Vec<u8> {
+    let texts: &[&str] = match command {
+        Command::PROCESS_INFO => &["app --serve", "Linux", "x64"],
+        Command::PROCESS_INFO3 => &["app --serve", "Linux", "x64", "app", "10.0.9", "linux-x64"],
+        _ => &["app --serve", "Linux", "x64", "app", "10.0.9"],
+    };
+    let mut bytes =
+        if command == Command::PROCESS_INFO3 { 1u32.to_le_bytes().to_vec() } else { Vec::new() };
+    bytes.extend(process_id.to_le_bytes());
+    bytes.extend([
+        0x67, 0x45, 0x3e, 0x12, 0x9b, 0xe8, 0xd3, 0x12, 0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40,
+        0x00,
+    ]);
+    bytes.extend(texts.iter().flat_map(|text| string(text)));
+    bytes
+}
+
+/// Renames a connection in all steps.
+pub(super) fn rename(moves: &mut [Move], from: &str, to: &str) {
+    let renamed = |name: &mut String| {
+        if name == from {
+            to.clone_into(name);
+        }
+    };
+    for one in moves {
+        match one {
+            Move::Request(Request { on, .. })
+            | Move::Stop(StopRequest { on, .. })
+            | Move::Client(ClientStep { on, .. }) => renamed(on),
+            Move::Step(step) => match step {
+                Step::Accept(step) => renamed(&mut step.accept),
+                Step::Open(step) => renamed(&mut step.open),
+                Step::Send(step) => renamed(&mut step.on),
+                Step::Expect(step) => renamed(&mut step.on),
+                Step::ExpectAnyOf(step) => renamed(&mut step.on),
+                Step::ExpectNothing(step) => renamed(&mut step.on),
+                Step::Drain(step) => renamed(&mut step.on),
+                Step::ExpectEnd(step) => renamed(&mut step.on),
+                Step::EndStep(step) => renamed(&mut step.on),
+                Step::Listen(_)
+                | Step::ExpectNoConnection(_)
+                | Step::Wait(_)
+                | Step::ExpectTarget(_)
+                | Step::Signal(_)
+                | Step::ExpectSocket(_)
+                | Step::ExpectFile(_) => {}
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client that omits a request continues at a later connection, which then is the earlier
+    /// one.
+    #[test]
+    fn connection_is_renamed_in_every_step() {
+        let moves = |steps: &str| serde_json::from_str::<Vec<Move>>(steps).unwrap();
+        let of_connections = r#"[{ "accept": "b" }, { "open": "b" }, { "on": "b", "send": ["00"] }, { "on": "b", "expect": ["00"] },
+            { "on": "b", "expect_any_of": [{ "label": "one", "expect": ["00"] }] }, { "on": "b", "expect_nothing": 5 },
+            { "on": "b", "drain": true }, { "on": "b", "expect_end": "any" }, { "on": "b", "end": "close" },
+            { "on": "b", "request": null }, { "on": "b", "stop": "42" }, { "on": "b", "client": "leaves" }]"#;
+        let named = |name: &str| moves(&of_connections.replace("\"b\"", &format!("\"{name}\"")));
+        // A port may have the same name, and is not changed.
+        let others = r#"[{ "wait": 5 }, { "expect_target": "alive" }, { "port": "b", "listen": true },
+            { "expect_no_connection": 5, "port": "b" }]"#;
+        let others = [moves(others), named("c")].concat();
+        let mut all = [named("b"), others.clone()].concat();
+        rename(&mut all, "b", "a");
+        assert_eq!(all, [named("a"), others].concat());
     }
 }

@@ -1,7 +1,7 @@
 //! A program that answers each line of JSON with another.
 
 use std::fmt;
-use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::process::{ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::io::Canceller;
 
-use super::own;
+use super::answer;
 use crate::process::Started;
 use crate::process::program::Program;
 use crate::process::program::{Captured, Keep, on_standard_error};
@@ -25,14 +25,14 @@ const LINES_AHEAD: usize = 1;
 const KEPT_ERRORS: usize = 4096;
 /// The time limit for answers that were held back until the input ended: that of any answer, within
 /// these bounds.
-const FLUSH: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
+const FLUSH_TIMEOUT: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
 /// The byte order marks of UTF-8 and UTF-16.
 const MARKS: [(&[u8], &str); 3] =
     [(b"\xef\xbb\xbf", "UTF-8"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")];
 /// How often the canceller is checked.
-const SLICE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The minimum time for a program to end after its input; that of an answer, if longer.
-const END: Duration = Duration::from_secs(5);
+const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The program to start, and its time limit.
 #[derive(Clone, Debug)]
@@ -54,9 +54,9 @@ pub enum AdapterError {
     Died(String),
     /// It did not answer in time.
     TimedOut(Duration),
-    /// Its line is too long.
+    /// The line is too long.
     LineTooLong,
-    /// Its line begins with the byte order mark of this encoding.
+    /// The line begins with the byte order mark of this encoding.
     ByteOrderMark(&'static str),
     /// It did not answer in time, and wrote a line once its input had ended.
     NotFlushed(Duration),
@@ -114,7 +114,7 @@ impl AdapterError {
 
 /// A program that answers lines, restarted whenever it is lost.
 ///
-/// Nothing here waits without a deadline: separate threads write, read, and collect its standard
+/// Every wait has a deadline: separate threads write, read, and collect its standard
 /// error. What the program has started ends with it: its process group on Unix, its job on Windows.
 #[derive(Debug)]
 pub struct Adapter {
@@ -131,16 +131,12 @@ struct Running {
     program: Started,
     /// To the writing thread; dropping it closes the program's input.
     lines: Option<Sender<String>>,
-    answers: Receiver<io::Result<Line>>,
+    answers: Receiver<Line>,
     errors: Captured,
 }
 
-#[derive(Debug)]
-enum Line {
-    Whole { text: String, is_ended: bool },
-    TooLong,
-    Marked(&'static str),
-}
+/// A line, and whether it ends with a line feed.
+type Line = Result<(String, bool), AdapterError>;
 
 impl Adapter {
     /// Starts the program.
@@ -152,19 +148,19 @@ impl Adapter {
         Ok(Self { command: Some(command), running, is_understood: false, canceller: None })
     }
 
-    /// `canceller` ends the wait for an answer, and then the program.
+    /// Sets `canceller`, which ends the wait for an answer, and then the program.
     #[must_use]
     pub fn with_canceller(mut self, canceller: Canceller) -> Self {
         self.canceller = Some(canceller);
         self
     }
 
-    /// This crate's own codec, without a program.
+    /// Returns this crate's own codec, without a program.
     pub fn own() -> Self {
         Self { command: None, running: None, is_understood: true, canceller: None }
     }
 
-    /// The command line of the program.
+    /// Returns the command line of the program.
     pub fn name(&self) -> String {
         match &self.command {
             Some(command) => command.program.to_string(),
@@ -185,14 +181,14 @@ impl Adapter {
             self.drop_it();
             return Err(AdapterError::Cancelled);
         }
-        let Some(command) = &self.command else { return Ok(own::answer(line)) };
+        let Some(command) = &self.command else { return Ok(answer(line)) };
         let mut running = match self.running.take() {
             Some(running) => running,
             None => Running::start(command)?,
         };
         let mut answer = running.ask(line, command.deadline, self.canceller.as_ref());
         if let (Err(AdapterError::TimedOut(deadline)), false) = (&answer, self.is_understood) {
-            answer = Err(running.what_it_kept(*deadline, self.canceller.as_ref()));
+            answer = Err(running.reason_for_silence(*deadline, self.canceller.as_ref()));
         }
         self.is_understood = true;
         match &answer {
@@ -213,7 +209,7 @@ impl Adapter {
     /// with status 0; else what it did. The canceller ends the wait and the program.
     pub fn finish(mut self) -> Option<String> {
         let deadline = self.command.as_ref()?.deadline;
-        self.running.take()?.finish(END.max(deadline), self.canceller.as_ref())
+        self.running.take()?.finish(END_TIMEOUT.max(deadline), self.canceller.as_ref())
     }
 }
 
@@ -256,54 +252,48 @@ impl Running {
     ) -> Result<String, AdapterError> {
         // A failed writer shows as an end of the answers.
         let _ = self.lines.as_ref().map(|lines| lines.send(format!("{line}\n")));
-        match self.next(deadline, canceller)? {
-            Ok(Ok(Line::Whole { text, .. })) => Ok(text),
-            Ok(Ok(Line::TooLong)) => Err(AdapterError::LineTooLong),
-            Ok(Ok(Line::Marked(encoding))) => Err(AdapterError::ByteOrderMark(encoding)),
-            Ok(Err(error)) => {
-                Err(AdapterError::Died(format!("its output cannot be read: {error}")))
-            }
-            Err(RecvTimeoutError::Disconnected) => Err(AdapterError::Died(self.death())),
-            Err(RecvTimeoutError::Timeout) => Err(AdapterError::TimedOut(deadline)),
-        }
+        self.next(deadline, canceller).map(|(text, _)| text)
     }
 
     /// Waits for a line.
-    fn next(
-        &self,
-        deadline: Duration,
-        canceller: Option<&Canceller>,
-    ) -> Result<Result<io::Result<Line>, RecvTimeoutError>, AdapterError> {
+    fn next(&mut self, deadline: Duration, canceller: Option<&Canceller>) -> Line {
         let limit = Limit::new(deadline);
         loop {
-            match self.answers.recv_timeout(deadline.min(SLICE)) {
-                Err(RecvTimeoutError::Timeout)
-                    if canceller.is_some_and(Canceller::is_cancelled) =>
-                {
-                    return Err(AdapterError::Cancelled);
+            match self.answers.recv_timeout(deadline.min(POLL_INTERVAL)) {
+                Ok(line) => return line,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(AdapterError::Died(self.death()));
                 }
-                Err(RecvTimeoutError::Timeout) if !limit.is_over() => {}
-                answer => return Ok(answer),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if canceller.is_some_and(Canceller::is_cancelled) {
+                return Err(AdapterError::Cancelled);
+            }
+            if limit.is_over() {
+                return Err(AdapterError::TimedOut(deadline));
             }
         }
     }
 
-    /// Why a program is silent: its input is closed, so it may write what it has held back.
-    fn what_it_kept(&mut self, deadline: Duration, canceller: Option<&Canceller>) -> AdapterError {
+    /// Returns why a program is silent: once its input is closed, it may write what it held back.
+    fn reason_for_silence(
+        &mut self,
+        deadline: Duration,
+        canceller: Option<&Canceller>,
+    ) -> AdapterError {
         self.lines = None;
-        let [least, most] = FLUSH;
+        let [least, most] = FLUSH_TIMEOUT;
         match self.next(deadline.clamp(least, most), canceller) {
-            Err(error) => error,
-            Ok(Ok(Ok(Line::Whole { is_ended: true, .. }))) => AdapterError::NotFlushed(deadline),
-            Ok(Ok(Ok(Line::Whole { is_ended: false, .. }))) => AdapterError::NoLineFeed(deadline),
-            Ok(Ok(Ok(Line::Marked(encoding)))) => AdapterError::ByteOrderMark(encoding),
-            _ => AdapterError::TimedOut(deadline),
+            Ok((_, true)) => AdapterError::NotFlushed(deadline),
+            Ok((_, false)) => AdapterError::NoLineFeed(deadline),
+            Err(error @ (AdapterError::ByteOrderMark(_) | AdapterError::Cancelled)) => error,
+            Err(_) => AdapterError::TimedOut(deadline),
         }
     }
 
-    /// How a program ended after its output did.
+    /// Returns how a program ended after its output did.
     fn death(&mut self) -> String {
-        if self.ends_within(END, None) {
+        if self.ends_within(END_TIMEOUT, None) {
             let how = status(self.program.end());
             self.with_errors(&how)
         } else {
@@ -356,7 +346,7 @@ fn write_lines(mut stdin: ChildStdin, lines: &Receiver<String>) {
     }
 }
 
-fn read_lines(stdout: ChildStdout, answers: &SyncSender<io::Result<Line>>) {
+fn read_lines(stdout: ChildStdout, answers: &SyncSender<Line>) {
     let mut stdout = BufReader::new(stdout);
     loop {
         let mut line = Vec::new();
@@ -365,18 +355,18 @@ fn read_lines(stdout: ChildStdout, answers: &SyncSender<io::Result<Line>>) {
         let mark = MARKS.iter().find(|(mark, _)| line.starts_with(mark));
         let answer = match (read, mark) {
             (Ok(0), _) => return,
-            (Ok(_), Some((_, encoding))) => Ok(Line::Marked(encoding)),
-            // An incomplete last line is passed on: it may be the last message of a program that
-            // crashes.
-            (Ok(_), None) if is_ended || (line.len() as u64) < LONGEST_LINE => Ok(Line::Whole {
-                text: String::from_utf8_lossy(&line).trim_end().to_owned(),
-                is_ended,
-            }),
-            (Ok(_), None) => Ok(Line::TooLong),
-            (Err(error), _) => Err(error),
+            (Ok(_), Some((_, encoding))) => Err(AdapterError::ByteOrderMark(encoding)),
+            // An incomplete last line may be the last message of a program that crashes.
+            (Ok(_), None) if is_ended || (line.len() as u64) < LONGEST_LINE => {
+                Ok((String::from_utf8_lossy(&line).trim_end().to_owned(), is_ended))
+            }
+            (Ok(_), None) => Err(AdapterError::LineTooLong),
+            (Err(error), _) => {
+                Err(AdapterError::Died(format!("its output cannot be read: {error}")))
+            }
         };
-        let over = !matches!(answer, Ok(Line::Whole { .. }));
-        if answers.send(answer).is_err() || over {
+        let is_last = answer.is_err();
+        if answers.send(answer).is_err() || is_last {
             return;
         }
     }

@@ -11,22 +11,13 @@ use crate::report::cited;
 /// The flag of vectors whose layer decides a server's answer.
 const LAYER_MATTERS: &str = "LayerMatters";
 
-/// The operation asked of a codec.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// Read `wire`.
-    Decode,
-    /// Write `value`.
-    Encode,
-}
-
-impl Operation {
-    /// Its name in the line protocol.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Decode => "decode",
-            Self::Encode => "encode",
-        }
+named! {
+    /// What a codec is asked to do.
+    Operation {
+        /// Read `wire`.
+        Decode = "decode",
+        /// Write `value`.
+        Encode = "encode",
     }
 }
 
@@ -43,7 +34,7 @@ pub struct CodecCase<'v> {
     pub operation: Operation,
 }
 
-/// All questions from the vectors of `files`, in order: decode for each with bytes, encode for each
+/// Returns all questions from the vectors of `files`, in order: decode for each with bytes, encode for each
 /// with a value.
 pub fn cases(files: &[NamedFile]) -> Vec<CodecCase<'_>> {
     let tests = files.iter().flat_map(|NamedFile { name, file }| {
@@ -78,7 +69,7 @@ impl Playable for CodecCase<'_> {
         CodecCase::name(self)
     }
 
-    /// Its type and command also with the operation: `request/encode`.
+    /// Returns its words, with the type and the command also with the operation: `request/encode`.
     fn words(&self) -> Vec<String> {
         let kind = json!(self.group.kind);
         let subjects = [kind.as_str(), self.group.command.as_deref()].into_iter().flatten();
@@ -100,15 +91,10 @@ impl Playable for CodecCase<'_> {
 }
 
 impl CodecCase<'_> {
-    /// `FILE/GROUP/TCID/OPERATION`.
+    /// Returns `FILE/GROUP/TCID/OPERATION`.
     pub fn name(&self) -> String {
-        format!(
-            "{}/{}/{}/{}",
-            self.section,
-            self.group.name,
-            self.test.tc_id,
-            self.operation.name()
-        )
+        let Self { section, group, test, operation } = self;
+        format!("{section}/{}/{}/{operation}", group.name, test.tc_id)
     }
 
     /// Whether a layer other than the vector's is a failure.
@@ -116,7 +102,7 @@ impl CodecCase<'_> {
         self.test.flags.iter().any(|flag| flag == LAYER_MATTERS)
     }
 
-    /// The question without its `id`.
+    /// Returns the question without its `id`.
     pub fn request(&self) -> Value {
         let mut request = json!({
             "case": self.name(),
@@ -135,7 +121,7 @@ impl CodecCase<'_> {
         request
     }
 
-    /// The expected answer, in words.
+    /// Returns the expected answer, in words.
     pub fn expected(&self) -> String {
         let Test { value, wire, result, canonical, error, .. } = self.test;
         let refusal =

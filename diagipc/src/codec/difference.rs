@@ -1,10 +1,10 @@
-//! How a value differs from the expected one.
+//! How a value or bytes differ from the expected ones, and the common mistake that explains it.
 
-use std::fmt;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC};
+use dotnet_diagnostics_ipc::wire::Guid;
+use dotnet_diagnostics_ipc_vectors::{Annotation, FieldKind, Type, TypedCodec, Value};
 
-use dotnet_diagnostics_ipc_vectors::{Type, Value};
-
-use super::mistake;
+use crate::conversation::{Spelling, WRONG, guid_reversed};
 use crate::faults::Fault;
 
 /// Keys whose text is hexadecimal or a GUID: the case of digits does not matter.
@@ -22,180 +22,114 @@ const DIGITS: [&str; 11] = [
     "tail",
 ];
 /// Keys that a reader may omit: reserved, ignored, or of a later version.
-const NOT_DEMANDED: [&str; 5] = ["future", "ignored", "reserved", "reserved2", "tail"];
+const OPTIONAL: [&str; 5] = ["future", "ignored", "reserved", "reserved2", "tail"];
 /// Keys whose text may be absent or empty (F-83): many libraries can write only one of the two.
 const ABSENT_OR_EMPTY: [&str; 2] = ["arguments", "filter_data"];
 /// Longer texts are truncated to this length, around the first difference.
-const SHOWN: usize = 120;
-/// How much equal text is shown before it.
-const BEFORE: usize = 20;
+const MAX_EXCERPT: usize = 120;
+/// How much equal text is shown before the first difference.
+const EXCERPT_CONTEXT: usize = 20;
 
-/// The first difference of a value.
-///
-/// ```
-/// use diagipc::{Glob, Playable as _, embedded};
-/// use diagipc::codec::{self, Answer, CodecFault};
-///
-/// let files = embedded::vectors()?;
-/// let cases = codec::cases(&files);
-/// let stop = cases.iter().find(|case| case.is_chosen(&Glob::new("eventpipe/*/5050/decode"))).expect("there is one");
-/// let answer = Answer::parse(r#"{ "result": "ok", "value": { "sessionId": 5 } }"#)?;
-/// let Some(CodecFault::WrongValue(difference)) = stop.judge(&answer, false).fault else { panic!("a number is not a string") };
-/// assert_eq!(difference.field(), "sessionId");
-/// assert!(difference.to_string().starts_with("sessionId is 5, expected \""));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// A difference between two values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
-    path: String,
-    field: String,
-    kind: Kind,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
-    Other { seen: Value, expected: Value },
-    Missing { expected: Value },
-    Surplus { seen: Value },
-    Length { seen: usize, expected: usize },
+pub(super) struct Difference {
+    /// The path without the indices of lists: `providers[].keywords`. Empty for the whole value.
+    pub(super) field: String,
+    /// The path and both values: `providers[1].keywords is "2", expected "1"`.
+    pub(super) text: String,
+    /// The common mistake by which the value is read like this.
+    pub(super) mistake: Option<Fault>,
 }
 
 impl Difference {
-    /// The path without the indices of lists: `providers[].keywords`. Empty for the whole value.
-    pub fn field(&self) -> &str {
-        &self.field
+    /// `path` is `providers[1].keywords`.
+    fn new(path: &str, text: &str) -> Self {
+        let without_index = |part| {
+            str::split_once(part, ']').map_or(part.to_owned(), |(_, rest)| format!("]{rest}"))
+        };
+        let field = path.split('[').map(without_index).collect::<Vec<_>>().join("[");
+        let subject = if path.is_empty() { "the value" } else { path };
+        Self { field, text: format!("{subject} {text}"), mistake: None }
     }
-
-    /// The common mistake by which the value is read like this.
-    pub(super) fn mistake(&self) -> Option<Fault> {
-        match &self.kind {
-            Kind::Other { seen, expected } => mistake::in_value(seen, expected),
-            _ => None,
-        }
-    }
-
-    /// The path: `providers[1].keywords`. Empty for the whole value.
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-}
-
-/// `providers[1].keywords is "2", expected "1"`.
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.path.is_empty() { "the value" } else { &self.path })?;
-        match &self.kind {
-            Kind::Other { seen, expected } => {
-                let (seen, expected) = (seen.to_string(), expected.to_string());
-                let same = seen
-                    .chars()
-                    .zip(expected.chars())
-                    .take_while(|(one, other)| one == other)
-                    .count();
-                write!(f, " is {}, expected {}", excerpt(&seen, same), excerpt(&expected, same))
-            }
-            Kind::Missing { expected } => {
-                write!(f, " is missing, expected {}", excerpt(&expected.to_string(), 0))
-            }
-            Kind::Surplus { seen } => {
-                write!(f, " is {}, expected no such key", excerpt(&seen.to_string(), 0))
-            }
-            Kind::Length { seen, expected } => write!(f, " has {seen} items, expected {expected}"),
-        }
-    }
-}
-
-/// A text, truncated around its character `at` if it is long.
-fn excerpt(text: &str, at: usize) -> String {
-    if text.chars().count() <= SHOWN {
-        return text.to_owned();
-    }
-    let begin = at.saturating_sub(BEFORE);
-    let shown: String = text.chars().skip(begin).take(SHOWN).collect();
-    let ends = text.chars().count() <= begin + SHOWN;
-    format!("{}{shown}{}", if begin > 0 { "…" } else { "" }, if ends { "" } else { "…" })
 }
 
 /// The result of a comparison.
-#[derive(Debug, Default)]
-pub(super) struct Compared {
+#[derive(Debug)]
+pub(super) struct Comparison {
+    is_reading: bool,
     /// The first difference that counts.
     pub(super) difference: Option<Difference>,
     /// Whether the reader omitted an optional key.
-    pub(super) has_left_out: bool,
+    pub(super) omits_key: bool,
     /// The first place where only absent and empty text differ, which does not count.
     pub(super) absent_or_empty: Option<Difference>,
 }
 
-/// Compares what was read with the expected value. Keys that a reader may omit are optional.
-pub(super) fn compare_reading(kind: Type, seen: &Value, expected: &Value) -> Compared {
-    compared(kind, seen, expected, true)
-}
+impl Comparison {
+    /// Compares what was read with the expected value. Keys that a reader may omit are optional.
+    pub(super) fn of_reading(kind: Type, seen: &Value, expected: &Value) -> Self {
+        Self::new(kind, seen, expected, true)
+    }
 
-/// Compares the meaning of written bytes with the expected value. `arguments` may be absent or
-/// empty.
-pub(super) fn compare_writing(kind: Type, seen: &Value, expected: &Value) -> Compared {
-    compared(kind, seen, expected, false)
-}
+    /// Compares the meaning of written bytes with the expected value. `arguments` may be absent or
+    /// empty.
+    pub(super) fn of_writing(kind: Type, seen: &Value, expected: &Value) -> Self {
+        Self::new(kind, seen, expected, false)
+    }
 
-fn compared(kind: Type, seen: &Value, expected: &Value, is_reading: bool) -> Compared {
-    let mut comparer = Comparer { path: Vec::new(), is_reading, result: Compared::default() };
-    let is_digits = matches!(kind, Type::ByteArray | Type::Guid | Type::Clsid | Type::HResult);
-    comparer.result.difference = comparer.compare(seen, expected, is_digits);
-    comparer.result
-}
+    fn new(kind: Type, seen: &Value, expected: &Value, is_reading: bool) -> Self {
+        let is_digits = matches!(kind, Type::ByteArray | Type::Guid | Type::Clsid | Type::HResult);
+        let mut new =
+            Self { is_reading, difference: None, omits_key: false, absent_or_empty: None };
+        new.difference = new.compare("", seen, expected, is_digits);
+        new
+    }
 
-enum Step {
-    Key(String),
-    Index(usize),
-}
-
-struct Comparer {
-    path: Vec<Step>,
-    is_reading: bool,
-    result: Compared,
-}
-
-impl Comparer {
-    fn compare(&mut self, seen: &Value, expected: &Value, is_digits: bool) -> Option<Difference> {
+    fn compare(
+        &mut self,
+        path: &str,
+        seen: &Value,
+        expected: &Value,
+        is_digits: bool,
+    ) -> Option<Difference> {
+        let within =
+            |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+        let is_optional = |key: &str| OPTIONAL.contains(&key);
         match (seen, expected) {
             (Value::Object(has), Value::Object(wants)) => {
                 for (key, want) in wants {
-                    let is_demanded = !(self.is_reading && NOT_DEMANDED.contains(&key.as_str()));
-                    let difference =
-                        self.within(Step::Key(key.clone()), |inner| match has.get(key) {
-                            Some(value) => {
-                                inner.compare(value, want, DIGITS.contains(&key.as_str()))
-                            }
-                            None if is_demanded => {
-                                Some(inner.here(Kind::Missing { expected: want.clone() }))
-                            }
-                            None => {
-                                inner.result.has_left_out = true;
-                                None
-                            }
-                        });
+                    let difference = match has.get(key) {
+                        Some(value) => {
+                            self.compare(&within(key), value, want, DIGITS.contains(&key.as_str()))
+                        }
+                        None if self.is_reading && is_optional(key) => {
+                            self.omits_key = true;
+                            None
+                        }
+                        None => {
+                            let text = format!("is missing, expected {}", excerpt(want, 0));
+                            Some(Difference::new(&within(key), &text))
+                        }
+                    };
                     if difference.is_some() {
                         return difference;
                     }
                 }
                 let is_surplus = |(key, value): &(&String, &Value)| {
-                    let may_be_there = self.is_reading
-                        && NOT_DEMANDED.contains(&key.as_str())
-                        && is_nothing(value);
-                    !wants.contains_key(*key) && !may_be_there
+                    let is_allowed = self.is_reading && is_optional(key) && is_empty(value);
+                    !wants.contains_key(*key) && !is_allowed
                 };
                 let (key, value) = has.iter().find(is_surplus)?;
-                self.within(Step::Key(key.clone()), |inner| {
-                    Some(inner.here(Kind::Surplus { seen: value.clone() }))
-                })
+                let text = format!("is {}, expected no such key", excerpt(value, 0));
+                Some(Difference::new(&within(key), &text))
             }
             (Value::Array(has), Value::Array(wants)) if has.len() != wants.len() => {
-                Some(self.here(Kind::Length { seen: has.len(), expected: wants.len() }))
+                let text = format!("has {} items, expected {}", has.len(), wants.len());
+                Some(Difference::new(path, &text))
             }
             (Value::Array(has), Value::Array(wants)) => {
                 has.iter().zip(wants).enumerate().find_map(|(index, (value, want))| {
-                    self.within(Step::Index(index), |inner| inner.compare(value, want, false))
+                    self.compare(&format!("{path}[{index}]"), value, want, false)
                 })
             }
             (Value::String(text), Value::String(want))
@@ -205,50 +139,182 @@ impl Comparer {
             }
             _ if seen == expected => None,
             _ => {
-                let difference =
-                    self.here(Kind::Other { seen: seen.clone(), expected: expected.clone() });
-                let may_be_either = matches!(self.path.last(), Some(Step::Key(key)) if ABSENT_OR_EMPTY.contains(&key.as_str()));
-                if !self.is_reading && may_be_either && is_nothing(seen) && is_nothing(expected) {
-                    self.result.absent_or_empty.get_or_insert(difference);
+                let (has, wants) = (seen.to_string(), expected.to_string());
+                let equal = has.chars().zip(wants.chars()).take_while(|(one, other)| one == other);
+                let equal = equal.count();
+                let text =
+                    format!("is {}, expected {}", excerpt(seen, equal), excerpt(expected, equal));
+                let mistake = mistake_in_value(seen, expected);
+                let difference = Difference { mistake, ..Difference::new(path, &text) };
+                let key = path.rsplit('.').next().unwrap_or_default();
+                let may_be_either = !self.is_reading && ABSENT_OR_EMPTY.contains(&key);
+                if may_be_either && is_empty(seen) && is_empty(expected) {
+                    self.absent_or_empty.get_or_insert(difference);
                     return None;
                 }
                 Some(difference)
             }
         }
     }
-
-    fn within<T>(&mut self, step: Step, inner: impl FnOnce(&mut Self) -> T) -> T {
-        self.path.push(step);
-        let result = inner(self);
-        self.path.pop();
-        result
-    }
-
-    fn here(&self, kind: Kind) -> Difference {
-        let text = |with_indices: bool| {
-            let mut text = String::new();
-            for step in &self.path {
-                let part = match step {
-                    Step::Key(key) if text.is_empty() => key.clone(),
-                    Step::Key(key) => format!(".{key}"),
-                    Step::Index(index) if with_indices => format!("[{index}]"),
-                    Step::Index(_) => "[]".to_owned(),
-                };
-                text.push_str(&part);
-            }
-            text
-        };
-        Difference { path: text(true), field: text(false), kind }
-    }
 }
 
-/// Whether a value is empty: null, or an empty text or list.
-fn is_nothing(value: &Value) -> bool {
+/// Formats a value, truncated around its character `at` if it is long.
+fn excerpt(value: &Value, at: usize) -> String {
+    let text = value.to_string();
+    let count = text.chars().count();
+    if count <= MAX_EXCERPT {
+        return text;
+    }
+    let begin = at.saturating_sub(EXCERPT_CONTEXT);
+    let shown: String = text.chars().skip(begin).take(MAX_EXCERPT).collect();
+    let (before, after) = (begin > 0, count > begin + MAX_EXCERPT);
+    format!("{}{shown}{}", if before { "…" } else { "" }, if after { "…" } else { "" })
+}
+
+/// Whether a value is null, or an empty text or list.
+fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         _ => false,
+    }
+}
+
+/// Returns the mistake by which a value is read as `seen`.
+fn mistake_in_value(seen: &Value, expected: &Value) -> Option<Fault> {
+    let guid = |value: &Value| value.as_str()?.parse::<Guid>().ok();
+    if let (Some(seen), Some(expected)) = (guid(seen), guid(expected)) {
+        return (seen.to_bytes() == guid_reversed(expected.to_bytes()))
+            .then_some(Fault::GuidBigEndian);
+    }
+    let (seen, expected) = (number(seen)?, number(expected)?);
+    let is_swapped = seen == expected.swap_bytes()
+        || u32::try_from(expected).is_ok_and(|number| seen == u64::from(number.swap_bytes()))
+        || u16::try_from(expected).is_ok_and(|number| seen == u64::from(number.swap_bytes()));
+    (is_swapped && seen != expected).then_some(Fault::NumbersBigEndian)
+}
+
+/// Returns a number as the vectors write it.
+fn number(value: &Value) -> Option<u64> {
+    let text = || {
+        let text = value.as_str()?;
+        match text.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok(),
+            None => text.parse().ok(),
+        }
+    };
+    value.as_u64().or_else(text)
+}
+
+/// A mistake in all parts of what is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mistake {
+    /// The size field is the length of the payload.
+    SizeOfPayload,
+    /// GUIDs in the byte order of their text.
+    GuidAsText,
+    /// Numbers of eight bytes are written in four.
+    NarrowNumbers,
+    /// An encoding of strings; numbers are in its byte order.
+    Spelling(Spelling),
+}
+
+/// Returns the mistake by which exactly `wire` is written where `expected` is right.
+pub(super) fn mistake_in_bytes(subject: TypedCodec, wire: &[u8], expected: &[u8]) -> Option<Fault> {
+    let notes = subject.explain(expected);
+    let spellings = WRONG.into_iter().map(|one| (Mistake::Spelling(one), one.fault()));
+    // The likeliest first.
+    let mut all = [
+        (Mistake::SizeOfPayload, Some(Fault::SizeWrong)),
+        (Mistake::GuidAsText, Some(Fault::GuidBigEndian)),
+    ]
+    .into_iter()
+    .chain(spellings)
+    .chain([(Mistake::NarrowNumbers, Some(Fault::FieldTooNarrow))]);
+    let common = all.find(|(mistake, _)| {
+        let written = written(expected, &notes, *mistake);
+        written != expected && written == wire
+    });
+    common.and_then(|(_, fault)| fault).or_else(|| fault_in_header(wire, expected))
+}
+
+/// Returns the fault of the only part of the header that differs.
+fn fault_in_header(wire: &[u8], expected: &[u8]) -> Option<Fault> {
+    if !expected.starts_with(&MAGIC) || wire.len() != expected.len() || wire.len() < HEADER_LEN {
+        return None;
+    }
+    let differs = |at: &usize| wire.get(*at) != expected.get(*at);
+    let (first, last) = ((0..wire.len()).find(differs)?, (0..wire.len()).rfind(differs)?);
+    [(0..14, Fault::MagicWrong), (14..16, Fault::SizeWrong), (18..20, Fault::ReservedNotZero)]
+        .into_iter()
+        .find(|(part, _)| part.contains(&first) && part.contains(&last))
+        .map(|(_, fault)| fault)
+}
+
+/// Writes correct bytes again, with a mistake.
+fn written(expected: &[u8], notes: &[Annotation], mistake: Mistake) -> Vec<u8> {
+    let mut out = Vec::new();
+    let bytes_of =
+        |note: &Annotation| expected.get(note.offset..note.offset + note.len).unwrap_or_default();
+    let is_text = |note: &Annotation| note.kind == FieldKind::Units;
+    let has_text = notes.iter().any(|note| is_text(note) && note.len > 2);
+    for (nth, note) in notes.iter().enumerate() {
+        let bytes = bytes_of(note);
+        let part = match (note.kind, mistake) {
+            (FieldKind::Units, _) => continue,
+            (FieldKind::StringLength, _) => {
+                let units = notes.get(nth + 1).filter(|next| is_text(next)).map(bytes_of);
+                let units = units.unwrap_or_default();
+                match mistake {
+                    // An empty string would be an absent one, or have a length of two bytes.
+                    Mistake::Spelling(Spelling::WithoutNul { .. }) if !has_text => {
+                        [bytes, units].concat()
+                    }
+                    Mistake::Spelling(spelling) => spelled(spelling, units, out.len()),
+                    _ => [bytes, units].concat(),
+                }
+            }
+            _ if note.text.is_empty() => bytes.to_vec(),
+            (_, Mistake::GuidAsText) => match <[u8; 16]>::try_from(bytes) {
+                Ok(guid) => guid_reversed(guid).to_vec(),
+                Err(_) => bytes.to_vec(),
+            },
+            _ if ![2, 4, 8].contains(&note.len) => bytes.to_vec(),
+            (_, Mistake::Spelling(Spelling::BigEndian { .. })) => {
+                bytes.iter().rev().copied().collect()
+            }
+            (_, Mistake::Spelling(Spelling::Aligned { numbers: true })) => {
+                let padding = out.len().next_multiple_of(note.len) - out.len();
+                [&vec![0; padding], bytes].concat()
+            }
+            (_, Mistake::NarrowNumbers) => bytes.get(..4).unwrap_or(bytes).to_vec(),
+            _ => bytes.to_vec(),
+        };
+        out.extend(part);
+    }
+    if expected.starts_with(&MAGIC) {
+        let whole = u16::try_from(out.len()).unwrap_or(u16::MAX);
+        let header = u16::try_from(HEADER_LEN).unwrap_or_default();
+        let size = match mistake {
+            Mistake::SizeOfPayload => whole.saturating_sub(header).to_le_bytes(),
+            Mistake::Spelling(Spelling::BigEndian { .. }) => whole.to_be_bytes(),
+            _ => whole.to_le_bytes(),
+        };
+        if let Some(field) = out.get_mut(14..16) {
+            field.copy_from_slice(&size);
+        }
+    }
+    out
+}
+
+/// Writes the string of these units as `spelling` does, at byte `at`.
+fn spelled(spelling: Spelling, units: &[u8], at: usize) -> Vec<u8> {
+    let unit = |unit: &[u8]| unit.iter().rev().fold(0, |n, byte| n << 8 | u16::from(*byte));
+    let units: Vec<u16> = units.chunks_exact(2).map(unit).collect();
+    match units.split_last() {
+        None => spelling.count(0, at),
+        Some((_, text)) => spelling.written(text, at),
     }
 }
 
@@ -259,9 +325,9 @@ mod tests {
     use super::*;
 
     fn read(seen: &Value, expected: &Value) -> Option<String> {
-        compare_reading(Type::Request, seen, expected)
+        Comparison::of_reading(Type::Request, seen, expected)
             .difference
-            .map(|difference| difference.to_string())
+            .map(|difference| difference.text)
     }
 
     #[test]
@@ -279,7 +345,7 @@ mod tests {
         let more = providers(json!({ "keywords": "2", "more": true }));
         assert_eq!(says(more.clone()), "providers[1].more is true, expected no such key");
         assert_eq!(
-            compare_reading(Type::Request, &more, &expected).difference.unwrap().field(),
+            Comparison::of_reading(Type::Request, &more, &expected).difference.unwrap().field,
             "providers[].more"
         );
         assert_eq!(
@@ -301,8 +367,8 @@ mod tests {
     #[test]
     fn reserved_or_unknown_key_may_be_omitted_but_not_differ() {
         let expected = json!({ "version": 2, "tail": "ff", "future": 7 });
-        let compared = compare_reading(Type::Reply, &json!({ "version": 2 }), &expected);
-        assert!(compared.difference.is_none() && compared.has_left_out);
+        let compared = Comparison::of_reading(Type::Reply, &json!({ "version": 2 }), &expected);
+        assert!(compared.difference.is_none() && compared.omits_key);
         assert_eq!(
             read(&json!({ "version": 2, "tail": "fe" }), &expected).unwrap(),
             "tail is \"fe\", expected \"ff\""
@@ -312,7 +378,9 @@ mod tests {
         assert!(read(&json!({ "version": 2, "tail": "00" }), &json!({ "version": 2 })).is_some());
         // Written bytes must contain all of it.
         assert!(
-            compare_writing(Type::Reply, &json!({ "version": 2 }), &expected).difference.is_some()
+            Comparison::of_writing(Type::Reply, &json!({ "version": 2 }), &expected)
+                .difference
+                .is_some()
         );
     }
 
@@ -323,31 +391,32 @@ mod tests {
             None
         );
         assert!(read(&json!({ "commandLine": "A" }), &json!({ "commandLine": "a" })).is_some());
-        let differs = |kind| compare_reading(kind, &json!("AB"), &json!("ab")).difference.is_some();
+        let differs =
+            |kind| Comparison::of_reading(kind, &json!("AB"), &json!("ab")).difference.is_some();
         assert!(!differs(Type::ByteArray) && !differs(Type::Guid) && differs(Type::String));
     }
 
     #[test]
     fn absent_may_be_written_as_empty_only_for_arguments() {
         let with = |arguments: Value| json!({ "providers": [{ "arguments": arguments }] });
-        let compared = compare_writing(Type::Request, &with(json!("")), &with(json!(null)));
+        let compared = Comparison::of_writing(Type::Request, &with(json!("")), &with(json!(null)));
         assert!(compared.difference.is_none());
         assert_eq!(
-            compared.absent_or_empty.unwrap().to_string(),
+            compared.absent_or_empty.unwrap().text,
             "providers[0].arguments is \"\", expected null"
         );
         assert!(
-            compare_writing(Type::Request, &with(json!("a")), &with(json!(null)))
+            Comparison::of_writing(Type::Request, &with(json!("a")), &with(json!(null)))
                 .difference
                 .is_some()
         );
         assert!(
-            compare_writing(Type::Request, &json!({ "name": "" }), &json!({ "name": null }))
+            Comparison::of_writing(Type::Request, &json!({ "name": "" }), &json!({ "name": null }))
                 .difference
                 .is_some()
         );
         assert!(
-            compare_reading(Type::Request, &with(json!("")), &with(json!(null)))
+            Comparison::of_reading(Type::Request, &with(json!("")), &with(json!(null)))
                 .difference
                 .is_some()
         );

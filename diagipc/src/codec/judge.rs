@@ -3,28 +3,21 @@
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type, Value, VectorFault};
 use serde_json::json;
 
-use super::answer::LAYERS;
 use super::case::is_of_limits;
-use super::difference::{compare_reading, compare_writing};
-use super::fault::Meaning;
-use super::{Answer, AnswerKind, CodecCase, CodecFault, Operation, WrongBytes, mistake};
-use crate::Grade;
+use super::difference::{Comparison, Difference, mistake_in_bytes};
+use super::line_protocol::LAYERS;
+use super::{Answer, AnswerKind, CodecCase, Operation};
+use crate::faults::Fault;
+use crate::{Case, CaseFault, Detail, Grade, Playable as _, Said};
 
-/// The judgement of an answer.
+/// A grade and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judgement {
-    /// The grade.
-    pub grade: Grade,
+pub(super) struct Judgement {
+    grade: Grade,
     /// Why it is not a [`Grade::Pass`], and the adapter's reason.
-    pub found: Option<String>,
-    /// Why it failed: only with [`Grade::Fail`].
-    pub fault: Option<CodecFault>,
-}
-
-impl From<CodecFault> for Judgement {
-    fn from(fault: CodecFault) -> Self {
-        Self { grade: Grade::Fail, found: Some(format!("{fault}")), fault: Some(fault) }
-    }
+    found: Option<String>,
+    /// The fault: only with [`Grade::Fail`].
+    fault: Option<CaseFault>,
 }
 
 impl Judgement {
@@ -34,31 +27,71 @@ impl Judgement {
         Self { grade, found: Some(found.into()), fault: None }
     }
 
-    /// The same, with the adapter's reason.
-    fn with_reason(mut self, reason: Option<&str>) -> Self {
-        if let (Some(found), Some(reason)) = (&mut self.found, reason) {
-            found.push_str(": ");
-            found.push_str(reason);
+    pub(super) fn fail(fault: Fault, text: impl Into<String>) -> Self {
+        Self::fail_in(fault, "", text)
+    }
+
+    /// A failure whose name has the field too: `wrong-value:providers[].keywords`.
+    fn fail_in(fault: Fault, field: &str, text: impl Into<String>) -> Self {
+        let separator = if field.is_empty() { "" } else { ":" };
+        let text = text.into();
+        let fault = CaseFault::new(&format!("{fault}{separator}{field}"), &text);
+        Self { fault: Some(fault), ..Self::new(Grade::Fail, text) }
+    }
+
+    fn wrong_value(difference: Difference) -> Self {
+        match difference.mistake {
+            Some(fault) => Self::fail(fault, difference.text),
+            None => Self::fail_in(Fault::WrongValue, &difference.field, difference.text),
         }
-        self
     }
 }
 
 impl CodecCase<'_> {
-    /// The grade of `answer`, ignoring its number. If the case is required, an answer that it is
+    /// Grades `answer`, ignoring its number. If the case is required, an answer that it is
     /// unsupported is a failure.
-    pub fn judge(&self, answer: &Answer, is_required: bool) -> Judgement {
-        let judgement = match (&answer.said, self.operation) {
+    pub fn judge(&self, answer: &Answer, is_required: bool) -> Case {
+        self.result(self.judgement(answer, is_required), answer.whole.clone())
+    }
+
+    /// Returns the case for the report. `seen` is what the adapter answered.
+    pub(super) fn result(&self, judgement: Judgement, seen: Value) -> Case {
+        let Judgement { grade, found, fault } = judgement;
+        let detail = Detail {
+            sent: Said::Json(self.request()),
+            expected: self.expected(),
+            seen: Said::Json(seen),
+            found: found.into_iter().collect(),
+            about: Vec::new(),
+        };
+        let (group, title) = (&self.group.name, &self.test.comment);
+        let mut case = Case::new(&self.name(), self.section, group, title, grade);
+        (case.spec, case.level) = (self.spec(), self.level());
+        case.faults = fault.into_iter().collect();
+        case.detail = (grade != Grade::Pass).then_some(detail);
+        case
+    }
+
+    fn judgement(&self, answer: &Answer, is_required: bool) -> Judgement {
+        let reason = answer.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let mut judgement = match (&answer.kind, self.operation) {
             (AnswerKind::Unsupported, _) if is_required => {
-                return CodecFault::Required(answer.reason.clone()).into();
+                let text = format!("unsupported, but required{reason}");
+                return Judgement::fail(Fault::RequiredAndUnsupported, text);
             }
             (AnswerKind::Unsupported, _) => Judgement::new(Grade::Unimplemented, "unsupported"),
             (AnswerKind::Error { layer, value }, _) => {
                 self.judge_refusal(layer.as_deref(), value.as_ref())
             }
-            (AnswerKind::Taken, Operation::Decode) => self.judge_taking(),
+            (AnswerKind::Taken, Operation::Decode) => match self.judge_acceptance() {
+                judgement if judgement.grade == Grade::Pass => Judgement::new(
+                    Grade::Informational,
+                    "accepted as required; no value is given to judge",
+                ),
+                judgement => judgement,
+            },
             (AnswerKind::Taken, Operation::Encode) => {
-                CodecFault::NotTheProtocol("`taken` is not an answer to `encode`".into()).into()
+                Judgement::fail(Fault::NotTheProtocol, "`taken` is not an answer to `encode`")
             }
             (AnswerKind::Ok { value, canonical, .. }, Operation::Decode) => {
                 self.judge_decoding(value.as_ref(), *canonical)
@@ -67,18 +100,20 @@ impl CodecCase<'_> {
                 self.judge_encoding(wire.as_deref())
             }
         };
-        judgement.with_reason(answer.reason.as_deref())
+        judgement.found = judgement.found.map(|found| found + &reason);
+        judgement
     }
 
     fn judge_refusal(&self, layer: Option<&str>, value: Option<&Value>) -> Judgement {
         if let Some(layer) = layer.filter(|layer| !LAYERS.contains(layer)) {
-            return CodecFault::UnknownLayer(layer.into()).into();
+            let text = format!("unknown layer {layer:?}, expected one of {}", LAYERS.join(", "));
+            return Judgement::fail(Fault::UnknownLayer, text);
         }
         let expected = match (self.test.result, &self.test.error) {
             (ExpectedResult::Acceptable, _) => return Judgement::PASS,
             (ExpectedResult::Invalid, Some(VectorFault { layer, .. })) => layer,
             (ExpectedResult::Valid, _) | (ExpectedResult::Invalid, None) => {
-                return CodecFault::RefusedThoughValid.into();
+                return Judgement::fail(Fault::RefusedThoughValid, "refused, expected ok");
             }
         };
         match layer {
@@ -87,17 +122,16 @@ impl CodecCase<'_> {
                 "refused as required; no layer is given to judge",
             ),
             Some(layer) if layer == expected => {
-                let read = value.filter(|_| is_of_limits(self.test));
-                match read.and_then(|value| {
-                    compare_reading(self.group.kind, value, &self.test.value).difference
-                }) {
-                    Some(difference) => CodecFault::WrongValue(difference).into(),
-                    None => Judgement::PASS,
-                }
+                let compared = value
+                    .filter(|_| is_of_limits(self.test))
+                    .map(|value| Comparison::of_reading(self.group.kind, value, &self.test.value));
+                let difference = compared.and_then(|compared| compared.difference);
+                difference.map_or(Judgement::PASS, Judgement::wrong_value)
             }
-            Some(layer) if self.is_layer_binding() => {
-                CodecFault::WrongLayer { seen: layer.into(), expected: expected.clone() }.into()
-            }
+            Some(layer) if self.is_layer_binding() => Judgement::fail(
+                Fault::WrongLayer,
+                format!("refused in layer {layer}, expected {expected}"),
+            ),
             Some(layer) => Judgement::new(
                 Grade::Informational,
                 format!("refused as required, in layer {layer}; the vector says {expected}"),
@@ -105,70 +139,80 @@ impl CodecCase<'_> {
         }
     }
 
-    /// For accepted bytes, whatever they mean; `None` if they must be refused.
-    fn taking(&self) -> Option<Judgement> {
+    /// Judges that the bytes were accepted, whatever they mean.
+    fn judge_acceptance(&self) -> Judgement {
         match self.test.result {
-            ExpectedResult::Valid => Some(Judgement::PASS),
+            ExpectedResult::Valid => Judgement::PASS,
             ExpectedResult::Acceptable => {
-                Some(Judgement::new(Grade::PassLenient, "a leniency is accepted"))
+                Judgement::new(Grade::PassLenient, "a leniency is accepted")
             }
             ExpectedResult::Invalid if is_of_limits(self.test) => {
-                Some(Judgement::new(Grade::PassLenient, "limits are not checked"))
+                Judgement::new(Grade::PassLenient, "limits are not checked")
             }
-            ExpectedResult::Invalid => None,
-        }
-    }
-
-    fn judge_taking(&self) -> Judgement {
-        match self.taking() {
-            None => CodecFault::TakenThoughInvalid.into(),
-            Some(judgement) if judgement.grade == Grade::Pass => Judgement::new(
-                Grade::Informational,
-                "accepted as required; no value is given to judge",
-            ),
-            Some(judgement) => judgement,
+            ExpectedResult::Invalid => {
+                Judgement::fail(Fault::TakenThoughInvalid, "accepted, expected a refusal")
+            }
         }
     }
 
     fn judge_decoding(&self, value: Option<&Value>, canonical: Option<bool>) -> Judgement {
-        let Some(judgement) = self.taking() else { return CodecFault::TakenThoughInvalid.into() };
-        let Some(value) = value else { return CodecFault::ValueMissing.into() };
-        let compared = compare_reading(self.group.kind, value, &self.test.value);
-        if let Some(difference) = compared.difference {
-            return CodecFault::WrongValue(difference).into();
+        let judgement = self.judge_acceptance();
+        if judgement.fault.is_some() {
+            return judgement;
         }
-        // Dropped data is not written again.
-        match canonical
-            .filter(|canonical| *canonical != self.test.canonical && !compared.has_left_out)
-        {
-            Some(seen) => CodecFault::WrongCanonical { seen }.into(),
-            None => judgement,
+        let Some(value) = value else {
+            return Judgement::fail(Fault::ValueMissing, "ok without `value`");
+        };
+        let compared = Comparison::of_reading(self.group.kind, value, &self.test.value);
+        if let Some(difference) = compared.difference {
+            return Judgement::wrong_value(difference);
+        }
+        match canonical {
+            // Dropped data is not written again.
+            Some(seen) if seen != self.test.canonical && !compared.omits_key => {
+                let text = format!("`canonical` is {seen}, expected {}", !seen);
+                Judgement::fail(Fault::WrongCanonical, text)
+            }
+            _ => judgement,
         }
     }
 
     fn judge_encoding(&self, wire: Option<&[u8]>) -> Judgement {
-        let Some(wire) = wire else { return CodecFault::WireMissing.into() };
+        let Some(wire) = wire else {
+            return Judgement::fail(Fault::WireMissing, "ok without `wire`");
+        };
         match &self.test.wire {
-            None => CodecFault::WrittenThoughInvalid.into(),
+            None => Judgement::fail(
+                Fault::WrittenThoughInvalid,
+                "written, but the value cannot be encoded",
+            ),
             Some(expected) if wire == expected && self.test.canonical => Judgement::PASS,
-            Some(expected) if wire == expected => CodecFault::LeniencyWritten.into(),
+            Some(expected) if wire == expected => {
+                Judgement::fail(Fault::NotCanonical, "written in a form that writers must not use")
+            }
             Some(expected) => self.judge_other_bytes(wire, expected),
         }
     }
 
-    /// Bytes other than the vector's. If writers must not use those, they may be right; and if many
-    /// libraries write an absent text as an empty one.
+    /// Judges bytes other than the vector's. They may be right if writers must not use the
+    /// vector's, or if they are those of an empty text in place of an absent one.
     fn judge_other_bytes(&self, wire: &[u8], expected: &[u8]) -> Judgement {
         let expected = self.test.canonical.then_some(expected);
-        let wrong = |meaning| {
+        let wrong = |field: &str, meaning: &str| {
             let mistake = self.group.subject().and_then(|subject| {
                 let canonical = subject.encode(&self.test.value).ok();
-                mistake::in_bytes(subject, wire, expected.or(canonical.as_deref())?)
+                mistake_in_bytes(subject, wire, expected.or(canonical.as_deref())?)
             });
-            let wrong = WrongBytes::new(wire, expected, meaning, mistake);
-            Judgement::from(CodecFault::WrongBytes(wrong))
+            let difference = expected.map(|expected| first_difference(wire, expected));
+            let text = difference.unwrap_or_default() + meaning;
+            match mistake {
+                Some(fault) => Judgement::fail(fault, text),
+                None => Judgement::fail_in(Fault::WrongBytes, field, text),
+            }
         };
-        let Some(subject) = self.group.subject() else { return wrong(Meaning::Same) };
+        let Some(subject) = self.group.subject() else {
+            return wrong("", "these bytes mean the same");
+        };
         let mut value = self.test.value.clone();
         // Ignored data is not written.
         if let (Type::Ports, Some(ignored)) = (subject.kind, value.get_mut("ignored")) {
@@ -176,18 +220,40 @@ impl CodecCase<'_> {
         }
         let decoded = match subject.decode(wire) {
             Ok(decoded) => decoded,
-            Err(refusal) => return wrong(Meaning::None(refusal)),
-        };
-        let compared = compare_writing(self.group.kind, &decoded.value, &value);
-        match (compared.difference, compared.absent_or_empty) {
-            (Some(difference), _) => wrong(Meaning::Other(difference)),
-            (None, _) if !decoded.canonical => wrong(Meaning::SameInAnotherForm),
-            (None, Some(other)) => {
-                Judgement::new(Grade::PassLenient, format!("written as many libraries do: {other}"))
+            Err(refusal) => {
+                return wrong(
+                    &refusal.fault.kind,
+                    &format!("these bytes are malformed: {refusal}"),
+                );
             }
-            (None, None) if self.test.canonical => wrong(Meaning::Same),
+        };
+        let compared = Comparison::of_writing(self.group.kind, &decoded.value, &value);
+        match (compared.difference, compared.absent_or_empty) {
+            (Some(difference), _) => {
+                wrong(&difference.field, &format!("in these bytes {}", difference.text))
+            }
+            (None, _) if !decoded.canonical => {
+                wrong("", "these bytes mean the same, in a form that writers must not use")
+            }
+            (None, Some(other)) => Judgement::new(
+                Grade::PassLenient,
+                format!("written as many libraries do: {}", other.text),
+            ),
+            (None, None) if self.test.canonical => wrong("", "these bytes mean the same"),
             (None, None) => Judgement::PASS,
         }
+    }
+}
+
+/// Describes the first difference between the bytes, for the front of a sentence.
+fn first_difference(wire: &[u8], expected: &[u8]) -> String {
+    let at = wire.iter().zip(expected).take_while(|(one, other)| one == other).count();
+    match (wire.get(at), expected.get(at)) {
+        (Some(seen), Some(expected)) => {
+            format!("byte {at} is {seen:02x}, expected {expected:02x}; ")
+        }
+        (Some(seen), None) => format!("byte {at} is {seen:02x}, expected the end; "),
+        (None, _) => format!("the bytes end at byte {at}, expected more; "),
     }
 }
 
@@ -211,7 +277,7 @@ mod tests {
         let case = cases(files).into_iter().find(|case| is_meant(case)).expect("there is one");
         let mut test = case.test.clone();
         change(&mut test);
-        CodecCase { test: &test, ..case }.judge(&Answer::parse(line).unwrap(), false)
+        CodecCase { test: &test, ..case }.judgement(&Answer::parse(line).unwrap(), false)
     }
 
     fn same(_: &mut Test) {}
@@ -222,7 +288,7 @@ mod tests {
 
     fn name(judgement: &Judgement) -> Option<String> {
         assert_eq!(judgement.fault.is_some(), judgement.grade == Grade::Fail);
-        judgement.fault.as_ref().map(CodecFault::name)
+        judgement.fault.as_ref().map(|fault| fault.name.clone())
     }
 
     #[test]
@@ -317,5 +383,12 @@ mod tests {
             (Judgement::PASS, Judgement::PASS, Judgement::PASS)
         );
         assert_eq!(name(&of(false, |_| ())).unwrap(), "wrong-canonical");
+    }
+
+    #[test]
+    fn wrong_bytes_report_first_difference() {
+        assert_eq!(first_difference(&[1, 2], &[1, 0x1c]), "byte 1 is 02, expected 1c; ");
+        assert_eq!(first_difference(&[1, 2], &[1]), "byte 1 is 02, expected the end; ");
+        assert_eq!(first_difference(&[1], &[1, 2]), "the bytes end at byte 1, expected more; ");
     }
 }

@@ -1,5 +1,5 @@
 //! Check a codec in any language: the vectors as questions, and the grading of answers.
-
+//!
 //! # Example
 //!
 //! Ask a codec in another language, a program that answers JSON lines:
@@ -18,19 +18,163 @@
 //! ```
 
 pub(crate) mod adapter;
-mod answer;
 mod case;
 mod difference;
-mod fault;
 mod judge;
-mod mistake;
-mod own;
-mod run;
+mod line_protocol;
 
-pub use answer::{Answer, AnswerKind};
-pub use case::{CodecCase, Operation, cases};
-pub use difference::Difference;
-pub use fault::{CodecFault, WrongBytes};
-pub use judge::Judgement;
-pub use own::answer;
-pub use run::run;
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc_vectors::Value;
+
+pub use self::case::{CodecCase, Operation, cases};
+use self::judge::Judgement;
+pub use self::line_protocol::{Answer, AnswerKind, answer};
+use crate::faults::Fault;
+use crate::suite::{self, Failure, Played, RunLimits, Suite};
+use crate::{Adapter, AdapterError, Case, Glob, Grade, Playable as _, Report};
+
+/// After this many questions in a row without an answer the last answered one is asked again.
+const MOST_UNANSWERED: usize = 8;
+
+/// Asks every one of `cases`. If `require` matches a case, not supporting it is a failure.
+///
+/// A program that dies, is silent, or violates the line protocol fails that case, is restarted, and
+/// continues with the next. After eight of these in a row the last answered question is asked
+/// again; if there is none, or it is not answered either, the program is lost, and the report says
+/// how many cases were not run. It is lost immediately if no question can be answered: it cannot be
+/// started, writes a byte order mark, or holds back its answers until its input ends.
+///
+/// On cancellation, the report has the cases so far, and says how many were not run.
+///
+/// `done` is called for each graded case.
+pub fn run(
+    cases: &[CodecCase<'_>],
+    adapter: &mut Adapter,
+    require: &[Glob],
+    done: &mut dyn FnMut(&Case),
+) -> Report {
+    let mut report = Report::new("codec", &adapter.name());
+    let canceller = adapter.canceller().cloned();
+    let limits = RunLimits {
+        jobs: NonZeroUsize::MIN,
+        fail_fast: false,
+        max_time: None,
+        canceller: canceller.as_ref(),
+    };
+    let suite = CodecSuite { cases, require };
+    let turns = (0..cases.len()).map(|nth| vec![nth]).collect();
+    let asker = Asker { adapter, id: 0, unanswered: 0, answered: None, last: String::new() };
+    let wait = |_| Duration::ZERO;
+    let run = suite::run(&suite, turns, wait, &limits, Some(asker), &mut |_, case| done(case));
+    run.end_into(&mut report);
+    run.results.into_values().for_each(|case| report.add(case));
+    report
+}
+
+/// The questions of a run, as the runner of suites asks them.
+struct CodecSuite<'r> {
+    cases: &'r [CodecCase<'r>],
+    require: &'r [Glob],
+}
+
+/// The adapter, and what is known of it.
+struct Asker<'r> {
+    adapter: &'r mut Adapter,
+    /// The number of the last question.
+    id: u64,
+    /// How many questions in a row were not answered.
+    unanswered: usize,
+    /// The last question that was answered.
+    answered: Option<CodecCase<'r>>,
+    /// What was found in the last answer.
+    last: String,
+}
+
+impl<'r> Suite for CodecSuite<'r> {
+    type Player = Asker<'r>;
+    type Result = Case;
+
+    fn name(&self, nth: usize) -> String {
+        self.cases.get(nth).map(CodecCase::name).unwrap_or_default()
+    }
+
+    fn player(&self) -> Result<Asker<'r>, String> {
+        Err("there is one adapter".to_owned())
+    }
+
+    fn play(&self, asker: &mut Asker<'r>, nth: usize) -> Result<Played<Case>, String> {
+        let Some(case) = self.cases.get(nth) else { return Err(format!("there is no case {nth}")) };
+        let began = Instant::now();
+        let result = match asker.ask(case)? {
+            Ok(answer) => {
+                asker.unanswered = 0;
+                asker.answered = Some(*case);
+                let is_required = self.require.iter().any(|glob| case.is_chosen(glob));
+                case.judge(&answer, is_required)
+            }
+            Err((judgement, seen)) => {
+                asker.unanswered += 1;
+                case.result(judgement, seen)
+            }
+        };
+        asker.last = result.detail.iter().flat_map(|detail| detail.found.clone()).collect();
+        Ok(Played::Done(Case { took: began.elapsed(), ..result }))
+    }
+
+    fn failure(&self, case: &Case) -> Option<Failure> {
+        let fails = case.grade == Grade::Fail;
+        fails.then(|| Failure { kind: case.group.clone(), found: String::new() })
+    }
+
+    fn check(&self, asker: &mut Asker<'r>) -> Result<(), String> {
+        let unanswered = asker.unanswered;
+        if unanswered < MOST_UNANSWERED {
+            return Ok(());
+        }
+        asker.unanswered = 0;
+        if asker.answered.is_some_and(|case| matches!(asker.ask(&case), Ok(Ok(_)))) {
+            return Ok(());
+        }
+        Err(format!(
+            "no answer to {unanswered} questions in a row, nor to one that it had answered before; the last: {}",
+            asker.last
+        ))
+    }
+}
+
+impl Asker<'_> {
+    /// Asks a question. Without a line, or a valid one, the case fails, and the program is
+    /// restarted. The outer error says that no question can be answered any more.
+    fn ask(&mut self, case: &CodecCase<'_>) -> Result<Result<Answer, (Judgement, Value)>, String> {
+        self.id += 1;
+        let id = self.id;
+        let mut request = case.request();
+        if let Some(request) = request.as_object_mut() {
+            request.insert("id".to_owned(), id.into());
+        }
+        let line = match self.adapter.ask(&format!("{request}")) {
+            Ok(line) => line,
+            Err(AdapterError::NotStarted(error)) => {
+                return Err(format!("it cannot be started again: {error}"));
+            }
+            Err(error) if error.is_of_every_answer() => return Err(error.to_string()),
+            Err(error) => {
+                let judgement = Judgement::fail(Fault::AdapterSilent, error.to_string());
+                return Ok(Err((judgement, Value::Null)));
+            }
+        };
+        let found = match Answer::parse(&line) {
+            Ok(answer) if answer.id == Some(id) => return Ok(Ok(answer)),
+            Ok(Answer { id: Some(other), .. }) => {
+                format!("an answer to question {other}, not to question {id}")
+            }
+            Ok(_) => format!("an answer to no question, not to question {id}"),
+            Err(error) => format!("not an answer of the line protocol: {error}"),
+        };
+        // It is unknown which question the next line would answer.
+        self.adapter.drop_it();
+        Ok(Err((Judgement::fail(Fault::NotTheProtocol, found), line.into())))
+    }
+}

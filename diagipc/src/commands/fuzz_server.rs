@@ -10,8 +10,8 @@ use anyhow::{Context as _, bail};
 use comfy_table::CellAlignment;
 use diagipc::embedded;
 use diagipc::faults::{Fault, Suite};
-use diagipc::fuzz_server::{
-    Bases, CampaignProgress, CampaignSummary, CaseVerdict, Finding, FuzzCase, Options,
+use diagipc::fuzz::{
+    CampaignOptions, CampaignProgress, CampaignSummary, CaseVerdict, Finding, FuzzCase, Seeds,
     run as campaign,
 };
 use diagipc::known::Profile;
@@ -101,9 +101,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let bases = Bases::of(embedded::vectors()?);
+    let seeds = Seeds::of(embedded::vectors()?);
     if arguments.list {
-        return list(arguments, &bases, out);
+        return list(arguments, &seeds, out);
     }
     if !arguments.allow_harmful {
         bail!(
@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     }
     let within = Duration::from_millis(arguments.timeout);
-    let options = Options {
+    let options = CampaignOptions {
         seed: arguments.seed,
         first: arguments.first,
         cases: arguments.cases,
@@ -133,7 +133,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let bar = ProgressBar::with_draw_target(Some(arguments.cases), target);
     // Files that cannot be written are reported after the campaign.
     let mut written = Ok(());
-    let mut summary = campaign(&bases, &address, &options, &mut |news| match news {
+    let mut summary = campaign(&seeds, &address, &options, &mut |news| match news {
         CampaignProgress::Played(..) => bar.inc(1),
         CampaignProgress::Found(finding) | CampaignProgress::Further(finding) => {
             let is_new = matches!(news, CampaignProgress::Found(_));
@@ -171,10 +171,10 @@ fn is_passed(summary: &CampaignSummary) -> bool {
     summary.failures().next().is_none() && summary.stale.is_empty()
 }
 
-fn list(arguments: &Arguments, bases: &Bases, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+fn list(arguments: &Arguments, seeds: &Seeds, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     for nth in 0..arguments.cases {
         let Some(case) =
-            arguments.first.checked_add(nth).and_then(|number| bases.case(arguments.seed, number))
+            arguments.first.checked_add(nth).and_then(|number| seeds.case(arguments.seed, number))
         else {
             break;
         };
@@ -237,7 +237,7 @@ fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
 fn text(summary: &CampaignSummary, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut table = crate::commands::check::table(["command", "cases"]);
     let came: Vec<CaseVerdict> =
-        CaseVerdict::ALL.into_iter().filter(|verdict| summary.of(*verdict) > 0).collect();
+        CaseVerdict::ALL.iter().copied().filter(|verdict| summary.of(*verdict) > 0).collect();
     table.set_header(
         ["command", "cases"].into_iter().chain(came.iter().map(|verdict| verdict.name())),
     );

@@ -1,8 +1,6 @@
 //! The process that the client must diagnose.
 
 #[cfg(unix)]
-mod decoys;
-#[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;

@@ -1,27 +1,34 @@
-//! A process for scenarios, one after another, and the directory with its socket.
+//! A process for scenarios, one after another, and the directory with its socket and its decoys.
 
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::endpoint::SocketName;
+use dotnet_diagnostics_ipc::io::trust::peer_of;
 use dotnet_diagnostics_ipc::io::{WaitLimit, fd};
+use rustix::fs::{Uid, chown};
 
-use super::decoys::Decoys;
-use crate::client::finding::Findings;
+use crate::client::facts::Findings;
 use crate::client::scenario::{Decoy, Scenario};
+use crate::faults::Fault;
 use crate::network::{Listener, LiveNetwork};
 use crate::process::program::Program;
-use crate::process::{OwnDirectory, Started, socket_name};
+use crate::process::{OwnDirectory, Started, procfs, socket_name};
 
 /// How long the process may take to start.
 const STARTS: Duration = Duration::from_secs(10);
 /// The number of pending connections.
 const BACKLOG: i32 = 16;
+/// How long a client may take to send something after connecting.
+const SENDS: Duration = Duration::from_millis(300);
+
+/// The other user who owns a decoy. Not the system's nobody, who may run this.
+const ANOTHER_USER: u32 = 65_533;
 
 /// Plays the process of a scripted runtime's socket, until standard input ends: a socket that
 /// transfers the listener of each scenario.
@@ -92,7 +99,7 @@ impl Target {
         Ok(target)
     }
 
-    /// The same process for another scenario, and its directory without the files of this one: if
+    /// Keeps the process for another scenario, and its directory without the files of this one: if
     /// that is possible.
     pub(in crate::client) fn kept(mut self) -> Option<Self> {
         if !self.wanted.is_empty() || self.process.death().is_some() {
@@ -154,4 +161,96 @@ pub(in crate::client) fn lacking(scenario: &Scenario) -> Option<String> {
 /// Whether the client listens at its port.
 pub(in crate::client) fn is_there(port: &Path) -> bool {
     port.exists()
+}
+
+impl Decoy {
+    /// Why this system does not support it, if so.
+    fn lacks(self) -> Option<String> {
+        let give_away = || -> io::Result<()> {
+            let directory = OwnDirectory::new("dc-")?;
+            let file = directory.path().join("file");
+            fs::write(&file, b"")?;
+            Ok(chown(&file, Some(Uid::from_raw(ANOTHER_USER)), None)?)
+        };
+        let refused = (self == Self::OtherOwner).then(give_away)?.err()?;
+        Some(format!("only root can give a socket to another user ({refused})"))
+    }
+
+    /// Returns the decoy's directory within the process's.
+    const fn subdirectory(self) -> &'static str {
+        match self {
+            Self::InAnotherTmpdir => "another",
+            _ => "",
+        }
+    }
+}
+
+/// The decoys of a target, which listen.
+#[derive(Debug, Default)]
+struct Decoys(Vec<(String, UnixListener)>);
+
+impl Decoys {
+    /// Creates those of `list` that must exist before the real socket, or after it.
+    fn make(
+        &mut self,
+        list: &[Decoy],
+        after: bool,
+        directory: &Path,
+        SocketName { pid, key, .. }: SocketName,
+    ) -> io::Result<()> {
+        for decoy in list.iter().filter(|decoy| matches!(decoy, Decoy::EarlierKey) != after) {
+            let name = match decoy {
+                Decoy::LongerPid => format!("dotnet-diagnostic-{pid}4-{key}-socket"),
+                Decoy::LaterKey | Decoy::PlainFile | Decoy::OtherOwner | Decoy::InAnotherTmpdir => {
+                    format!("dotnet-diagnostic-{pid}-{}-socket", key.saturating_add(1_000_000))
+                }
+                Decoy::EarlierKey => {
+                    format!("dotnet-diagnostic-{pid}-{}-socket", key.saturating_sub(1))
+                }
+                Decoy::OldPrefix => format!("dotnetcore-diagnostic-{pid}-{key}-socket"),
+            };
+            let directory = directory.join(decoy.subdirectory());
+            fs::create_dir_all(&directory)?;
+            let path = directory.join(&name);
+            match decoy {
+                Decoy::PlainFile => fs::write(path, b"")?,
+                // Its process is gone: no listener.
+                Decoy::EarlierKey => drop(UnixListener::bind(path)?),
+                _ => {
+                    let listener = UnixListener::bind(&path)?;
+                    if *decoy == Decoy::OtherOwner {
+                        chown(&path, Some(Uid::from_raw(ANOTHER_USER)), None)?;
+                    }
+                    listener.set_nonblocking(true)?;
+                    self.0.push((name, listener));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the client has sent something to one of them. Whoever lists processes does so too.
+    fn judge(&self, findings: &mut Findings) -> bool {
+        let mut is_reached = false;
+        for (name, listener) in &self.0 {
+            while let Ok((mut stream, _)) = listener.accept() {
+                let peer = peer_of(&stream).ok().and_then(|peer| peer.process_id);
+                if peer.is_some_and(procfs::is_stranger) {
+                    continue;
+                }
+                let is_ready = stream
+                    .set_nonblocking(false)
+                    .and_then(|()| stream.set_read_timeout(Some(SENDS)));
+                let sent = is_ready.and_then(|()| stream.read(&mut [0; 64]));
+                if matches!(sent, Ok(1..)) {
+                    findings.must(
+                        Fault::AnotherProcessReached,
+                        format!("it sends its request to {name}, the socket of another process"),
+                    );
+                    is_reached = true;
+                }
+            }
+        }
+        is_reached
+    }
 }

@@ -1,7 +1,7 @@
 //! This process, which creates the pipe: the system reports that to a client
 //! (`GetNamedPipeServerProcessId`).
 //!
-//! Its default port has one name, so scenarios are played one after another.
+//! The default port has one name, so scenarios are played one after another.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
 use dotnet_diagnostics_ipc::io::windows::PipeTransport;
 
 use crate::client::Operation;
-use crate::client::finding::Findings;
+use crate::client::facts::Findings;
 use crate::client::scenario::{Decoy, Move, Scenario};
 use crate::network::{self, Listener, LiveNetwork};
 use crate::process::OwnDirectory;
@@ -59,7 +59,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Nothing of it costs anything.
+    /// Keeps nothing: a new target costs nothing.
     #[allow(clippy::unused_self, reason = "as on Unix")]
     pub(in crate::client) fn kept(self) -> Option<Self> {
         None
@@ -71,7 +71,7 @@ impl Target {
         Ok(LiveNetwork::in_place_of_a_runtime(listener).with_port("p", &self.port))
     }
 
-    /// There are none.
+    /// Finds none: there are no decoys.
     #[allow(clippy::unused_self, reason = "on Unix there are some")]
     pub(in crate::client) const fn judge_decoys(&self, _: &mut Findings) -> bool {
         false

@@ -1,24 +1,23 @@
-//! Finds the shortest message that still does it.
+//! Minimises the message of a finding.
 
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 
 use super::case::{Delivery, FuzzCase};
-use super::layout;
-use super::numbers::{replaced, sized};
+use super::mutation::{fields, replaced, sized};
 
-/// Makes a case smaller as long as `does_it` returns true, with at most `most` calls.
+/// Makes a case smaller as long as `shows` returns true, with at most `most` calls.
 ///
 /// First it is sent at once, then bytes of the payload are removed, from its end to its start in
 /// ever smaller runs, and the size is corrected; then fields become zero. A wrong size is kept.
 ///
 /// # Errors
-/// Of `does_it`.
+/// Returns whatever `shows` returns.
 pub(super) fn minimise(
     case: &FuzzCase,
     most: u32,
-    does_it: &mut dyn FnMut(&FuzzCase) -> Result<bool, String>,
+    shows: &mut dyn FnMut(&FuzzCase) -> Result<bool, String>,
 ) -> Result<(FuzzCase, u32), String> {
-    let mut minimiser = Minimiser { best: case.clone(), tries: 0, most, does_it };
+    let mut minimiser = Minimiser { best: case.clone(), tries: 0, most, shows };
     minimiser.deliver()?;
     minimiser.shorten()?;
     minimiser.simplify()?;
@@ -30,25 +29,25 @@ struct Minimiser<'d> {
     best: FuzzCase,
     tries: u32,
     most: u32,
-    does_it: &'d mut dyn FnMut(&FuzzCase) -> Result<bool, String>,
+    shows: &'d mut dyn FnMut(&FuzzCase) -> Result<bool, String>,
 }
 
 impl Minimiser<'_> {
-    /// Accepts a candidate if it does it.
+    /// Accepts a candidate if it shows the cause.
     fn offer(&mut self, candidate: FuzzCase) -> Result<bool, String> {
         if self.tries >= self.most || candidate == self.best {
             return Ok(false);
         }
         self.tries += 1;
-        let does = (self.does_it)(&candidate)?;
-        if does {
+        let shows = (self.shows)(&candidate)?;
+        if shows {
             self.best = candidate;
         }
-        Ok(does)
+        Ok(shows)
     }
 
     fn deliver(&mut self) -> Result<(), String> {
-        if let Some(candidate) = mended(&self.best) {
+        if let Some(candidate) = with_size_fixed(&self.best) {
             self.offer(candidate)?;
         }
         if self.best.is_complete() && self.best.delivery != Delivery::Whole {
@@ -78,7 +77,7 @@ impl Minimiser<'_> {
     fn simplify(&mut self) -> Result<(), String> {
         let payload = HEADER_LEN..self.best.message.len();
         let fields: Vec<_> =
-            layout::leaves(&self.best.message).into_iter().map(|leaf| leaf.range).collect();
+            fields(&self.best.message).into_iter().map(|field| field.range).collect();
         let read = fields.last().map_or(payload.start, |field| field.end);
         // All fields at once, then each; undecoded bytes count as one.
         for range in
@@ -99,7 +98,7 @@ impl Minimiser<'_> {
     }
 }
 
-/// The case without these bytes.
+/// Removes these bytes from the case.
 fn without(case: &FuzzCase, begin: usize, end: usize) -> Option<FuzzCase> {
     let message = if case.is_complete() {
         replaced(&case.message, &(begin..end), &[])?
@@ -109,8 +108,8 @@ fn without(case: &FuzzCase, begin: usize, end: usize) -> Option<FuzzCase> {
     Some(case.with_message(message))
 }
 
-/// The case with a corrected size, if that is what it lacks.
-fn mended(case: &FuzzCase) -> Option<FuzzCase> {
+/// Corrects the size of the case, if that is what it lacks.
+fn with_size_fixed(case: &FuzzCase) -> Option<FuzzCase> {
     if case.is_complete() || case.message.len() < HEADER_LEN {
         return None;
     }
@@ -137,13 +136,9 @@ mod tests {
         }
     }
 
-    fn minimised(
-        payload: &[u8],
-        most: u32,
-        does_it: impl Fn(&FuzzCase) -> bool,
-    ) -> (FuzzCase, u32) {
+    fn minimised(payload: &[u8], most: u32, shows: impl Fn(&FuzzCase) -> bool) -> (FuzzCase, u32) {
         let case = case(payload, Delivery::Pieces(std::vec![10, 10, payload.len()]));
-        minimise(&case, most, &mut |case| Ok(does_it(case))).unwrap()
+        minimise(&case, most, &mut |case| Ok(shows(case))).unwrap()
     }
 
     #[test]

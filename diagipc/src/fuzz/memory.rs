@@ -11,14 +11,14 @@ use super::case::FuzzCase;
 /// This many cases are one window, whose minimum counts: a garbage collection has happened by then.
 pub(super) const WINDOW: u32 = 32;
 /// This many windows in a row must grow.
-const GROWING: usize = 3;
+const GROWING_WINDOWS: usize = 3;
 /// What a target may use itself, in KiB.
-const LEAST: u64 = 16 << 10;
+const MIN_GROWTH: u64 = 16 << 10;
 
 /// How the memory of a target grew. In KiB, as `VmRSS` of `/proc/PID/status`.
 ///
 /// ```
-/// use diagipc::fuzz_server::Growth;
+/// use diagipc::fuzz::Growth;
 ///
 /// let growth = Growth { before: 10_240, after: 42_240, requests: 128 };
 /// assert_eq!(growth.to_string(), "its memory grew from 10240 to 42240 KiB in 128 requests, 250 KiB each");
@@ -46,7 +46,7 @@ impl fmt::Display for Growth {
 
 /// Watches one target from its start to its end.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct MemoryWatch {
     process: Option<u32>,
     last: Option<u64>,
     in_window: u32,
@@ -57,7 +57,7 @@ pub(super) struct Watch {
     by_command: BTreeMap<(u8, u8), (i128, u64, FuzzCase)>,
 }
 
-impl Watch {
+impl MemoryWatch {
     /// Records the memory of the target after `case`. The growth, and the case with most of it,
     /// once it exceeds what a server may use.
     pub(super) fn after(
@@ -104,21 +104,17 @@ impl Watch {
 fn growth(windows: &[u64]) -> Option<Growth> {
     let warm = windows.get(1..)?;
     let (before, after) = (*warm.first()?, *warm.last()?);
-    let last = warm.get(warm.len().checked_sub(GROWING + 1)?..)?;
-    let grows = last.iter().zip(last.get(1..)?).all(|(one, next)| next > one);
+    let last = warm.get(warm.len().checked_sub(GROWING_WINDOWS + 1)?..)?;
+    let grows = last.is_sorted_by(|one, next| next > one);
     let requests = u64::try_from(warm.len().saturating_sub(1)).ok()?.saturating_mul(WINDOW.into());
-    (grows && is_growth(before, after)).then_some(Growth { before, after, requests })
-}
-
-/// Whether that exceeds what a server may use.
-fn is_growth(before: u64, after: u64) -> bool {
-    after.saturating_sub(before) >= LEAST.max(before.checked_div(2).unwrap_or_default())
+    let exceeds = after.saturating_sub(before) >= MIN_GROWTH.max(before / 2);
+    (grows && exceeds).then_some(Growth { before, after, requests })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fuzz_server::Delivery;
+    use crate::fuzz::Delivery;
 
     #[test]
     fn growth_is_steady_and_above_own_use() {
@@ -147,7 +143,7 @@ mod tests {
             message: Vec::from(*b"DOTNET_IPC_V1\0\x14\0\x04"),
             delivery: Delivery::Whole,
         };
-        let mut watch = Watch::default();
+        let mut watch = MemoryWatch::default();
         let mut memory = 10 << 10;
         let mut found = None;
         for nth in 0..5 * WINDOW {

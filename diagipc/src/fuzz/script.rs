@@ -5,23 +5,20 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::MAGIC;
 use dotnet_diagnostics_ipc::message::{encode_to_vec, process::ProcessInfo};
-use dotnet_diagnostics_ipc_vectors::script::{
-    Any, ClientPart, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectNothing, ExpectTarget,
-    ExpectedEnd, Length, Life, Literal, Open, Part, Pattern, Plays, Script, Send, Step, Target,
-    Until,
-};
+use dotnet_diagnostics_ipc_vectors::script::{ClientPart, Plays, Script, Step, Target};
 use dotnet_diagnostics_ipc_vectors::{Hazard, ScriptFile};
+use serde_json::json;
 
 use super::finding::Finding;
-use super::verdict::CaseVerdict;
+use super::play::CaseVerdict;
 use crate::server::request::ON;
 
 /// The connection that tests whether the target still answers.
-const ASKS: &str = "z";
+const PROBE: &str = "z";
 /// How long nothing arrives on a connection that is left open, in milliseconds.
-const OPEN: u32 = 500;
+const SILENCE_MS: u32 = 500;
 /// How long a process may take to end, in milliseconds.
-const ENDS: u32 = 10_000;
+const END_TIMEOUT_MS: u32 = 10_000;
 
 impl Finding {
     /// A file of one exchange script that follows the target: its last step is what no server may
@@ -30,7 +27,7 @@ impl Finding {
         let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX).clamp(1, 60_000);
         let case = &self.minimised;
         let mut steps = case.steps();
-        steps.extend(self.outcome(within_ms));
+        steps.extend(self.last_steps(within_ms));
         // A conversation begins with one message, and the server answers.
         let mut spec = Vec::from(["R-FLW-003".to_owned(), "R-FLW-004".to_owned()]);
         spec.extend(self.known.as_ref().map(|known| known.fact.clone()));
@@ -70,102 +67,51 @@ impl Finding {
         )
     }
 
-    /// The results.
-    fn outcome(&self, within_ms: u32) -> Vec<Step> {
-        let on = || ON.to_owned();
-        let expect = |parts| {
-            Step::Expect(Expect {
-                on: on(),
-                expect: Pattern(parts),
-                with_fd: false,
-                within_ms: None,
-            })
-        };
-        match self.verdict() {
-            CaseVerdict::Crash => Vec::from([
-                Step::Drain(Drain { on: on(), drain: true }),
-                Step::ExpectEnd(ExpectEnd {
-                    on: on(),
-                    expect_end: ExpectedEnd::Any,
-                    last: Vec::new(),
-                    last_any_of: Vec::new(),
-                    while_memory_grows: false,
-                    within_ms: Some(ENDS),
-                }),
-                Step::ExpectTarget(ExpectTarget {
-                    expect_target: Life::Dead,
-                    within_ms: Some(ENDS),
-                }),
+    /// Returns the steps that show what the server does.
+    fn last_steps(&self, within_ms: u32) -> Vec<Step> {
+        let steps = match self.verdict() {
+            CaseVerdict::Crash => json!([
+                { "on": ON, "drain": true },
+                { "on": ON, "expect_end": "any", "within_ms": END_TIMEOUT_MS },
+                { "expect_target": "dead", "within_ms": END_TIMEOUT_MS },
             ]),
             CaseVerdict::Hang => {
-                let question =
-                    encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {}).unwrap_or_default();
-                let send = Vec::from([Literal::Bytes(question)]);
-                Vec::from([
-                    Step::EndStep(EndStep { on: on(), end: Ending::Close }),
-                    Step::Open(Open { open: ASKS.to_owned(), port: None, within_ms: None }),
-                    Step::Send(Send {
-                        on: ASKS.to_owned(),
-                        send,
-                        chunks: Vec::new(),
-                        with_fd: None,
-                        may_fail: false,
-                        within_ms: None,
-                    }),
-                    Step::ExpectNothing(ExpectNothing {
-                        on: ASKS.to_owned(),
-                        expect_nothing: within_ms,
-                    }),
+                let question = encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {});
+                json!([
+                    { "on": ON, "end": "close" },
+                    { "open": PROBE },
+                    { "on": PROBE, "send": [hex::encode(question.unwrap_or_default())] },
+                    { "on": PROBE, "expect_nothing": within_ms },
                 ])
             }
             // A missing listener is not a step; received bytes do not matter.
-            CaseVerdict::EndpointGone | CaseVerdict::MemoryGrowth => Vec::from([
-                Step::Drain(Drain { on: on(), drain: true }),
-                Step::EndStep(EndStep { on: on(), end: Ending::Close }),
-            ]),
-            CaseVerdict::Leaked => {
-                let len = self.seen.min(MAGIC.len());
-                let not = MAGIC
-                    .get(..len)
-                    .map(|magic| Literal::Bytes(magic.to_owned()))
-                    .into_iter()
-                    .collect();
-                Vec::from([expect(Vec::from([Part::Any(Any {
-                    any: Length::Fixed(len),
-                    name: None,
-                    not,
-                    has: Vec::new(),
-                    lacks: Vec::new(),
-                })]))])
+            CaseVerdict::EndpointGone | CaseVerdict::MemoryGrowth => {
+                json!([{ "on": ON, "drain": true }, { "on": ON, "end": "close" }])
             }
-            CaseVerdict::LeftOpen => Vec::from([
-                expect(Vec::from([
-                    Part::Literal(Literal::Bytes(MAGIC.to_vec())),
-                    any(2, Some("size")),
-                    Part::Until(Until { until: "size".to_owned(), most: u64::from(u16::MAX) }),
-                ])),
-                Step::ExpectNothing(ExpectNothing { on: on(), expect_nothing: OPEN }),
-            ]),
-            _ => Vec::from([expect(Vec::from([any(self.seen.max(1), None)]))]),
-        }
+            CaseVerdict::Leaked => {
+                let magic = MAGIC.get(..self.received).unwrap_or(&MAGIC);
+                let not = hex::encode(magic);
+                json!([{ "on": ON, "expect": [{ "any": magic.len(), "not": [not] }] }])
+            }
+            CaseVerdict::LeftOpen => {
+                let size = json!({ "any": 2, "as": "size" });
+                let rest = json!({ "until": "size", "most": u16::MAX });
+                json!([
+                    { "on": ON, "expect": [hex::encode(MAGIC), size, rest] },
+                    { "on": ON, "expect_nothing": SILENCE_MS },
+                ])
+            }
+            _ => json!([{ "on": ON, "expect": [{ "any": self.received.max(1) }] }]),
+        };
+        serde_json::from_value(steps).unwrap_or_default()
     }
-}
-
-fn any(len: usize, name: Option<&str>) -> Part {
-    Part::Any(Any {
-        any: Length::Fixed(len),
-        name: name.map(str::to_owned),
-        not: Vec::new(),
-        has: Vec::new(),
-        lacks: Vec::new(),
-    })
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::Value;
 
-    use super::super::cause::Cause;
+    use super::super::finding::Cause;
     use super::super::{Delivery, FuzzCase, Growth, Mutation};
     use super::*;
     use crate::KnownDeviation;
@@ -174,7 +120,7 @@ mod tests {
 
     const MAGIC_TEXT: &str = "444f544e45545f4950435f563100";
 
-    fn finding(fault: Fault, seen: usize) -> Finding {
+    fn finding(fault: Fault, received: usize) -> Finding {
         let case = FuzzCase {
             number: 7,
             tc_id: 6200,
@@ -184,22 +130,8 @@ mod tests {
             delivery: Delivery::Whole,
         };
         let death = (fault == Fault::Crash).then_some(Death::Signal(11));
-        let found = Cause::new(fault, death, &case);
-        Finding {
-            number: 3,
-            cause: found.clone(),
-            found: Vec::from([found]),
-            text: None,
-            minimised: case.clone(),
-            case,
-            reproduced: Some(true),
-            tries: 1,
-            times: 1,
-            known: None,
-            memory: None,
-            further: Vec::new(),
-            seen,
-        }
+        let new = Finding::new(&[], Cause::new(fault, death, &case), &case);
+        Finding { number: 3, reproduced: Some(true), received, ..new }
     }
 
     /// The steps after the two that send the message.
@@ -236,6 +168,8 @@ mod tests {
             (open[0]["expect"][0].clone(), open[1].clone()),
             (json!(MAGIC_TEXT), json!({ "on": "a", "expect_nothing": 500 }))
         );
+        let ends = [json!({ "on": "a", "drain": true }), json!({ "on": "a", "end": "close" })];
+        assert_eq!(steps(Fault::MemoryGrowth, 0), ends);
         // A malformed reply is there, whatever it is.
         assert_eq!(
             steps(Fault::ReservedNotZero, 30),

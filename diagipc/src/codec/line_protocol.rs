@@ -1,0 +1,214 @@
+//! The line protocol of adapters: an adapter's answer, and the answers of this crate's own codec.
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::Header;
+use dotnet_diagnostics_ipc_vectors::{
+    Decoded, Direction, EncodeFailure, Type, TypedCodec, Value, VectorFault,
+};
+use serde::Deserialize;
+use serde_json::{Map, json};
+
+/// The layers allowed in an answer.
+pub(super) const LAYERS: [&str; 5] = ["transport", "header", "payload", "limits", "reply"];
+
+/// An adapter's answer to a question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The number of the question.
+    pub id: Option<u64>,
+    /// The answer itself.
+    pub kind: AnswerKind,
+    /// `reason`: why it refuses, or cannot be asked, in words for the report.
+    pub reason: Option<String>,
+    /// All of it, unchanged.
+    pub whole: Value,
+}
+
+/// The `result` of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnswerKind {
+    /// `ok`.
+    Ok {
+        /// `value`: of a decoding. Absent differs from null, which is the value of a string.
+        value: Option<Value>,
+        /// `wire`: of an encoding.
+        wire: Option<Vec<u8>>,
+        /// `canonical`, if given.
+        canonical: Option<bool>,
+    },
+    /// `error`: bytes, or a value, refused.
+    Error {
+        /// `layer`, if given.
+        layer: Option<String>,
+        /// `value`: what the bytes mean if only the limits refuse them.
+        value: Option<Value>,
+    },
+    /// `taken`: the bytes were accepted, but the library does not show what they mean.
+    Taken,
+    /// `unsupported`: the codec cannot be asked this question.
+    Unsupported,
+}
+
+impl Answer {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// What in it violates the line protocol.
+    pub fn parse(line: &str) -> Result<Self, String> {
+        let whole: Value =
+            serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
+        let Some(object) = whole.as_object() else { return Err("not a JSON object".to_owned()) };
+        let kind = match object.get("result").and_then(Value::as_str) {
+            Some("ok") => AnswerKind::Ok {
+                value: object.get("value").cloned(),
+                wire: text(object, "wire")?
+                    .map(hex::decode)
+                    .transpose()
+                    .map_err(|error| format!("`wire`: {error}"))?,
+                canonical: match object.get("canonical") {
+                    None | Some(Value::Null) => None,
+                    Some(Value::Bool(canonical)) => Some(*canonical),
+                    Some(_) => return Err("`canonical` is not true or false".to_owned()),
+                },
+            },
+            Some("error") => AnswerKind::Error {
+                layer: text(object, "layer")?.map(str::to_owned),
+                value: object.get("value").cloned(),
+            },
+            Some("taken") => AnswerKind::Taken,
+            Some("unsupported") => AnswerKind::Unsupported,
+            _ => return Err("`result` is not ok, taken, error or unsupported".to_owned()),
+        };
+        let reason = object.get("reason").and_then(Value::as_str).map(str::to_owned);
+        Ok(Self { id: object.get("id").and_then(Value::as_u64), kind, reason, whole })
+    }
+}
+
+/// Returns a text; null counts as absent.
+fn text<'o>(object: &'o Map<String, Value>, key: &str) -> Result<Option<&'o str>, String> {
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(format!("`{key}` is not a string")),
+    }
+}
+
+#[derive(Deserialize)]
+struct Question {
+    #[serde(default)]
+    id: Value,
+    op: String,
+    #[serde(rename = "type")]
+    kind: String,
+    command: Option<String>,
+    direction: Option<Direction>,
+    wire: Option<String>,
+    #[serde(default)]
+    value: Value,
+}
+
+/// Answers a line of the line protocol with this crate's codec.
+pub fn answer(line: &str) -> String {
+    let question: Question = match serde_json::from_str(line) {
+        Ok(question) => question,
+        // It is unknown which question it was.
+        Err(_) => return json!({ "id": null, "result": "unsupported" }).to_string(),
+    };
+    let mut answer = answer_to(&question).unwrap_or_else(|| json!({ "result": "unsupported" }));
+    if let Some(answer) = answer.as_object_mut() {
+        answer.insert("id".into(), question.id);
+    }
+    answer.to_string()
+}
+
+/// Returns the answer; `None` for what this codec does not have.
+fn answer_to(question: &Question) -> Option<Value> {
+    let kind = serde_json::from_value(question.kind.as_str().into()).ok()?;
+    let command = match &question.command {
+        Some(name) => Some(name.parse::<Command>().ok()?),
+        None => None,
+    };
+    let subject =
+        TypedCodec { kind, command, from_server: question.direction == Some(Direction::Server) };
+    match question.op.as_str() {
+        "decode" => Some(decode(subject, &hex::decode(question.wire.as_ref()?).ok()?)),
+        "encode" => Some(match subject.encode(&question.value) {
+            Ok(wire) => json!({ "result": "ok", "wire": hex::encode(wire) }),
+            Err(failure) => json!({ "result": "error", "layer": layer_of(&failure) }),
+        }),
+        _ => None,
+    }
+}
+
+fn decode(subject: TypedCodec, wire: &[u8]) -> Value {
+    let decoded = subject.decode(wire);
+    // The parts before the payload are checked first, then whether it is the requested message.
+    let is_framed = decoded.as_ref().map_or_else(
+        |refusal| matches!(refusal.fault.layer.as_str(), "payload" | "limits"),
+        |_| true,
+    );
+    if let (true, Some(layer)) = (is_framed, other_message(subject, wire)) {
+        return json!({ "result": "error", "layer": layer });
+    }
+    match decoded {
+        Err(refusal) => json!({ "result": "error", "layer": refusal.fault.layer }),
+        Ok(Decoded { value, limit: Some(limit), .. }) => {
+            json!({ "result": "error", "layer": VectorFault::from(limit).layer, "value": value })
+        }
+        Ok(Decoded { value, canonical, .. }) => {
+            json!({ "result": "ok", "value": value, "canonical": canonical })
+        }
+    }
+}
+
+/// Returns the layer that refuses if the header of `wire` has another message than requested.
+fn other_message(subject: TypedCodec, wire: &[u8]) -> Option<&'static str> {
+    let command = Header::decode(wire).ok()?.command;
+    let (is_it, layer) = match subject.kind {
+        Type::Request | Type::LegacyRequest => (Some(command) == subject.command, "header"),
+        Type::Unknown => (command.name().is_none() || command.set == Command::OK.set, "header"),
+        Type::Reply => (command == Command::OK, "reply"),
+        Type::Error => (command == Command::ERROR, "reply"),
+        _ => return None,
+    };
+    (!is_it).then_some(layer)
+}
+
+fn layer_of(failure: &EncodeFailure) -> String {
+    failure.fault().map_or_else(|| "payload".into(), |fault| fault.layer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answer_outside_line_protocol_is_refused() {
+        let refused = |line: &str| Answer::parse(line).unwrap_err();
+        assert!(refused("ok").starts_with("not JSON: "));
+        assert_eq!(refused("[]"), "not a JSON object");
+        assert_eq!(refused(r#"{ "id": 1 }"#), "`result` is not ok, taken, error or unsupported");
+        assert_eq!(
+            refused(r#"{ "result": "ok", "canonical": 1 }"#),
+            "`canonical` is not true or false"
+        );
+        assert_eq!(refused(r#"{ "result": "ok", "wire": 0 }"#), "`wire` is not a string");
+        assert!(refused(r#"{ "result": "ok", "wire": "0" }"#).starts_with("`wire`: "));
+        assert_eq!(refused(r#"{ "result": "error", "layer": false }"#), "`layer` is not a string");
+    }
+
+    #[test]
+    fn answer_null_equals_absent_except_value() {
+        let of = |line: &str| Answer::parse(line).unwrap().kind;
+        let kind = of(r#"{ "result": "ok", "value": null, "wire": null, "canonical": null }"#);
+        assert_eq!(kind, AnswerKind::Ok { value: Some(Value::Null), wire: None, canonical: None });
+        assert_eq!(
+            of(r#"{ "result": "ok" }"#),
+            AnswerKind::Ok { value: None, wire: None, canonical: None }
+        );
+        assert_eq!(
+            of(r#"{ "result": "error", "layer": null }"#),
+            AnswerKind::Error { layer: None, value: None }
+        );
+    }
+}

@@ -1,0 +1,386 @@
+//! Plays case after case, and makes findings of the failures: repeats them, shortens them, and
+//! groups them by cause.
+
+use std::num::NonZeroU32;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
+
+use super::case::{FuzzCase, Seeds};
+use super::finding::{CampaignSummary, Cause, Finding, depends_on_the_request, may_be_known};
+use super::memory::{Growth, MemoryWatch, WINDOW};
+use super::minimise::minimise;
+use super::play::{CaseVerdict, Observed, play};
+use crate::faults::Fault;
+use crate::known::Profile;
+use crate::network::address::Address;
+use crate::process::procfs::resident;
+use crate::server::survey::survey;
+use crate::server::target::Target;
+use crate::{Interrupted, server};
+
+/// After this many connections left open a target is restarted: a few hundred exhaust it (F-74).
+const MAX_LEFT_OPEN: u32 = 100;
+/// This many windows of only one request show whether it costs memory.
+const WINDOWS: u32 = 4;
+/// More than this is not random, in KiB.
+const MIN_GROWTH: u64 = 1 << 10;
+/// The age at which a target has finished starting.
+const STARTING_TIME: Duration = Duration::from_millis(500);
+
+/// Options of a campaign.
+#[derive(Clone, Debug)]
+pub struct CampaignOptions {
+    /// The seed of all cases.
+    pub seed: u64,
+    /// The number of the first case: after the last one of another campaign, to continue it.
+    pub first: u64,
+    /// How many cases.
+    pub cases: u64,
+    /// The most cases per second.
+    pub rate: NonZeroU32,
+    /// The target's time limit for a complete `ProcessInfo`, before it counts as hanging.
+    pub within: Duration,
+    /// The most messages tried to shorten a finding, each with a new target.
+    pub tries: u32,
+    /// The profile that explains findings; `None`: that of the runtime that the target reports to
+    /// be, if it behaves like it.
+    pub profile: Option<Profile>,
+    /// Ends the campaign early: the summary then says that it was interrupted, and how many cases
+    /// were not played.
+    pub canceller: Option<Canceller>,
+}
+
+impl CampaignOptions {
+    fn is_cancelled(&self) -> bool {
+        self.canceller.as_ref().is_some_and(Canceller::is_cancelled)
+    }
+}
+
+/// Progress reports of a campaign.
+#[derive(Clone, Copy, Debug)]
+pub enum CampaignProgress<'n> {
+    /// A case was played.
+    Played(&'n FuzzCase, CaseVerdict),
+    /// A new finding.
+    Found(&'n Finding),
+    /// Another command leads to an existing finding: this is its request.
+    Further(&'n Finding),
+}
+
+/// Plays the cases against the target at `address`, one after another (F-75). `progress` is called for
+/// each.
+///
+/// This may kill, block or exhaust the target, or make it leak its memory: it must be yours.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use std::time::Duration;
+/// use diagipc::fuzz::{CampaignOptions, CampaignProgress, CaseVerdict, Delivery, Seeds, run};
+/// use diagipc::known::Profile;
+/// use diagipc::runtime::{Config, Misbehaviour, ReferenceRuntime};
+/// use diagipc::{Address, embedded};
+///
+/// // A runtime that answers a ProcessInfo with a payload by its memory.
+/// let directory = tempfile::tempdir()?;
+/// let misbehaviours = vec![Misbehaviour::parse("echo-payload")?];
+/// let config = Config { profile: Profile::CORECLR_8, misbehaviours, ..Config::new(directory.path().join("socket")) };
+/// let runtime = ReferenceRuntime::start(config)?;
+///
+/// let rate = NonZeroU32::new(1000).expect("it is not 0");
+/// let options = CampaignOptions { seed: 1, first: 1, cases: 30, rate, within: Duration::from_secs(5), tries: 0, profile: None, canceller: None };
+/// let mut played = 0;
+/// let summary = run(&Seeds::of(embedded::vectors()?), &Address::Socket(runtime.socket().into()), &options, &mut |progress| {
+///     if let CampaignProgress::Played(case, _) = progress {
+///         assert!(case.number <= 30 && (case.delivery != Delivery::Leave || case.steps().len() >= 3));
+///         played += 1;
+///     }
+/// });
+/// assert_eq!((played, summary.cases, &summary.lost), (30, 30, &None));
+/// let leak = summary.findings.iter().find(|finding| finding.verdict() == CaseVerdict::Leaked).expect("there is one");
+/// assert_eq!(leak.known.as_ref().map(|known| known.fact.as_str()), Some("F-71"));
+/// assert_eq!(leak.script_file(options.within).scripts.len(), 1);
+/// assert!(summary.commands.iter().any(|row| row.verdicts.contains_key(&CaseVerdict::Leaked)));
+/// runtime.stop();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn run(
+    seeds: &Seeds,
+    address: &Address,
+    options: &CampaignOptions,
+    progress: &mut dyn FnMut(CampaignProgress<'_>),
+) -> CampaignSummary {
+    let mut summary = CampaignSummary {
+        format: 1,
+        target: address.to_string(),
+        seed: options.seed,
+        first: options.first,
+        ..CampaignSummary::default()
+    };
+    let ended = Campaign::start(address, options, &mut summary, progress)
+        .and_then(|mut campaign| campaign.play_all(seeds));
+    if options.is_cancelled() {
+        let not_run = options.cases.saturating_sub(summary.cases);
+        let not_run = usize::try_from(not_run).unwrap_or(usize::MAX);
+        summary.interrupted = (not_run > 0).then_some(Interrupted { not_run });
+    } else {
+        summary.lost = ended.err();
+    }
+    summary
+}
+
+/// A running campaign: its target, and its results so far.
+///
+/// Every method that plays a case fails if there is no target any more, or on cancellation.
+struct Campaign<'c> {
+    options: &'c CampaignOptions,
+    target: Target,
+    profile: Profile,
+    /// How many connections the target has left open since it was started.
+    left_open: u32,
+    /// How long a target started for one case is left alone first.
+    delay: Duration,
+    summary: &'c mut CampaignSummary,
+    progress: &'c mut dyn FnMut(CampaignProgress<'_>),
+}
+
+impl<'c> Campaign<'c> {
+    /// Asks the target for its information, and checks that it answers.
+    fn start(
+        address: &Address,
+        options: &'c CampaignOptions,
+        summary: &'c mut CampaignSummary,
+        progress: &'c mut dyn FnMut(CampaignProgress<'_>),
+    ) -> Result<Self, String> {
+        let (within, canceller) = (options.within, options.canceller.as_ref());
+        let mut target =
+            Target::find(address, within, TrustPolicy::CHECKED, canceller)?.started_often();
+        let identity = target.identity()?;
+        target.answers().map_err(|reason| format!("before the first case: {reason}"))?;
+        // A runtime's known behaviour excuses only a target that is one, as the server suite
+        // concludes: a version text is not enough.
+        let (profile, within) = (options.profile, Some(within));
+        let asks =
+            server::Options { profile, within, allow_harmful: true, ..server::Options::default() };
+        let profile = survey(&mut target, &[], &asks)?.profile;
+        summary.runtime = identity.map(|identity| format!(".NET {}", identity.version));
+        summary.profile = Some(profile.to_string());
+        summary.starts = u64::from(target.can_spawn());
+        let delay = Duration::ZERO;
+        Ok(Self { options, target, profile, left_open: 0, delay, summary, progress })
+    }
+
+    fn play_all(&mut self, seeds: &Seeds) -> Result<(), String> {
+        let options = self.options;
+        let pause = Duration::from_secs(1).checked_div(options.rate.get()).unwrap_or_default();
+        let mut watch = MemoryWatch::default();
+        for nth in 0..options.cases {
+            let began = Instant::now();
+            let number = options.first.checked_add(nth).filter(|_| !options.is_cancelled());
+            let Some(case) = number.and_then(|number| seeds.case(options.seed, number)) else {
+                break;
+            };
+            let observed = self.play(&case)?;
+            self.summary.count(case.command(), observed.verdict);
+            (self.progress)(CampaignProgress::Played(&case, observed.verdict));
+            let growth =
+                self.memory().and_then(|(process, memory)| watch.after(process, memory, &case));
+            for seen in &observed.faults {
+                self.take(&case, &observed, seen.fault)?;
+            }
+            if let Some((growth, most)) = growth {
+                self.take_growth(growth, &most)?;
+            }
+            if observed.verdict.is_fatal() && !self.target.can_spawn() {
+                let end = observed
+                    .death
+                    .map_or_else(|| observed.verdict.to_string(), |death| death.to_string());
+                return Err(format!("the target no longer serves: {end}"));
+            }
+            thread::sleep(pause.saturating_sub(began.elapsed()));
+        }
+        Ok(())
+    }
+
+    /// Returns the target's process and its memory in KiB, if known.
+    fn memory(&self) -> Option<(u32, u64)> {
+        let process = self.target.process_id()?;
+        Some((process, resident(process)?))
+    }
+
+    /// Plays a case, and gets a new target for the next one if this one is unusable.
+    fn play(&mut self, case: &FuzzCase) -> Result<Observed, String> {
+        let observed = play(&mut self.target, self.profile, case, self.options.within)?;
+        if self.options.is_cancelled() {
+            // The target may not have had time to answer.
+            return Err("the campaign was interrupted".to_owned());
+        }
+        self.left_open += u32::from(observed.verdict == CaseVerdict::LeftOpen);
+        if observed.verdict.is_fatal() || self.left_open >= MAX_LEFT_OPEN {
+            self.end_target();
+        }
+        Ok(observed)
+    }
+
+    /// Ends the target: the next case has a new one, if it can be started.
+    fn end_target(&mut self) {
+        if self.target.end_shared() {
+            self.left_open = 0;
+            self.summary.starts += 1;
+        }
+    }
+
+    /// Plays a case with a new target, which is not used for another case.
+    fn play_alone(&mut self, case: &FuzzCase) -> Result<Observed, String> {
+        self.end_target();
+        if !self.delay.is_zero() {
+            let _ = self.target.shared()?;
+            thread::sleep(self.delay);
+        }
+        self.play(case)
+    }
+
+    /// Plays a case repeatedly to a new target. Returns how much its memory grows, if it does in
+    /// each window.
+    fn grows_alone(&mut self, case: &FuzzCase) -> Result<Option<Growth>, String> {
+        self.end_target();
+        let mut sizes = Vec::new();
+        for _ in 0..=WINDOWS {
+            for _ in 0..WINDOW {
+                self.play(case)?;
+            }
+            sizes.extend(self.memory());
+        }
+        let &[(process, before), .., (_, after)] = sizes.as_slice() else { return Ok(None) };
+        let is_one = sizes.iter().all(|(other, _)| *other == process);
+        let grows = sizes.is_sorted_by(|(_, one), (_, next)| next > one);
+        let growth = Growth { before, after, requests: u64::from(WINDOWS * WINDOW) };
+        Ok((is_one && grows && after.saturating_sub(before) >= MIN_GROWTH).then_some(growth))
+    }
+
+    /// Takes a fault that was observed in a case.
+    fn take(&mut self, case: &FuzzCase, observed: &Observed, fault: Fault) -> Result<(), String> {
+        let found = Cause::new(fault, observed.death, case);
+        let findings = &mut self.summary.findings;
+        let mut known = findings.iter_mut();
+        if let Some(there) = known.find(|finding| finding.has(&found, case.command())) {
+            there.times += 1;
+            return Ok(());
+        }
+        let mut finding = Finding::new(findings, found, case);
+        self.describe(&mut finding, observed);
+        // A fault of replies to any request is not repeated for each command.
+        let others = &self.summary.findings;
+        if depends_on_the_request(fault) || !others.iter().any(|other| other.is_alike(&finding)) {
+            let mut last = observed.clone();
+            match self.repeat(&mut finding, &mut last) {
+                // Findings before the interruption are kept unchanged.
+                Err(reason) if !self.options.is_cancelled() => return Err(reason),
+                _ => {}
+            }
+            // A busy machine slows down a good server.
+            if finding.reproduced == Some(false) && !finding.verdict().is_fatal() {
+                return Ok(());
+            }
+            finding.cause = Cause::new(fault, observed.death, &finding.minimised);
+            self.describe(&mut finding, &last);
+        }
+        self.add(finding);
+        Ok(())
+    }
+
+    /// Describes a finding by what was observed in its shortest case.
+    fn describe(&self, finding: &mut Finding, observed: &Observed) {
+        let fault = finding.cause.fault;
+        let text = observed.text_of(fault).filter(|text| !text.is_empty());
+        finding.text = text.map(str::to_owned).or(finding.text.take());
+        finding.received = observed.received();
+        finding.known = may_be_known(fault)
+            .then(|| observed.explanation(self.profile, &finding.minimised))
+            .flatten();
+    }
+
+    /// Takes the growth of the target's memory, and the case with most of it.
+    fn take_growth(&mut self, growth: Growth, case: &FuzzCase) -> Result<(), String> {
+        let found = Cause::new(Fault::MemoryGrowth, None, case);
+        let findings = &mut self.summary.findings;
+        if let Some(there) = findings.iter_mut().find(|finding| finding.cause == found) {
+            there.times += 1;
+            return Ok(());
+        }
+        let mut finding = Finding::new(findings, found, case);
+        finding.memory = Some(growth);
+        if self.target.can_spawn() {
+            match self.grows_alone(case) {
+                Ok(alone) => {
+                    finding.reproduced = Some(alone.is_some());
+                    finding.memory = alone.or(finding.memory);
+                }
+                Err(reason) if !self.options.is_cancelled() => return Err(reason),
+                Err(_) => {}
+            }
+        }
+        self.add(finding);
+        Ok(())
+    }
+
+    /// Adds a finding to the one with its cause, or at the end.
+    fn add(&mut self, mut finding: Finding) {
+        let findings = &mut self.summary.findings;
+        let Some(there) = findings.iter_mut().find(|other| other.is_alike(&finding)) else {
+            (self.progress)(CampaignProgress::Found(&finding));
+            findings.push(finding);
+            return;
+        };
+        there.times += 1;
+        // Another way to the same message.
+        let command = finding.command();
+        if there.command() == command {
+            there.found.append(&mut finding.found);
+        } else if let Some(member) = there.further.iter_mut().find(|one| one.command() == command) {
+            member.found.append(&mut finding.found);
+        } else {
+            (self.progress)(CampaignProgress::Further(&finding));
+            there.further.push(finding);
+        }
+    }
+
+    /// Repeats a finding's case, and shortens its message if it is repeatable. `last` becomes its
+    /// result then.
+    fn repeat(&mut self, finding: &mut Finding, last: &mut Observed) -> Result<(), String> {
+        let cause = finding.cause.clone();
+        let is_fatal = finding.verdict().is_fatal();
+        if !self.target.can_spawn() {
+            if !is_fatal {
+                let again = self.play(&finding.case)?;
+                finding.reproduced = (!cause.is_shown_by(&again)).then_some(false);
+            }
+            return Ok(());
+        }
+        // A runtime does some things only after running for a while.
+        let delays = [Duration::ZERO, STARTING_TIME];
+        for delay in delays.into_iter().take(if is_fatal { 2 } else { 1 }) {
+            self.delay = delay;
+            let again = self.play_alone(&finding.case)?;
+            let shows = cause.is_shown_by(&again);
+            finding.reproduced = Some(shows);
+            if shows {
+                *last = again;
+                let tries = self.options.tries;
+                (finding.minimised, finding.tries) =
+                    minimise(&finding.case, tries, &mut |candidate| {
+                        let observed = self.play_alone(candidate)?;
+                        let shows = cause.is_shown_by(&observed);
+                        if shows {
+                            *last = observed;
+                        }
+                        Ok(shows)
+                    })?;
+                break;
+            }
+        }
+        Ok(())
+    }
+}

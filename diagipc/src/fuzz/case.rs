@@ -1,0 +1,273 @@
+//! The cases of a campaign: valid requests of the vectors, mutated, and how each is sent.
+
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::RawHeader;
+use dotnet_diagnostics_ipc_vectors::script::{
+    EndStep, Ending, FdKind, Literal, Open, Send, Step, Wait,
+};
+use dotnet_diagnostics_ipc_vectors::{Direction, ExpectedResult, Group, Test, Type, Value};
+use rand::seq::{IndexedRandom as _, SliceRandom as _};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use super::mutation::{Mutation, is_whole};
+use crate::conversation::wants_descriptor;
+use crate::embedded::NamedFile;
+use crate::server::request::ON;
+
+/// How long a connection stays open before it is closed, in milliseconds.
+const LEAVE_DELAY_MS: u32 = 50;
+/// Longer requests would only slow down a campaign.
+const MAX_SEED_LEN: usize = 2048;
+/// The most pieces of a message.
+const MAX_PIECES: usize = 5;
+
+/// How a message is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// At once.
+    Whole,
+    /// In pieces of these sizes, with pauses between them.
+    Pieces(Vec<usize>),
+    /// At once, then the sending direction is closed.
+    HalfClose,
+    /// At once, then the connection is closed without waiting for an answer.
+    Leave,
+}
+
+impl Delivery {
+    /// Returns its name in reports.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Pieces(_) => "pieces",
+            Self::HalfClose => "half-close",
+            Self::Leave => "leave",
+        }
+    }
+}
+
+/// A case of a campaign.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::command::Command;
+/// use diagipc::fuzz::{Delivery, FuzzCase, Mutation};
+///
+/// let case = FuzzCase {
+///     number: 1,
+///     tc_id: 6200,
+///     base: Command::ENABLE_PERF_MAP,
+///     mutations: vec![Mutation::OtherCommand, Mutation::BytesBehind],
+///     message: b"DOTNET_IPC_V1\0\x14\0\x04\x06\0\0\xff".to_vec(),
+///     delivery: Delivery::HalfClose,
+/// };
+/// assert_eq!((case.command(), case.mutation()), (Command::DISABLE_PERF_MAP, "other-command+bytes-behind".to_owned()));
+/// assert_eq!((case.delivery.name(), case.steps().len()), ("half-close", 3));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FuzzCase {
+    /// The number in the campaign.
+    pub number: u64,
+    /// The vector it was made from.
+    pub tc_id: u32,
+    /// The command of that vector.
+    pub base: Command,
+    /// How the vector was mutated.
+    pub mutations: Vec<Mutation>,
+    /// The bytes to send.
+    pub message: Vec<u8>,
+    /// The way to send them.
+    pub delivery: Delivery,
+}
+
+impl FuzzCase {
+    /// Returns the command in the bytes, or that of the vector if they are cut before it.
+    pub fn command(&self) -> Command {
+        RawHeader::read(&self.message).command.unwrap_or(self.base)
+    }
+
+    /// Returns the names of the mutations: `count`, `cut+other-command`, `none`.
+    pub fn mutation(&self) -> String {
+        if self.mutations.is_empty() {
+            return "none".to_owned();
+        }
+        self.mutations.iter().map(|mutation| mutation.name()).collect::<Vec<_>>().join("+")
+    }
+
+    /// Returns the steps of an exchange script that send it, up to reading an answer.
+    pub fn steps(&self) -> Vec<Step> {
+        let on = || ON.to_owned();
+        let mut steps = Vec::from([Step::Open(Open { open: on(), port: None, within_ms: None })]);
+        let send = |bytes: &[u8], chunks, with_fd| {
+            let send = Vec::from([Literal::Bytes(bytes.to_owned())]);
+            Step::Send(Send { on: on(), send, chunks, with_fd, may_fail: true, within_ms: None })
+        };
+        if !self.message.is_empty() {
+            let chunks = match &self.delivery {
+                Delivery::Pieces(sizes) if sizes.len() > 1 => sizes.clone(),
+                _ => Vec::new(),
+            };
+            steps.push(send(&self.message, chunks, None));
+        }
+        if wants_descriptor(&self.message) {
+            // Separately, and before the reply (F-19, F-20). It is not from tracefs, so no session
+            // starts.
+            steps.push(send(&[0], Vec::new(), Some(FdKind::Null)));
+        }
+        match self.delivery {
+            Delivery::Whole | Delivery::Pieces(_) => {}
+            Delivery::HalfClose => {
+                steps.push(Step::EndStep(EndStep { on: on(), end: Ending::HalfClose }));
+            }
+            Delivery::Leave => steps.push(Step::Wait(Wait { wait: LEAVE_DELAY_MS })),
+        }
+        steps
+    }
+
+    /// Replaces the message. Pieces are kept as far as they go.
+    pub(super) fn with_message(&self, message: Vec<u8>) -> Self {
+        let mut delivery = self.delivery.clone();
+        if let Delivery::Pieces(sizes) = &mut delivery {
+            let mut left = message.len();
+            for size in &mut *sizes {
+                *size = left.min(*size);
+                left -= *size;
+            }
+            sizes.retain(|size| *size > 0);
+        }
+        Self { message, delivery, ..self.clone() }
+    }
+
+    /// Whether it can be sent at once and waits for an answer.
+    pub(super) fn is_complete(&self) -> bool {
+        is_whole(&self.message)
+    }
+}
+
+/// The valid requests of the vectors, by command.
+#[derive(Debug)]
+pub struct Seeds(Vec<(Command, Vec<Seed>)>);
+
+/// A valid request, after its `tcId`.
+type Seed = (u32, Vec<u8>);
+
+impl Seeds {
+    /// Collects those in `files`. A dump that would be written outside the target's current
+    /// directory is left out.
+    pub fn of(files: &[NamedFile]) -> Self {
+        let mut seeds = Self(Vec::new());
+        for group in files.iter().flat_map(|one| &one.file.groups) {
+            let Some(command) = requested(group) else { continue };
+            let tests = group.tests.iter().filter(|test| is_seed(test));
+            let wires = tests.filter_map(|test| Some((test.tc_id, test.wire.clone()?)));
+            let wires = wires.filter(|(_, wire)| wire.len() <= MAX_SEED_LEN);
+            for seed in wires {
+                match seeds.0.iter_mut().find(|(other, _)| *other == command) {
+                    Some((_, list)) => list.push(seed),
+                    None => seeds.0.push((command, Vec::from([seed]))),
+                }
+            }
+        }
+        seeds
+    }
+
+    /// Returns the case with that number; `None` only without seeds. It depends on nothing else, so
+    /// any run of the same version of this crate repeats it.
+    pub fn case(&self, seed: u64, number: u64) -> Option<FuzzCase> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(number);
+        let (base, seeds) = self.0.choose(&mut rng)?;
+        let (tc_id, wire) = seeds.choose(&mut rng)?;
+        let mut message = wire.clone();
+        let mut mutations = Vec::new();
+        let wanted = match rng.random_range(0..20) {
+            0 => 0,
+            1..18 => 1,
+            _ => 2,
+        };
+        let mut all = Mutation::ALL.to_vec();
+        all.shuffle(&mut rng);
+        // Fields say more about a command than frames, which are the same for all.
+        if rng.random_bool(0.7) {
+            all.sort_by_key(|mutation| *mutation >= Mutation::OtherCommand);
+        }
+        // Mutations that do not apply to this message are skipped.
+        for mutation in all {
+            if mutations.len() < wanted && mutation.of(wire, &mut rng).is_some() {
+                mutations.push(mutation);
+            }
+        }
+        mutations.sort_unstable();
+        mutations.retain(|mutation| match mutation.of(&message, &mut rng) {
+            Some(mutated) => {
+                message = mutated;
+                true
+            }
+            None => false,
+        });
+        let delivery = delivery(&message, &mut rng);
+        Some(FuzzCase { number, tc_id: *tc_id, base: *base, mutations, message, delivery })
+    }
+}
+
+/// Returns the command of a group of requests.
+fn requested(group: &Group) -> Option<Command> {
+    let is_request = group.kind == Type::Request && group.direction == Some(Direction::Client);
+    group.command.as_deref().filter(|_| is_request)?.parse().ok()
+}
+
+fn is_seed(test: &Test) -> bool {
+    let name: Option<&str> = test.value.get("dumpName").and_then(Value::as_str);
+    test.result == ExpectedResult::Valid
+        && !name.is_some_and(|name| name.starts_with('/') || name.contains([':', '\\']))
+}
+
+fn delivery(message: &[u8], rng: &mut ChaCha8Rng) -> Delivery {
+    let chance = rng.random_range(0..16);
+    let is_short =
+        RawHeader::read(message).size.is_none_or(|size| message.len() < usize::from(size));
+    match chance {
+        // A server waits for the rest of a message until the input ends (F-69).
+        0..12 if is_short => Delivery::HalfClose,
+        0 if message.len() > 1 => Delivery::Pieces(pieces(message.len(), rng)),
+        1 => Delivery::HalfClose,
+        12.. if is_short => Delivery::Leave,
+        2 => Delivery::Leave,
+        _ => Delivery::Whole,
+    }
+}
+
+/// Returns the sizes of two pieces or more.
+fn pieces(len: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
+    let mut ends: Vec<usize> =
+        (0..rng.random_range(1..MAX_PIECES)).map(|_| rng.random_range(1..len)).collect();
+    ends.push(len);
+    ends.sort_unstable();
+    ends.dedup();
+    let mut begin = 0;
+    ends.into_iter().map(|end| end.saturating_sub(std::mem::replace(&mut begin, end))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_become_chunks_and_single_piece_does_not() {
+        for (sizes, chunks) in
+            [(Vec::from([14, 6]), Vec::from([14, 6])), (Vec::from([20]), Vec::new())]
+        {
+            let case = FuzzCase {
+                number: 1,
+                tc_id: 1,
+                base: Command::RESUME_RUNTIME,
+                mutations: Vec::new(),
+                message: b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0".to_vec(),
+                delivery: Delivery::Pieces(sizes),
+            };
+            let steps = case.steps();
+            let [Step::Open(_), Step::Send(sent)] = steps.as_slice() else { panic!("{steps:?}") };
+            assert_eq!(sent.chunks, chunks);
+        }
+    }
+}
