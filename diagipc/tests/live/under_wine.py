@@ -25,12 +25,8 @@ PATIENCE = 20.0  # for expected events
 PIPE = "\\\\.\\pipe\\"
 COMPILER = "x86_64-w64-mingw32-gcc"
 SUBJECTS = ["6.0.13", "8.0.31", "9.0.20", "10.0.12"]
-RUNNING, HELD_ONLY = "win-net10.0.9", "win-net8.0.30"
 # 8.0.30 answers while it is held; afterwards wine 8 cannot load its System.Private.CoreLib.dll from the single file (0x80070057).
-launch.RUNTIMES.update({
-    RUNNING: ("@azure/mcp-win32-x64@2.0.5", "package/dist/azmcp.exe", []),
-    HELD_ONLY: ("@microsoft/sarif-multitool-win32@5.7.0", "package/Sarif.Multitool.exe", []),
-})
+RUNNING, HELD_ONLY = "win-net10.0.9", "win-net8.0.30"
 
 
 def expect(comment, seen, wanted):

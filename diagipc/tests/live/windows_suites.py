@@ -20,7 +20,6 @@ import subprocess
 import sys
 from functools import partial
 
-import evidence
 import launch
 import matrix
 import under_wine
@@ -60,7 +59,7 @@ def subject_held(wine, diagipc, cases, version, archive, is_kept):
     named = {case["deviation"]["fact"] for case in report["cases"] if case.get("deviation")}
     print(f"{version}: facts: {', '.join(sorted(named))}")
     if is_kept:
-        evidence.keep(report, is_whole=False, system="Windows x64 (wine 8)")
+        matrix.keep(report, is_whole=False, system="Windows x64 (wine 8)")
     return matrix.row(report, OF_WINE)
 
 
