@@ -15,7 +15,7 @@ import checks
 import launch
 from built import ROOT
 from checks import check
-from official_tools import found
+from clients import tools as found
 
 PAGE = os.path.join(ROOT, "spec", "UPSTREAM.md")
 
