@@ -176,14 +176,6 @@ RUNTIMES = {
 }
 # One build of each version that is supported, from a public registry.
 USUAL = ("net10.0.9", "net9.0.5", "net8.0.30")
-HOST = """import sys, time
-from clr_loader import get_coreclr
-import pythonnet
-pythonnet.set_runtime(get_coreclr(runtime_config=sys.argv[2], dotnet_root=sys.argv[1]))
-pythonnet.load()
-while True:
-    time.sleep(0.2)
-"""
 HOST_CONFIGURATION = """{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "@VERSION@"},
  "configProperties": {"System.Globalization.Invariant": true}}}
 """
@@ -263,18 +255,16 @@ def arguments_of(name, directory):
     runtime = RUNTIMES[name]
     if runtime.get is node:
         return [shared_file(runtime.source)]
-    if runtime.get is not pypi:
-        return [argument.replace("@DIR@", directory) for argument in runtime.arguments]
-    with open(directory + "/host.py", "w", encoding="utf-8") as file:
-        file.write(HOST)
-    return [directory + "/host.py", *host_arguments(name, directory)]
+    if runtime.get is pypi:
+        return host_arguments(name, directory, "idle")
+    return [argument.replace("@DIR@", directory) for argument in runtime.arguments]
 
 
-def host_arguments(name, directory):
-    """The arguments of a program that hosts the runtime: where it is, and its configuration."""
+def host_arguments(name, directory, *words):
+    """The arguments of Python for hosted.py, which hosts the runtime: where it is, its configuration, and what it does."""
     with open(directory + "/host.json", "w", encoding="utf-8") as file:
         file.write(HOST_CONFIGURATION.replace("@VERSION@", name.removeprefix("net")))
-    return [os.path.join(home_of(name), "x", RUNTIMES[name].program), directory + "/host.json"]
+    return [HERE + "/hosted.py", os.path.join(home_of(name), "x", RUNTIMES[name].program), directory + "/host.json", *words]
 
 
 def environment_of(name, directory):
@@ -287,7 +277,7 @@ def environment_of(name, directory):
 @contextlib.contextmanager
 def hosted(name, directory, *words):
     """A process of hosted.py with these words, which writes events. Its TMPDIR is the directory."""
-    command = [fetch(name), HERE + "/hosted.py", *host_arguments(name, directory), *words]
+    command = [fetch(name), *host_arguments(name, directory, *words)]
     with subprocess.Popen(command, env={**os.environ, "TMPDIR": directory}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
         try:
             if process.stdout.readline() != "ready\n":
