@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(ms(&port), 500);
     }
 
-    /// The delays after later failures were seen by diagipc/tests/live/reconnect.py,
+    /// The delays after later failures were seen by diagipc/tests/live/ports.py,
     /// `the_delays_between_attempts`.
     #[test]
     fn connects_again_at_once_after_request_or_end() {

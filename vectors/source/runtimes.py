@@ -2,7 +2,7 @@
 Windows as `diagipc/tests/live/windows.py --record` did (without the environment, which is the machine's).
 
 The createdump of net9.0.5 could not be executed, so its dumps fail (P-6). `net9.0.5-createdump.json` has dumps of the same build whose
-createdump can be (P-47), as `diagipc/tests/live/createdump.py --record` wrote them.
+createdump can be (P-47); `diagipc/tests/live/effects.py` compares them.
 
 The values are read here, by a separate decoder, to check the crate's decoder against it.
 """
@@ -114,7 +114,7 @@ def add(file, runtime, rows, prefix, first):
     """Each reply once: repeated ones (sessions get the same id again) add nothing."""
     by = "diagipc/tests/live/windows.py, under wine" if prefix.startswith("win-") else "diagipc/examples/probe.rs"
     if prefix.endswith("-createdump"):
-        by = "diagipc/tests/live/createdump.py, its createdump made executable"
+        by = "diagipc/tests/live/effects.py, its createdump made executable"
     groups, seen, tc = {}, set(), first
     for row in rows:
         command, wire = row["command"], bytes.fromhex(row["reply"])

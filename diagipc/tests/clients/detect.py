@@ -30,7 +30,7 @@ def compiled(directory):
     return py_compile.compile(str(FIXTURES / "client.py"), cfile=str(pathlib.Path(directory) / "client.pyc"), doraise=True)
 
 
-def operations(directory, client, kind, name):
+def operations(directory, client=str(FIXTURES / "client.py"), kind="taste", name="none"):
     """The file that describes the client with this habit."""
     text = (FIXTURES / "client.toml").read_text()
     text = text.replace('"python3"', json.dumps(sys.executable)).replace('"CLIENT"', json.dumps(client))

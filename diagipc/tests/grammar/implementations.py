@@ -14,6 +14,11 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 DIAGIPC = os.environ.get("DIAGIPC") or str(ROOT / "target/debug/diagipc")
+if not os.path.exists(DIAGIPC):
+    print(f"{DIAGIPC} not found: cargo build -p diagipc")
+    sys.exit(77)
+sys.path.insert(0, str(ROOT / "diagipc/tests/wireshark"))
+import check
 
 
 def header(grammar, to):
@@ -25,21 +30,6 @@ def header(grammar, to):
         raise Unprintable(done.stderr.strip())
     to.write_text(done.stdout)
     return to
-
-
-def dissected():
-    """By tcId why the dissector for Wireshark does not show a vector; None if it does."""
-    command = [sys.executable, ROOT / "diagipc/tests/wireshark/check.py", "--verdicts"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    if done.returncode == 77:
-        raise Missing(done.stdout.strip())
-    if done.returncode:
-        sys.exit(f"diagipc/tests/wireshark/check.py: {done.stdout}")
-    return {int(number): reason for number, reason in json.loads(done.stdout).items()}
-
-
-class Missing(Exception):
-    """A program that is not installed."""
 
 
 class Unprintable(Exception):
@@ -107,11 +97,7 @@ class Judged:
 
 def vectors():
     """For each tcId: the type of its group, and the test."""
-    found = {}
-    for file in json.loads((ROOT / "vectors/index.json").read_text())["files"]:
-        for group in json.loads((ROOT / "vectors" / file["name"]).read_text())["groups"]:
-            found.update({test["tcId"]: (group["type"], test) for test in group["tests"]})
-    return found
+    return {test["tcId"]: (group["type"], test) for group, test in check.all_vectors()}
 
 
 def report(row, grammar=None, only=()):
@@ -163,7 +149,9 @@ def judged(row):
 
 def judged_dissector():
     """The same for the dissector, with the crate's questions."""
-    result, known, reasons = Judged(), vectors(), dissected()
+    reasons, wrong, _ = check.verdicts()
+    result, known = Judged(), vectors()
+    result.wrong += wrong
     for case in report(ROWS[0])["cases"]:
         *_, number, operation = case["name"].split("/")
         column = "written" if operation == "encode" else "refused" if known[int(number)][1]["result"] == "invalid" else "read"
@@ -174,10 +162,3 @@ def judged_dissector():
         else:
             result.right[column] += 1
     return result
-
-
-def needed(program=DIAGIPC):
-    """Exits with 77 without the programs that ask and compile."""
-    if not os.path.exists(program):
-        print(f"{program} not found: cargo build -p diagipc")
-        sys.exit(77)

@@ -46,22 +46,9 @@ def tables(results):
 
 
 def main():
-    implementations.needed()
-    results, wrong = {}, []
-    for row in implementations.ROWS:
-        try:
-            result = implementations.judged(row)
-        except implementations.Missing as missing:
-            print(f"{row.name}: {missing}")
-            sys.exit(77)
-        wrong += [f"{row.name}: {text}" for text in result.wrong]
-        results[row.name] = result
-    try:
-        results[implementations.DISSECTOR] = implementations.judged_dissector()
-    except implementations.Missing as missing:
-        print(f"{implementations.DISSECTOR}: {missing}")
-        sys.exit(77)
-    if wrong:
+    results = {row.name: implementations.judged(row) for row in implementations.ROWS}
+    results[implementations.DISSECTOR] = implementations.judged_dissector()
+    if wrong := [f"{name}: {text}" for name, result in results.items() for text in result.wrong]:
         sys.exit("\n".join(wrong))
     made = tables(results)
     text = PAGE.read_text()

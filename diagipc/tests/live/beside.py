@@ -3,7 +3,7 @@
 
 Measures `diagipc` and Microsoft's dotnet-trace side by side: in turns, on one machine, on one process. That is net10.0.12 of launch.py, and
 then one that writes many events (hosted.py), or with --pid one of yours. Figures are medians, and their ratio is what carries over to other
-machines. --write puts the table into spec/DOTNET_TRACE.md. The tools are those of official_tools.py; exits with 77 if they are not there.
+machines. --write puts the table into spec/DOTNET_TRACE.md. The tools are those of clients.py; exits with 77 if they are not there.
 """
 import argparse
 import glob
@@ -18,8 +18,8 @@ import sys
 import tempfile
 import time
 
+import clients
 import launch
-import official_tools
 from built import ROOT, diagipc
 
 RUNTIME = "net10.0.12"
@@ -110,7 +110,7 @@ def main():
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as unpacked:
-        home = official_tools.found(unpacked)
+        home = clients.tools(unpacked)
         if not home:
             launch.missing("dotnet-trace", "not found")
             return launch.SKIP

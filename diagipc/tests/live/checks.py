@@ -1,7 +1,8 @@
-"""Prints one line per check, and counts differences. Used by the other scripts here."""
+"""The comparison of all scripts here: prints one line per check, and counts what differs."""
 import sys
 import time
 
+SKIP = 77
 wrong = skipped = 0
 
 
@@ -16,6 +17,12 @@ class Unavailable(Exception):
 def expect(condition, text):
     if not condition:
         raise Differs(text)
+
+
+def equal(seen, wanted, what="answered"):
+    """Expects a value; bytes are shown in hexadecimal."""
+    shown = lambda value: value.hex() or "nothing" if isinstance(value, bytes) else repr(value)
+    expect(seen == wanted, f"{what} {shown(seen)}; expected: {shown(wanted)}")
 
 
 def eventually(condition, seconds):
@@ -47,3 +54,14 @@ def agrees(what, function, *arguments):
     except Exception as fault:
         print(f"differs {what}: {type(fault).__name__}: {fault}", flush=True)
         wrong += 1
+
+
+def skip(why):
+    """Exits because nothing can be checked here."""
+    print(f"SKIPPED: {why}", file=sys.stderr)
+    sys.exit(SKIP)
+
+
+def finish(otherwise=0):
+    """Exits with 1 if a check differs, with 77 if one was skipped."""
+    sys.exit(1 if wrong else SKIP if skipped else otherwise)

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""hosted.py RUNTIME CONFIGURATION many MEGABYTES
-   hosted.py RUNTIME CONFIGURATION database
+"""hosted.py RUNTIME CONFIGURATION idle | many MEGABYTES | database
 
-A .NET process, hosted by Python, that writes events until it is ended, and prints "ready" before. many: of the provider Busy, so many
-megabytes of payload in a second, 2,000 bytes in each. database: the diagnostic events of a command of SqlClient and of Entity Framework Core,
+A .NET process, hosted by Python, that does nothing, or prints "ready" and writes events until it is ended. many: of the provider Busy, so
+many megabytes of payload in a second, 2,000 bytes in each. database: the diagnostic events of a command of SqlClient and of Entity Framework Core,
 which the profile `database` turns into events. launch.py has `hosted`, which starts it.
 """
 import sys
@@ -14,6 +13,8 @@ from clr_loader import get_coreclr
 
 pythonnet.set_runtime(get_coreclr(runtime_config=sys.argv[2], dotnet_root=sys.argv[1]))
 pythonnet.load()
+while sys.argv[3] == "idle":
+    time.sleep(0.2)
 import clr
 
 for assembly in ("Collections", "Diagnostics.DiagnosticSource", "Linq.Expressions"):

@@ -13,9 +13,10 @@ import subprocess
 import sys
 import tempfile
 
+import checks
 from built import diagipc
+from checks import check
 
-SKIP = 77
 MAGIC = "444f544e45545f4950435f563100"
 GRADES = {"pass": "pass", "pass-lenient": "passLenient", "unimplemented": "unimplemented", "informational": "informational", "fail": "fail"}
 TARGETS = [(".NET 3.1.23", "coreclr-3.1"), (".NET 8.0.30", "coreclr-8"), (".NET 9.0.5", "coreclr-9"), (".NET 10.0.9", "coreclr-10")]
@@ -91,21 +92,16 @@ def counts(cases):
     return {name: sum(case["grade"] == grade for case in cases) for grade, name in GRADES.items()}
 
 
-def causes(cases):
-    failed = [case for case in cases if case["grade"] == "fail"]
-    if not failed:
-        return []
-    return [{**failed[0]["faults"][0], "cases": len(failed), "example": failed[0]["name"]}]
-
-
 def report(column):
     runtime, profile = TARGETS[column]
     cases = sorted((case(number, column) for number in range(600)), key=lambda case: SECTIONS.index(case["section"]))
     sections = [{"name": name, "counts": counts([case for case in cases if case["section"] == name])} for name in SECTIONS]
     target = f"dotnet-diagnostic-{4000 + column}-12345678-socket" + (" <script>document.title='taken'</script>" if column == 2 else "")
     made = {"by": "diagipc 0.1.0", "at": "2026-11-22T21:04:05Z", "command": ["diagipc", "server", "--process-id", str(4000 + column)]}
+    failed = [case for case in cases if case["grade"] == "fail"]
+    causes = {"causes": [{**failed[0]["faults"][0], "cases": len(failed), "example": failed[0]["name"]}]} if failed else {}
     return {"format": 1, "suite": "server", "target": target, "runtime": runtime, "profile": profile, "made": made,
-            "counts": counts(cases), "sections": sections, **({"causes": causes(cases)} if causes(cases) else {}), "cases": cases}
+            "counts": counts(cases), "sections": sections, **causes, "cases": cases}
 
 
 def chromium(program, directory, *arguments):
@@ -129,15 +125,7 @@ def main():
         sys.exit(__doc__)
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not program:
-        print("SKIPPED: no Chromium here", file=sys.stderr)
-        sys.exit(SKIP)
-    wrong = 0
-
-    def check(what, is_so, seen):
-        nonlocal wrong
-        wrong += not is_so
-        print(f"{'ok' if is_so else 'WRONG'}: {what}: {seen}", flush=True)
-
+        checks.skip("no Chromium here")
     with tempfile.TemporaryDirectory() as directory:
         files = []
         for column in range(len(TARGETS)):
@@ -190,7 +178,7 @@ def main():
         chromium(program, directory, "--window-size=1280,900", f"--screenshot={picture}", f"file://{bare}")
         dom = chromium(program, directory, "--dump-dom", f"file://{bare}")
         check("without scripts all rows are shown, and no filter", dom.count(' data-kinds="') == 600 and re.search(r'<fieldset[^>]* hidden', dom), "600")
-    sys.exit(1 if wrong else 0)
+    checks.finish()
 
 
 if __name__ == "__main__":

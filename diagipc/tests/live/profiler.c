@@ -1,5 +1,5 @@
 /* A profiler that writes down with what it was attached: to $DIAG_PROFILER_FILE the class id that was asked for, 16 bytes as they came,
-   and behind it the client data. Of ICorProfilerCallback3 it does nothing else. See profiler.py. */
+   and behind it the client data. Of ICorProfilerCallback3 it does nothing else. See effects.py. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

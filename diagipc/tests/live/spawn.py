@@ -12,18 +12,16 @@ import launch
 
 def main():
     *options, name = sys.argv[1:]
-    if options == ["--user-events"]:
-        library = launch.user_events_library(os.environ["TMPDIR"])
-        os.environ.update(LD_PRELOAD=library, USER_EVENTS_LOG=os.environ["TMPDIR"] + "/log")
-    executable = launch.fetch(name)
     directory = os.environ["TMPDIR"]
+    if options == ["--user-events"]:
+        os.environ.update(LD_PRELOAD=launch.user_events_library(directory), USER_EVENTS_LOG=directory + "/log")
     os.mkfifo(directory + "/in.cs")
     # Stays open in the runtime: one runtime reads it, and would end with it.
     os.set_inheritable(os.open(directory + "/in.cs", os.O_RDWR), True)
     # While HOME is still the one with the runtimes.
-    arguments = launch.arguments_of(name, directory)
-    os.environ.update(launch.variables_of(name), HOME=directory, LANG="C.UTF-8", DOTNET_SYSTEM_GLOBALIZATION_INVARIANT="1", AZURE_MCP_COLLECT_TELEMETRY="false")
-    os.execv(executable, [executable, *arguments])
+    command = [launch.fetch(name), *launch.arguments_of(name, directory)]
+    os.environ.update(launch.environment_of(name, directory))
+    os.execv(command[0], command)
 
 
 if __name__ == "__main__":

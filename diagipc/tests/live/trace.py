@@ -2,9 +2,10 @@
 """trace.py [--diagipc PROGRAM]
 
 `diagipc trace` on real runtimes: from the first instruction with `-- COMMAND`, with children, each profile, and events that are dropped. Each
-file is read by Microsoft's parser, if it is there (official_tools.py), which must count the same. Prints one line per check; exits with 1
-if one differs, with 77 if a runtime is not available here.
+file is read by Microsoft's parser, if it is there (clients.py), which must count the same. `c/trace.c`, the client of c/dotnet_ipc.h, stores
+whole files of 10.0.9 and NativeAOT. Prints one line per check; exits with 1 if one differs, with 77 if a runtime is not available here.
 """
+import argparse
 import json
 import os
 import struct
@@ -14,15 +15,15 @@ import tempfile
 import time
 
 import checks
+import clients
 import launch
 import nettrace
-import official_tools
-from built import diagipc
+from built import ROOT, diagipc
 from checks import check
-from clients import command_line
 
 RUNTIME, HOSTED = "net10.0.12", "net8.0.4"
 ONE_FILE = ["aot9.0.20", "aot10.0.12"]
+OF_C = ["net10.0.9", "aot9.0.20"]
 PROFILES = ["dotnet-common", "dotnet-sampled-thread-time", "gc-verbose", "gc-collect", "database", "gcdump"]
 CLR, PRIVATE = "Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimePrivate"
 # GCBulkType, GCBulkNode, GCBulkEdge.
@@ -34,98 +35,110 @@ SECONDS = 120
 
 def events(path):
     """Provider and id of the events in a file."""
-    kinds, seen = {}, set()
+    kinds, seen = {}, []
     with open(path, "rb") as file:
         for kind, metadata, _, _, payload in nettrace.blobs(file.read()):
             if kind == b"MetadataBlock":
                 described = nettrace.described(payload[4:])
                 kinds[struct.unpack_from("<I", payload)[0]] = (described.provider, described.id)
             else:
-                seen.add(kinds[metadata])
-    return seen
+                seen.append(kinds[metadata])
+    return set(seen)
 
 
 class Traces:
-    def __init__(self, diagipc, directory, parser):
-        self.diagipc, self.directory, self.parser = diagipc, directory, parser
+    def __init__(self, program, directory, parser):
+        self.diagipc, self.directory, self.parser = program, directory, parser
         self.env = {**os.environ, "TMPDIR": directory, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"}
 
     def run(self, name, *arguments):
-        """Its file, its status, and what it says on standard output and on standard error."""
+        """Its file, its status, and its standard error."""
         path = os.path.join(self.directory, name + ".nettrace")
         done = subprocess.run([self.diagipc, "trace", "-o", path, *arguments], env=self.env, capture_output=True, text=True, timeout=SECONDS,
                               stdin=subprocess.DEVNULL, check=False)
-        return path, done.returncode, done.stdout, done.stderr
+        return path, done.returncode, done.stderr
 
     def parsed(self, path):
-        """What Microsoft's parser says of a file; nothing without it."""
+        """The result of Microsoft's parser for a file; None without it."""
         if not self.parser:
             return None
-        read = subprocess.run([self.parser, path], env={**self.env, "DOTNET_EnableDiagnostics": "0"}, stdout=subprocess.PIPE, text=True,
-                              timeout=SECONDS, check=False)
-        return json.loads(read.stdout)
+        return json.loads(subprocess.run([self.parser, path], env={**self.env, "DOTNET_EnableDiagnostics": "0"}, stdout=subprocess.PIPE,
+                                         text=True, timeout=SECONDS, check=False).stdout)
 
     def is_read(self, path, lost=0):
         parsed = self.parsed(path)
         return parsed is None or (parsed["error"] is None and parsed["events"] > 0 and parsed["lost"] == lost)
 
 
-def from_the_start(traces, name):
-    subject = launch.fetch(name)
-    start = ["-p", PRIVATE + ":80000000:4"]
-    path, status, _, said = traces.run("start-" + name, *start, "--", "sh", "-c", '"$0"; exit 5', subject)
-    check(f"{name}: a command is traced to its end, with its status", status == 5 and "bytes, complete" in said and traces.is_read(path), said)
-    return path
+def commands(traces):
+    """Commands from their first instruction."""
+    for name in [RUNTIME, *ONE_FILE]:
+        path, status, said = traces.run("start-" + name, "-p", PRIVATE + ":80000000:4", "--", "sh", "-c", '"$0"; exit 5', launch.fetch(name))
+        is_whole = status == 5 and "bytes, complete" in said and traces.is_read(path)
+        check(f"{name}: a command is traced to its end, with its status", is_whole, said)
+        if name == RUNTIME:
+            check(f"{name}: the first event of the start is in it", (PRIVATE, 80) in events(path))
+    path, status, said = traces.run("children", "--", "sh", "-c", '"$0" & "$0"; wait; "$0"', launch.fetch(RUNTIME))
+    check("children of a command are resumed, and end", status == 0 and "resumed, not traced" in said and traces.is_read(path), said)
 
 
-def main():
-    arguments = command_line(__doc__)
-    launch.fetch_or_skip(RUNTIME, HOSTED, *ONE_FILE)
-    with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryDirectory() as tools:
-        home = official_tools.found(tools)
-        if not home:
-            print("note: no parser of Microsoft's here", file=sys.stderr)
-        traces = Traces(diagipc(arguments.diagipc), directory, home and os.path.join(home, "nettrace-read"))
-        for name in [RUNTIME, *ONE_FILE]:
-            path = from_the_start(traces, name)
-        check(f"{RUNTIME}: the first event of the start is in it", (PRIVATE, 80) in events(os.path.join(directory, f"start-{RUNTIME}.nettrace")))
-        subject = launch.fetch(RUNTIME)
-        script = '"$0" & "$0"; wait; "$0"'
-        path, status, _, said = traces.run("children", "--", "sh", "-c", script, subject)
-        check("children of a command are resumed, and end", status == 0 and said.count("resumed, not traced") >= 1 and traces.is_read(path), said)
-        with subprocess.Popen([subject], env=traces.env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
-            launch.default_socket(process, directory)
-            for profile in PROFILES:
-                path, status, _, said = traces.run(profile, str(process.pid), "--profile", profile, "-d", "1s")
-                check(f"--profile {profile} is complete", status == 0 and traces.is_read(path), said)
-            bulk = BULK & events(os.path.join(directory, "gcdump.nettrace"))
-            check("the file of gcdump has the bulk events of the heap", bulk == BULK, bulk)
-            dropped(traces, process.pid)
-            process.stdin.close()
-        with launch.hosted(HOSTED, directory, "database") as process:
-            # On a busy machine the program writes none of them for seconds.
-            for duration in ("2s", "10s", "30s"):
-                path, status, _, said = traces.run("commands", str(process.pid), "--profile", "database", "-d", duration)
-                if status or COMMANDS <= events(path):
-                    break
-            check("--profile database has the commands of a program", status == 0 and COMMANDS <= events(path) and traces.is_read(path), said)
-    return 1 if checks.wrong else 0
+def profiles(traces):
+    with subprocess.Popen([launch.fetch(RUNTIME)], env=traces.env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        launch.default_socket(process, traces.directory)
+        for profile in PROFILES:
+            path, status, said = traces.run(profile, str(process.pid), "--profile", profile, "-d", "1s")
+            check(f"--profile {profile} is complete", status == 0 and traces.is_read(path), said)
+        bulk = BULK & events(path)
+        check("the file of gcdump has the bulk events of the heap", bulk == BULK, bulk)
+        dropped(traces, process.pid)
+        process.stdin.close()
+    with launch.hosted(HOSTED, traces.directory, "database") as process:
+        # On a busy machine the program writes none of them for seconds.
+        for duration in ("2s", "10s", "30s"):
+            path, status, said = traces.run("commands", str(process.pid), "--profile", "database", "-d", duration)
+            if status or COMMANDS <= events(path):
+                break
+        check("--profile database has the commands of a program", status == 0 and COMMANDS <= events(path) and traces.is_read(path), said)
 
 
 def dropped(traces, pid):
     """Into a pipe that nobody reads, with the smallest buffer."""
     path = os.path.join(traces.directory, "dropped.nettrace")
-    with open(path, "wb") as file:
-        command = [traces.diagipc, "trace", str(pid), "--buffer", "1", "-d", "6s", "-o", "-", "-p", CLR + ":98001:5,Microsoft-DotNETCore-SampleProfiler"]
-        with subprocess.Popen(command, env=traces.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=False) as trace:
-            time.sleep(7)
-            stream = trace.stdout.read()
-            said = trace.stderr.read().decode()
-        file.write(stream)
+    command = [traces.diagipc, "trace", str(pid), "--buffer", "1", "-d", "6s", "-o", "-", "-p", CLR + ":98001:5,Microsoft-DotNETCore-SampleProfiler"]
+    with subprocess.Popen(command, env=traces.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as trace, open(path, "wb") as file:
+        time.sleep(7)
+        file.write(trace.stdout.read())
+        said = trace.stderr.read().decode()
     number = said.rpartition("the runtime dropped ")[2].partition(" ")[0]
     is_counted = trace.returncode == 1 and number.isdigit() and traces.is_read(path, int(number))
     check("dropped events are counted as by Microsoft's parser, and end with 1", is_counted, f"{said}{traces.parsed(path)}")
 
 
+def c_client(directory):
+    program, stored = os.path.join(directory, "trace"), os.path.join(directory, "stored.nettrace")
+    flags = "-std=c99 -O1 -g -Wall -Wextra -Werror -pedantic -fsanitize=address,undefined -fno-sanitize-recover=all".split()
+    subprocess.run(["cc", *flags, "-I", ROOT + "/c", "-o", program, ROOT + "/c/trace.c"], check=True)
+    for name in OF_C:
+        with launch.running(name, {}) as (_, _, path):
+            status = subprocess.run([program, path, stored, "2"], timeout=60, check=False).returncode
+        check(f"{name}: c/trace.c stores a complete file with events", status == 0 and events(stored), f"status {status}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--diagipc")
+    program = diagipc(parser.parse_args().diagipc)
+    launch.fetch_or_skip(RUNTIME, HOSTED, *ONE_FILE, *OF_C)
+    with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryDirectory() as unpacked:
+        home = clients.tools(unpacked)
+        if not home:
+            print("note: no parser of Microsoft's here", file=sys.stderr)
+        traces = Traces(program, directory, home and home + "/nettrace-read")
+        commands(traces)
+        profiles(traces)
+        c_client(directory)
+    checks.finish()
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

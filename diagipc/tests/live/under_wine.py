@@ -25,12 +25,8 @@ PATIENCE = 20.0  # for expected events
 PIPE = "\\\\.\\pipe\\"
 COMPILER = "x86_64-w64-mingw32-gcc"
 SUBJECTS = ["6.0.13", "8.0.31", "9.0.20", "10.0.12"]
-RUNNING, HELD_ONLY = "win-net10.0.9", "win-net8.0.30"
 # 8.0.30 answers while it is held; afterwards wine 8 cannot load its System.Private.CoreLib.dll from the single file (0x80070057).
-launch.RUNTIMES.update({
-    RUNNING: ("@azure/mcp-win32-x64@2.0.5", "package/dist/azmcp.exe", []),
-    HELD_ONLY: ("@microsoft/sarif-multitool-win32@5.7.0", "package/Sarif.Multitool.exe", []),
-})
+RUNNING, HELD_ONLY = "win-net10.0.9", "win-net8.0.30"
 
 
 def expect(comment, seen, wanted):
@@ -263,26 +259,22 @@ def missing(*names):
     return None
 
 
-def play(what_is_missing, use):
+def play(what_is_missing, use, *programs):
     """The main part of a script: calls `use` with a separate wine, and exits with 0, 1 if a check failed, or 77 if it cannot run."""
-    def skip(why):
-        print(f"SKIPPED: {why}", file=sys.stderr)
-        sys.exit(launch.SKIP)
+    for path in programs:
+        if not os.path.exists(path):
+            sys.exit(f"{path} not found")
     if what_is_missing:
-        skip(f"a runtime for Windows is not available here: {what_is_missing}")
-    directory = tempfile.mkdtemp(prefix="dotnet-")
-    try:
+        checks.skip(f"a runtime for Windows is not available here: {what_is_missing}")
+    with tempfile.TemporaryDirectory(prefix="dotnet-", ignore_cleanup_errors=True) as directory:
         try:
             wine = Wine(directory)
         except (OSError, subprocess.SubprocessError) as error:
-            skip(f"wine does not work here: {error}")
+            checks.skip(f"wine does not work here: {error}")
         try:
             use(wine)
         except (Differs, OSError, subprocess.SubprocessError) as error:
             check("what must run or answer", False, error)
         finally:
             wine.close()
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
-    print(f"{checks.wrong} differ")
-    sys.exit(1 if checks.wrong else 0)
+    checks.finish()

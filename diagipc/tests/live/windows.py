@@ -2,25 +2,25 @@
 """windows.py [--record DIRECTORY]
 
 Starts real .NET runtimes for Windows under wine, and checks what is specific to Windows: the name and kind of the pipe, the replies about
-the process, the environment block, the address of a port. Prints one line per check, with the bytes of the replies; --record writes
-requests and replies there, one file per runtime, in the form of vectors/source/recorded/. Exits with 1 if a check fails, with 77 if wine,
+the process, the environment block, the address of a port. Replies are compared with those in vectors/source/recorded/; --record writes them
+there, one file per runtime. Prints one line per check. Exits with 1 if a check fails, with 77 if wine,
 a compiler for Windows or a runtime is not available here. The runtimes are real, the system under them is not.
 """
 import json
 import os
 import re
-import struct
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import checks
 import launch
 import under_wine
-from protocol import (BAD_ENCODING, COLLECT_TRACING, COLLECT_TRACING2, COLLECT_TRACING5, ENVVAR_NOT_FOUND, ERROR, MODULE_NOT_FOUND, NOT_YET_AVAILABLE,
-                      PROCESS_INFO, PROCESS_INFO2, RESUME_RUNTIME, STOP_TRACING, UNKNOWN_COMMAND, array, dump, environment, message, payload_of,
-                      process_info, profiler, provider, string)
+from built import ROOT
+from protocol import (BAD_ENCODING, PROCESS_ENVIRONMENT, PROCESS_INFO, RESUME_RUNTIME, STOP_TRACING, environment, error, message, payload_of,
+                      process_info)
 from under_wine import HELD_ONLY, PATIENCE, PIPE, RUNNING, Listener, expect, has_started, readable, take
 
 QUIET = 3.0      # for events that must not occur
@@ -57,61 +57,57 @@ def how_the_pipe_is_made(runtime):
                [False, False, True, True, nth == 0, 255, 16384, 16384])
 
 
-def kept(record, comment, command, request, reply):
-    """Prints a reply, and adds it to the recording."""
-    print(f"{command} {request.hex()} answers {reply.hex()}")
-    record.append({"comment": comment, "command": command, "request": request.hex(), "reply": reply.hex()})
-    return reply
-
-
-def who_it_is(runtime, command_line, entry, version, record):
-    """R-PRC-006: the command line is the text with which the process was started, with its quotes and spaces."""
+def as_recorded(runtime, name, record, command_line=None):
+    """Sends the recorded requests, and compares the replies. R-PRC-006: the command line is the text with which the process was started, with
+    its quotes and spaces. F-127, F-128: 6.0.13 does not know later commands, does not name its entry assembly while it is held, and answers
+    a failed dump with an Error of code 0."""
+    with open(f"{ROOT}/vectors/source/recorded/{name}.json", encoding="utf-8") as file:
+        rows = iter(json.load(file))
     cookies = set()
-    for edition, code, comment in (1, 0x0400, "process information"), (2, 0x0404, "and its entry assembly and version"), \
-            (3, 0x0408, "and its runtime identifier"):
-        request = message(code)
-        name = "Process/ProcessInfo" + ("" if edition == 1 else str(edition))
-        reply = kept(record, comment, name, request, runtime.exchange(request))
-        seen = process_info(edition, payload_of(reply))
-        cookies.add(seen.pop("cookie"))
-        wanted = {"pid": runtime.pid, "commandLine": command_line, "OS": "Windows", "arch": "x64"}
-        wanted.update({"entry": entry, "clr": version} if edition > 1 else {})
-        wanted.update({"version": 1, "rid": "win-x64"} if edition > 2 else {})
-        expect(name, seen, wanted)
+    for row in rows:
+        command, request, recorded = row["command"], bytes.fromhex(row["request"]), bytes.fromhex(row["reply"])
+        what = f"{name}: {command}: {row['comment']}"
+        record.append({**row})
+        if command.startswith("EventPipe/Collect") and (recorded[17] == 0 or recorded == error(BAD_ENCODING)):
+            session(runtime, what, record, request, recorded, rows)
+            continue
+        reply = runtime.exchange(request)
+        record[-1]["reply"] = reply.hex()
+        if command.startswith("Process/ProcessInfo") and recorded[17] == 0:
+            edition = {0: 1, 4: 2, 8: 3}[request[17]]
+            seen, wanted = process_info(edition, payload_of(reply)), process_info(edition, payload_of(recorded))
+            cookies.add(seen.pop("cookie"))
+            del wanted["cookie"]
+            expect(what, seen, {**wanted, "pid": runtime.pid, "commandLine": command_line or seen["commandLine"]})
+        else:
+            expect(what, reply.hex(), recorded.hex())
     expect("cookies", len(cookies), 1)
 
 
-def the_environment(runtime, record):
-    """F-43: entries that begin with = are present and unchanged."""
-    request = message(0x0402)
-    seen = runtime.exchange(request)
-    kept(record, "size of the environment block", "Process/ProcessEnvironment", request, seen[:26])
-    kept(record, "the environment block", None, b"", seen[26:])
-    entries = environment(seen)
-    # windows_pipe.c set it, as cmd.exe does.
-    print("entries that begin with =:", [entry for entry in entries if entry.startswith("=")])
+def session(runtime, what, record, request, recorded, rows):
+    """R-EVP-058: streaming sessions are for every system, user_events sessions are not. The next row is the stop of a session."""
+    with runtime.conversation(request) as connection:
+        reply = take(connection, len(recorded))
+        record[-1]["reply"] = reply.hex()
+        if recorded[17]:
+            expect(what, reply.hex(), recorded.hex())
+            return expect("F-74: that connection ends, or more bytes arrive", readable(connection.stdout, QUIET), False)
+        number = payload_of(reply)
+        expect(f"{what}: the stream begins with", take(connection, 8), b"Nettrace")
+        stop = message(STOP_TRACING, number)
+        # The stop is answered after the rundown was read (F-123).
+        with ThreadPoolExecutor() as pool:
+            rest = pool.submit(take, connection, 1 << 30)
+            reply = runtime.exchange(stop)
+            record.append({**next(rows), "request": stop.hex(), "reply": reply.hex()})
+            expect(f"{what}: it is stopped from a second connection", payload_of(reply), number)
+            expect(f"{what}: the stream ends", (len(rest.result()) > 0, connection.wait(PATIENCE)), (True, 0))
+
+
+def the_environment(runtime):
+    """F-43: entries that begin with = are present and unchanged. windows_pipe.c set one, as cmd.exe does."""
+    entries = environment(runtime.exchange(message(PROCESS_ENVIRONMENT)))
     expect("the entry =C:", [entry for entry in entries if entry.startswith("=C:")], ["=C:=C:\\windows"])
-
-
-def sessions(runtime, record):
-    """R-EVP-058: streaming sessions are for every system, user_events sessions are not."""
-    streamed = provider("a", 1, 2) + b"\0" + array()
-    # session_type, rundownKeyword, providers; then the provider's additional fields, a default tracepoint and no sets.
-    request = message(COLLECT_TRACING5, struct.pack("<IQ", 1, 0) + array(streamed + string("t") + array()))
-    with runtime.conversation(request) as connection:
-        reply = kept(record, "start a session for user_events, which Windows lacks", "EventPipe/CollectTracing5", request, take(connection, 24))
-        expect("a user_events session", f"{struct.unpack('<I', payload_of(reply, ERROR))[0]:#010x}", f"{BAD_ENCODING:#010x}")
-        expect("F-74: that connection ends, or more bytes arrive", readable(connection.stdout, QUIET), False)
-
-    # session_type, circularBufferMB, format, rundownKeyword, requestStackwalk, providers
-    request = message(COLLECT_TRACING5, struct.pack("<IIIQ?", 0, 16, 1, 0, False) + array(streamed))
-    with runtime.conversation(request) as connection:
-        session = payload_of(kept(record, "start a session that streams", "EventPipe/CollectTracing5", request, take(connection, 28)))
-        expect("a streaming session: the stream begins with", take(connection, 8), b"Nettrace")
-        stop = message(STOP_TRACING, session)
-        reply = kept(record, "stop it, on a second connection", "EventPipe/StopTracing", stop, runtime.exchange(stop))
-        expect("it is stopped from a second connection", payload_of(reply), session)
-        expect("then the stream continues, and ends", (len(take(connection, 1 << 30)) > 0, connection.wait(PATIENCE)), (True, 0))
 
 
 def addresses(wine, command_line):
@@ -157,129 +153,52 @@ def runs(wine, command_line, record):
     with wine.runtime(command_line, {}) as runtime:
         the_default_pipe(wine, runtime)
         time.sleep(1.5)  # until managed code runs
-        who_it_is(runtime, command_line, "azmcp", "10.0.9", record)
-        the_environment(runtime, record)
-        sessions(runtime, record)
+        as_recorded(runtime, RUNNING, record, command_line)
+        the_environment(runtime)
         expect("it still runs", runtime.has_ended(0), None)
 
 
-def held(wine, command_line, entry, version, goes_on, record):
+def held(wine, command_line, name, goes_on, record):
     """F-79, R-PRC-008: unlike elsewhere, the command line is complete while the start is held."""
     variables = {"DOTNET_DefaultDiagnosticPortSuspend": "1", "WINEDEBUG": "trace+sync"}
     with wine.runtime(command_line, variables) as runtime:
-        who_it_is(runtime, command_line, entry, version, record)
+        as_recorded(runtime, name, record, command_line)
         how_the_pipe_is_made(runtime)
         expect("it is held", runtime.has_ended(QUIET), None)
-        if not goes_on:
-            return
-        reply = runtime.exchange(message(RESUME_RUNTIME))
-        print(f"Process/ResumeRuntime answers {reply.hex()}")
-        expect("it is resumed", payload_of(reply), bytes(4))
-        expect("it continues, and ends with exit code", runtime.has_ended(PATIENCE), "0")
+        if goes_on:
+            expect("it is resumed", payload_of(runtime.exchange(message(RESUME_RUNTIME))), bytes(4))
+            expect("it continues, and ends with exit code", runtime.has_ended(PATIENCE), "0")
 
 
-def number(payload):
-    return struct.unpack("<I", payload)[0]
-
-
-def answered(runtime, record, comment, name, code, payload, wanted):
-    """One request, answered with an Error with that code, or an OK with that payload."""
-    request = message(code, payload)
-    reply = kept(record, comment, name, request, runtime.exchange(request))
-    if isinstance(wanted, bytes):
-        expect(f"{name}: {comment}", payload_of(reply), wanted)
-    else:
-        expect(f"{name}: {comment}", f"Error {number(payload_of(reply, ERROR)):#010x}", f"Error {wanted:#010x}")
-
-
-def edition_of_6(runtime, record):
-    """F-127: the commands that .NET 6 knows, and the answer to its failed dumps."""
-    seen = {}
-    for name, code in ("ProcessInfo", PROCESS_INFO), ("ProcessInfo2", PROCESS_INFO2):
-        request = message(code)
-        reply = kept(record, "process information", f"Process/{name}", request, runtime.exchange(request))
-        seen = process_info(1 + (code & 4) // 4, payload_of(reply))
-    expect("6.0.13: its entry assembly and version", (seen["entry"], seen["clr"]), ("subject", "6.0.13"))
-    providers = array(provider("Microsoft-Windows-DotNETRuntime", 1, 4))
-    for name, code, payload in ("CollectTracing", COLLECT_TRACING, struct.pack("<II", 16, 1) + providers), \
-            ("CollectTracing2", COLLECT_TRACING2, struct.pack("<II?", 16, 1, False) + providers):
-        request = message(code, payload)
-        with runtime.conversation(request) as connection:
-            session = payload_of(kept(record, "start a session", f"EventPipe/{name}", request, take(connection, 28)))
-            expect(f"6.0.13: the stream of {name} begins with", take(connection, 8), b"Nettrace")
-            # The stop is answered after the rundown was read (F-123).
-            with ThreadPoolExecutor() as pool:
-                rest = pool.submit(take, connection, 1 << 30)
-                answered(runtime, record, "stop it, on a second connection", "EventPipe/StopTracing", STOP_TRACING, session, session)
-                expect("6.0.13: the stream ends", (len(rest.result()) > 0, connection.wait(PATIENCE)), (True, 0))
-    name, hook = string("MOOD"), string("C:\\none.dll")
-    for comment, command, code, payload, wanted in (
-            ("stop an unknown session", "EventPipe/StopTracing", 0x0201, bytes(8), bytes(8)),
-            ("set a variable", "Process/SetEnvironmentVariable", 0x0403, name + string("calm"), bytes(4)),
-            ("delete it", "Process/SetEnvironmentVariable", 0x0403, name + string(), bytes(4)),
-            ("set a variable without a name", "Process/SetEnvironmentVariable", 0x0403, string() + string("calm"), ENVVAR_NOT_FOUND),
-            ("resume a runtime that is not suspended", "Process/ResumeRuntime", 0x0401, b"", bytes(4)),
-            ("set a start-up profiler after start-up", "Profiler/StartupProfiler", 0x0302, bytes(16) + hook, bytes(4)),
-            ("attach a missing profiler", "Profiler/AttachProfiler", 0x0301, profiler("C:\\none.dll", milliseconds=1000), MODULE_NOT_FOUND),
-            ("write a dump of type 0", "Dump/GenerateCoreDump", 0x0101, dump("C:\\none.dmp", 0), 0),
-            ("write a dump of type 5", "Dump/GenerateCoreDump2", 0x0102, dump("C:\\none.dmp", 5), 0),
-            ("write a dump into a missing directory", "Dump/GenerateCoreDump", 0x0101, dump("C:\\none\\none.dmp", 1), bytes(4)),
-            ("a dump with an error text, which it does not know", "Dump/GenerateCoreDump3", 0x0103, dump("C:\\none.dmp", 1), UNKNOWN_COMMAND),
-            ("a session without stacks", "EventPipe/CollectTracing3", 0x0204, struct.pack("<II??", 16, 1, False, False) + providers,
-             UNKNOWN_COMMAND),
-            ("a session with a rundown keyword", "EventPipe/CollectTracing4", 0x0205, struct.pack("<IIQ?", 16, 1, 1, False) + providers,
-             UNKNOWN_COMMAND),
-            ("enable the perf map", "Process/EnablePerfMap", 0x0405, struct.pack("<I", 3), UNKNOWN_COMMAND),
-            ("disable the perf map", "Process/DisablePerfMap", 0x0406, b"", UNKNOWN_COMMAND),
-            ("run a startup hook", "Process/ApplyStartupHook", 0x0407, hook, UNKNOWN_COMMAND),
-            ("its runtime identifier", "Process/ProcessInfo3", 0x0408, b"", UNKNOWN_COMMAND)):
-        answered(runtime, record, comment, command, code, payload, wanted)
-
-
-def held_6(runtime, record):
-    """F-39, F-128: while it is held, .NET 6 does not name its entry assembly."""
-    request = message(PROCESS_INFO2)
-    reply = kept(record, "process information", "Process/ProcessInfo2", request, runtime.exchange(request))
-    seen = process_info(2, payload_of(reply))
-    expect("6.0.13, held: its entry assembly and version", (seen["entry"], seen["clr"]), ("", "6.0.13"))
-    attach = profiler("C:\\none.dll", milliseconds=1000)
-    answered(runtime, record, "attach a profiler before the start", "Profiler/AttachProfiler", 0x0301, attach, NOT_YET_AVAILABLE)
-    answered(runtime, record, "let it run", "Process/ResumeRuntime", 0x0401, b"", bytes(4))
-    expect("6.0.13: it continues", has_started(runtime, "6.0.13"), True)
-
-
-def only_witness(wine, archive, records):
+def only_witness(wine, archive, name, record):
     """6.0.13, the only available build of its edition."""
-    for name, check, variables in ("win-net6.0.13", edition_of_6, {}), \
-            ("win-net6.0.13-suspended", held_6, {"DOTNET_DefaultDiagnosticPortSuspend": "1"}):
-        records[name] = []
-
-        def asked(record):
-            with wine.subject("6.0.13", archive, variables) as runtime:
-                if not variables:
-                    expect("6.0.13: it runs", has_started(runtime, "6.0.13"), True)
-                check(runtime, record)
-                expect("6.0.13: it has not ended", runtime.has_ended(0), None)
-        not_overtaken(asked, record=records[name])
+    is_held = name.endswith("-suspended")
+    with wine.subject("6.0.13", archive, {"DOTNET_DefaultDiagnosticPortSuspend": "1"} if is_held else {}) as runtime:
+        if not is_held:
+            expect("6.0.13: it runs", has_started(runtime, "6.0.13"), True)
+        as_recorded(runtime, name, record)
+        expect(f"{name}: it runs", has_started(runtime, "6.0.13"), True)
+        expect(f"{name}: it has not ended", runtime.has_ended(0), None)
 
 
 def try_all(wine):
     """The recordings, by file name in vectors/source/recorded/."""
     wine.has_drive("d:", RUNNING)
     wine.has_drive("e:", HELD_ONLY)
-    records = {}
-    archive = under_wine.archives().get("6.0.13")
-    if archive:
-        only_witness(wine, archive, records)
+    running = '"D:\\azmcp.exe"  server   start'  # more spaces than needed: the whole text is kept
+    todo = {
+        RUNNING: partial(runs, wine, running),
+        RUNNING + "-suspended": partial(held, wine, '"D:\\azmcp.exe" --version', RUNNING + "-suspended", True),
+        HELD_ONLY + "-suspended": partial(held, wine, "E:\\Sarif.Multitool.exe --version", HELD_ONLY + "-suspended", False),
+    }
+    if archive := under_wine.archives().get("6.0.13"):
+        todo |= {name: partial(only_witness, wine, archive, name) for name in ("win-net6.0.13", "win-net6.0.13-suspended")}
     else:
         launch.missing("win6.0.13", "no win6_0_13.tar.xz")
-    records |= {RUNNING: [], RUNNING + "-suspended": [], HELD_ONLY + "-suspended": []}
-    running = '"D:\\azmcp.exe"  server   start'  # more spaces than needed: the whole text is kept
-    not_overtaken(runs, wine, running, record=records[RUNNING])
+    records = {name: [] for name in todo}
+    for name, check in todo.items():
+        not_overtaken(check, record=records[name])
     addresses(wine, running)
-    not_overtaken(held, wine, '"D:\\azmcp.exe" --version', "azmcp", "10.0.9", True, record=records[RUNNING + "-suspended"])
-    not_overtaken(held, wine, "E:\\Sarif.Multitool.exe --version", "Sarif.Multitool", "8.0.30", False,
-                  record=records[HELD_ONLY + "-suspended"])
     return records
 
 

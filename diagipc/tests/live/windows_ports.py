@@ -128,11 +128,8 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     example, program = map(os.path.abspath, sys.argv[1:])
-    for path in example, program:
-        if not os.path.exists(path):
-            sys.exit(f"{path} not found")
     missing = under_wine.missing(*([] if under_wine.archives() else [RUNNING]))
-    under_wine.play(missing, lambda wine: try_all(wine, example, program))
+    under_wine.play(missing, lambda wine: try_all(wine, example, program), example, program)
 
 
 if __name__ == "__main__":

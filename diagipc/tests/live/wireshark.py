@@ -12,14 +12,14 @@ import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../wireshark"))
 import checks
-import dissected
 import launch
 import protocol
 from built import diagipc, example
 from checks import check
+
+sys.path.insert(0, os.path.join(launch.HERE, "../wireshark"))
+import dissected
 from dissected import GRAMMAR, shown
 
 NAME = "net10.0.9"
@@ -143,8 +143,7 @@ def diagnostic_port(path, directory):
 
 def main():
     if not shutil.which("tshark"):
-        print("SKIPPED: tshark not found", file=sys.stderr)
-        sys.exit(launch.SKIP)
+        checks.skip("tshark not found")
     launch.fetch_or_skip(NAME)
     with tempfile.TemporaryDirectory(prefix="wireshark-") as directory:
         path = os.path.join(directory, "probe.pcapng")
@@ -152,7 +151,7 @@ def main():
         if sys.argv[1:]:
             shutil.copy(path, sys.argv[1])
         diagnostic_port(os.path.join(directory, "port.pcapng"), directory)
-    sys.exit(1 if checks.wrong else 0)
+    checks.finish()
 
 
 if __name__ == "__main__":

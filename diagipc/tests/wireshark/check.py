@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""check.py [--verdicts]
+"""check.py
 
 Runs every vector that is sent on a connection through tshark with spec/dotnet_ipc.lua, whole and in pieces of seven bytes: a valid one
 must show each of its fields with the value in the vectors' JSON, an invalid one the vectors' fault, at its offset and in its field.
-`--verdicts` prints by tcId, as JSON, why a vector is out of reach; null if it is not. $DISSECTOR: another script than
-spec/dotnet_ipc.lua. Exits with 1 if something differs, with 77 without tshark.
+$DISSECTOR: another script than spec/dotnet_ipc.lua. Exits with 1 if something differs, with 77 without tshark.
 """
 import collections
 import json
@@ -154,32 +153,32 @@ def judge(vectors, requests, piece, draft, directory):
             yield f"{test['tcId']} ({group['type']}, {test['comment']}){' in pieces' if piece else ''}: {wrong}"
 
 
-def main():
+def verdicts():
+    """Why a vector is out of reach, by tcId, None if it is not; and what is wrong. Exits with 77 without tshark."""
     if not shutil.which("tshark"):
         print("tshark not found")
         sys.exit(77)
     vectors = list(all_vectors())
-    requests, out_of_reach, sent, wrong = shortest_requests(vectors), {}, [], []
+    requests, out_of_reach, sent, wrong = shortest_requests(vectors), {test["tcId"]: BEYOND.get(test["tcId"]) for _, test in vectors}, [], []
     for group, test in vectors:
         if group["type"] not in PLAYED:
             out_of_reach[test["tcId"]] = REASONS.get(group["type"], NOT_ON_A_CONNECTION)
         elif test["wire"] is None:
             out_of_reach[test["tcId"]] = "no bytes: only encoding can be tested"
         else:
-            if test["tcId"] in BEYOND:
-                out_of_reach[test["tcId"]] = BEYOND[test["tcId"]]
             sent.append((group, test))
     with tempfile.TemporaryDirectory(prefix="wireshark-") as directory:
         for draft in False, True:
             of = [(group, test) for group, test in sent if (group["type"] == "legacy-request") == draft]
             for piece in None, PIECE:
                 wrong += judge(of, requests, piece, draft, pathlib.Path(directory))
-    if sys.argv[1:] == ["--verdicts"] and not wrong:
-        print(json.dumps({test["tcId"]: out_of_reach.get(test["tcId"]) for _, test in vectors}))
-    else:
-        print(*wrong, sep="\n", end="\n" if wrong else "")
-        refused = sum(test["result"] == "invalid" and test["tcId"] not in BEYOND for _, test in sent)
-        print(f"{len(sent) - refused} vectors read, {refused} refused, {len(wrong)} wrong")
+    refused = sum(test["result"] == "invalid" and test["tcId"] not in BEYOND for _, test in sent)
+    return out_of_reach, wrong, f"{len(sent) - refused} vectors read, {refused} refused, {len(wrong)} wrong"
+
+
+def main():
+    _, wrong, summary = verdicts()
+    print(*wrong, summary, sep="\n")
     sys.exit(1 if wrong else 0)
 
 
