@@ -285,7 +285,12 @@ impl Faulty {
 fn answer_is_judged_by_its_vector() {
     let cases = codec::cases(embedded::vectors().unwrap());
     for (name, answer, grade, fault) in [
-        ("*/1121/decode", r#"{ "result": "ok", "value": 1046, "canonical": true }"#, Grade::Pass, ""),
+        (
+            "*/1121/decode",
+            r#"{ "result": "ok", "value": 1046, "canonical": true }"#,
+            Grade::Pass,
+            "",
+        ),
         ("*/1121/decode", r#"{ "result": "unsupported" }"#, Grade::Unimplemented, ""),
         ("*/1121/decode", r#"{ "result": "error" }"#, Grade::Fail, "refused-though-valid"),
         ("*/1121/decode", r#"{ "result": "ok" }"#, Grade::Fail, "value-missing"),

@@ -137,11 +137,7 @@ fn reports_match_schema_and_parse_back() {
     }
     assert_eq!(
         [server(), client(), interrupted()].map(|report| report.verdict()),
-        [
-            "FAILED: 1 of 3 judged",
-            "LOST: 1 of 1 judged, 1 cause",
-            "LOST: 2 of 4 judged, 1 cause"
-        ]
+        ["FAILED: 1 of 3 judged", "LOST: 1 of 1 judged, 1 cause", "LOST: 2 of 4 judged, 1 cause"]
     );
 }
 

@@ -199,7 +199,8 @@ pub(crate) fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
 }
 
-fn search_path() -> &'static OsString {
+/// The search path with the tool and the interpreter at its front.
+pub(crate) fn search_path() -> &'static OsString {
     static PATH: OnceLock<OsString> = OnceLock::new();
     PATH.get_or_init(|| {
         let own =
