@@ -68,9 +68,9 @@ fn check_wrong_vector_is_named_and_fails() {
     let output = text(&run(&["check", "--verbose", "--vectors", of], b"", 1));
     for part in [
         "codec/wrong/wrong/4711/decode: claims another id",
-        r#"decoded to {"sessionId":"1"}; expected {"sessionId":"2"}"#,
-        ": 1 case, 0 passed, ",
-        " 1 failed\nFAILED: 1 of 1 judged\n",
+        "FAULT     wrong-value:sessionId: sessionId is \"1\", expected \"2\"\n",
+        ": 2 cases, 0 passed, ",
+        " 2 failed\nFAILED: 2 of 2 judged, 2 causes\n",
     ] {
         assert!(output.contains(part), "{part}: {output}");
     }
