@@ -194,13 +194,13 @@ fn record_client_finds_runtime_by_process() {
     let proxy = ["proxy", "--out", &out, "--name", "An Info", "--to", to, "--"];
     let client = [DIAGIPC, "call", "--pid", "{pid}", "process-info"];
     let said = says(&[&proxy[..], &client].concat(), 0);
-    assert!(said.contains("Process/ProcessInfo2: 20 bytes sent"), "{said}");
+    assert!(said.contains("Process/ProcessInfo3: 20 bytes sent"), "{said}");
     for kept in [format!("{out}/an-info.json"), target] {
         assert_eq!(fs::read_to_string(kept).unwrap(), "kept");
     }
     says(&["replay", &format!("{out}/an-info-3.json"), "--to", to], 0);
     let words = fs::read_to_string(format!("{out}/an-info-3.txt")).unwrap();
-    assert!(words.contains("request Process/ProcessInfo2"), "{words}");
+    assert!(words.contains("request Process/ProcessInfo3"), "{words}");
     let lines = words.lines().filter_map(|line| Some(line.split_once(" s    0  ")?.1));
     let events: Vec<&str> = lines.map(|line| line.split(" bytes").next().unwrap()).collect();
     assert_eq!((events[0], events[1]), ("opened", "client: 20"));

@@ -162,15 +162,16 @@ fn session(runtime: &ReferenceRuntime) -> (u64, UnixStream) {
 /// the connection stays open, as after a dump of .NET 8 (P-30).
 #[test]
 fn misbehaviour_one_write_sends_reply_with_stream() {
-    let (runtime, _directory) = start(|config| {
-        config.profile = Profile::CORECLR_8;
-        config.misbehaviours.push(Misbehaviour::parse("one-write").unwrap());
-    });
+    let (runtime, _directory) = wrong("one-write");
     let mut stream = UnixStream::connect(runtime.socket()).unwrap();
     stream.write_all(&collect()).unwrap();
     let mut first = [0; 4096];
     let n = stream.read(&mut first).unwrap();
     assert_eq!((n, &first[28..36]), (692, b"Nettrace".as_slice()));
+    let (runtime, _directory) = start(|config| {
+        config.profile = Profile::CORECLR_8;
+        config.misbehaviours.push(Misbehaviour::parse("one-write").unwrap());
+    });
     let done = (hex::decode(OK).unwrap(), End::Open);
     assert_eq!(ask_for_dump(runtime.socket(), &message(0x0101, &DUMP)), done);
 }
