@@ -69,8 +69,14 @@ fn check_wrong_vector_is_named_and_fails() {
     for part in [
         "codec/wrong/wrong/4711/decode: claims another id",
         "FAULT     wrong-value:sessionId: sessionId is \"1\", expected \"2\"\n",
-        ": 2 cases, 0 passed, ",
-        " 2 failed\nFAILED: 2 of 2 judged, 2 causes\n",
+        "\n  sent      {\"case\":\"wrong/wrong/4711/decode\",\"op\":\"decode\",",
+        "\n  expected  ok, canonical, value {\"sessionId\":\"2\"}\n",
+        "\n  seen      {\"result\":\"ok\",\"value\":{\"sessionId\":\"1\"}",
+        ": 2 cases, 0 passed, 0 passed leniently, 0 unimplemented, 0 informational, ",
+        " 2 failed\nFAILED: 2 of 2 judged, 2 causes\n\nCAUSE  wrong-value:sessionId, 1 failure: ",
+        "\n  asked by diagipc: {\"case\":",
+        "\n  answered by the codec: {\"result\":\"ok\"",
+        "\n  how to fix it: Check how that field is read: ",
     ] {
         assert!(output.contains(part), "{part}: {output}");
     }

@@ -172,6 +172,13 @@ fn usage_error_or_input_over_limit_exits_with_2() {
         &["decode", "/"],
         &["encode", "/no/such/file"],
         &["explain", "1"],
+        &["codec"],
+        &["codec", "--self", "--", "true"],
+        &["codec", "--self", "--only", "no-such-case"],
+        &["codec", "--self", "--require", "no-such-case"],
+        &["codec", "--self", "--timeout", "0"],
+        &["codec", "--list", "--json"],
+        &["codec", "true"],
         &["nonsense"],
         &[],
     ] {

@@ -1,6 +1,7 @@
 //! `diagipc/README.md`, the manual: it has every command, and its output is what the tool
 //! prints.
 
+use std::fs;
 use std::process::Command;
 
 use crate::cli::{run, text};
@@ -84,13 +85,16 @@ fn manual_names_every_command() {
 fn help_lists_every_command_once() {
     let directory = crate::tool::directory();
     run(&["dev", "man", directory.path().to_str().unwrap()], b"", 0);
-    let pages = std::fs::read_dir(directory.path()).unwrap().filter_map(|page| {
+    let pages = fs::read_dir(directory.path()).unwrap().filter_map(|page| {
         let name = page.unwrap().file_name().into_string().unwrap();
         Some(name.strip_prefix("diagipc-")?.strip_suffix(".1")?.to_owned())
     });
     let mut pages: Vec<String> = pages
         .filter(|name| name != "help" && (name == "fuzz-server" || !name.contains('-')))
         .collect();
+    let page = fs::read_to_string(directory.path().join("diagipc-trace.1")).unwrap();
+    assert!(page.contains(".TH diagipc-trace 1") && page.contains("nettrace"), "{page}");
+    run(&["dev", "man", directory.path().join("missing").to_str().unwrap()], b"", 2);
     let mut listed = crate::cli::listed_commands();
     pages.sort();
     listed.sort();

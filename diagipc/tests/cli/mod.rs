@@ -121,19 +121,6 @@ fn completions_of_each_shell_name_commands() {
 }
 
 #[test]
-fn man_has_a_page_for_each_command() {
-    let directory = crate::tool::directory();
-    run(&["dev", "man", directory.path().to_str().unwrap()], b"", 0);
-    let page = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
-    assert!(page("diagipc.1").contains(".TH diagipc 1"));
-    assert!(
-        page("diagipc-trace.1").contains("nettrace") && page("diagipc-server.1").contains("allow")
-    );
-    assert!(!directory.path().join("diagipc-call.1").exists());
-    run(&["dev", "man", directory.path().join("missing").to_str().unwrap()], b"", 2);
-}
-
-#[test]
 fn command_of_another_tool_names_that_tool() {
     for (command, tool) in [
         ("counters", "dotnet-counters monitor --process-id PID"),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::cli::{diagipc, errors, json};
-use crate::tool::{DIAGIPC, Runtime};
+use crate::tool::Runtime;
 
 /// The only file of a directory, by its name.
 fn only_file(directory: &Path) -> String {
@@ -137,25 +137,6 @@ fn dump_that_is_not_written_is_a_failure() {
     assert_eq!(refused["process"]["managedEntrypointAssemblyName"], "app", "{refused}");
     assert_eq!((&refused["complete"], &refused["exit"]), (&false.into(), &1.into()), "{refused}");
     assert!(refused["why"].is_string() && refused["file"].is_null(), "{refused}");
-}
-
-/// The name chooses among the runtimes that connect.
-#[test]
-fn name_chooses_a_runtime_of_a_command() {
-    let home = crate::tool::directory();
-    let file = home.path().join("file");
-    // A shell gives no input to what runs beside it.
-    let script = "exec 3<&0; \"$0\" runtime --until-eof --entry-assembly build <&3 & \"$0\" runtime --until-eof --entry-assembly app <&3; wait";
-    let mut trace = Command::new(DIAGIPC);
-    trace.args(["trace", "--name", "app", "-d", "1", "-o"]).arg(&file);
-    trace.args(["--", "sh", "-c", script, DIAGIPC]);
-    let pipes = trace.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut trace = pipes.spawn().unwrap();
-    let input = trace.stdin.take();
-    let mut errors = std::io::BufReader::new(trace.stderr.take().unwrap());
-    crate::cli::traced_command::after_line(&mut errors, "bytes, complete");
-    drop(input);
-    assert!(trace.wait().unwrap().success());
 }
 
 /// What this program sees of such a process, for example no socket, is misleading.

@@ -11,7 +11,7 @@ use diagipc::{
 };
 use serde_json::Value;
 
-use crate::tool::{self, causes, directory, errors, fixture, found, run, text};
+use crate::tool::{self, causes, directory, fixture, found, run, text};
 
 const ADAPTERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/adapters/python");
 
@@ -231,8 +231,6 @@ for line in sys.stdin:
             text += "\n" + text
         elif fault == "a long line":
             text = json.dumps({**answer, "more": "x" * (9 << 20)})
-        elif fault == "ok where error" and answer["result"] == "error":
-            text = json.dumps({"id": question["id"], "result": "ok", "value": None, "wire": ""})
         elif fault == "byte order mark":
             sys.stdout.buffer.write(b"\xef\xbb\xbf")
         elif fault == "does not flush":
@@ -262,15 +260,10 @@ impl Faulty {
         Self { directory, arguments: arguments.map(str::to_owned).to_vec() }
     }
 
-    /// Options, and the words that start it.
-    fn arguments<'a>(&'a self, options: &[&'a str]) -> Vec<&'a str> {
-        let words = self.arguments.iter().map(String::as_str);
-        options.iter().copied().chain(["--"]).chain(words).collect()
-    }
-
     #[track_caller]
     fn report(&self, options: &[&str], status: i32) -> Report {
-        report(&self.arguments(options), status)
+        let words: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
+        report(&[options, &["--"], &words].concat(), status)
     }
 
     /// The processes that were started.
@@ -539,47 +532,6 @@ fn adapter_bad_exit_is_noted() {
             Faulty::new(fault, "none").report(&["--only", "guid", "--timeout", timeout], 0);
         assert_eq!(report.notes.len(), 1, "{fault}");
         assert!(report.notes[0].contains(words), "{fault}: {:?}", report.notes);
-    }
-}
-
-#[test]
-fn text_report_names_failure_and_detail() {
-    let faulty = Faulty::new("ok where error", "wchar");
-    let options = ["codec", "--verbose", "--only", "wchar"];
-    let text = text(&run(&faulty.arguments(&options), b"", 1));
-    let begins =
-        |start: &str| text.lines().filter(|line| line.trim_start().starts_with(start)).count();
-    for start in [
-        "grammar ",
-        "FAILED: 1 of 7 judged, 1 cause",
-        "CAUSE  taken-though-invalid, 1 failure: ",
-        "asked by diagipc: {",
-        "answered by the codec: {",
-        "how to fix it: Refuse them: ",
-        "grammar/grammar-wchar/",
-        "sent      {",
-        "expected  error of layer payload",
-        "seen      {",
-        "FAULT     taken-though-invalid: accepted, expected a refusal",
-    ] {
-        assert_eq!(begins(start), 1, "{start}: {text}");
-    }
-    let summary = "7 cases, 6 passed, 0 passed leniently, 0 unimplemented, 0 informational, 1 failed\nFAILED: ";
-    assert!(text.contains(summary), "{text}");
-}
-
-#[test]
-fn codec_usage_error_exits_with_2() {
-    for arguments in [
-        &[][..],
-        &["--self", "--", "true"],
-        &["--self", "--only", "no-such-case"],
-        &["--self", "--require", "no-such-case"],
-        &["--self", "--timeout", "0"],
-        &["--list", "--json"],
-        &["true"],
-    ] {
-        errors(&[&["codec"], arguments].concat(), 2);
     }
 }
 

@@ -60,13 +60,6 @@ fn adapter_that_leaves_processes_is_reported() {
     assert!(note.as_str().unwrap().contains("sleep ("), "{note}");
 }
 
-#[test]
-fn fuzzed_server_that_leaves_processes_is_reported() {
-    let options = ["fuzz-server", "--spawn", "--allow-harmful", "--json", "--cases", "5"];
-    let runs = format!("exec '{DIAGIPC}' runtime --profile strict --until-eof");
-    report(&options, &runs);
-}
-
 /// A shell may have children, and become this program.
 #[test]
 fn children_from_before_the_run_are_left_alone() {

@@ -198,30 +198,6 @@ fn every_subcommand_is_interrupted_here_or_instant() {
 }
 
 #[test]
-#[ignore = "long: .ci/nightly long"]
-fn check_and_client_interrupted_leave_nothing_but_their_report() {
-    interrupted(&["check", "--json"], Ends::Interrupted, nothing, report);
-    let operations = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/diagipc.toml");
-    let client = ["client", "--json", "--operations", operations];
-    interrupted(&client, Ends::Interrupted, nothing, report);
-}
-
-#[test]
-fn server_interrupted_leaves_nothing_but_its_report() {
-    let options = ["server", "--json", "--allow-harmful", "--profile", "strict"];
-    let spawn = ["--spawn", "--", DIAGIPC, "runtime"];
-    interrupted(&[&options[..], &spawn].concat(), Ends::Interrupted, nothing, report);
-}
-
-/// An adapter with its own process. It answers for a while and then goes silent.
-#[test]
-fn codec_interrupted_leaves_nothing_but_its_report() {
-    let adapter = "sleep 1000 & sed -u 100q | diagipc adapter; exec sleep 1000";
-    let arguments = ["codec", "--json", "--timeout", "600000", "--", "sh", "-c", adapter];
-    interrupted(&arguments, Ends::Interrupted, nothing, report);
-}
-
-#[test]
 fn fuzz_server_interrupted_leaves_nothing_but_its_summary() {
     let options = ["fuzz-server", "--json", "--allow-harmful", "--cases", "1000000"];
     let spawn = ["--spawn", "--", DIAGIPC, "runtime"];
@@ -275,13 +251,6 @@ fn trace_interrupted_is_complete() {
             assert!(fs::read(left.out.join("trace")).unwrap().starts_with(b"Nettrace"));
         }
     });
-}
-
-#[test]
-fn subcommand_reading_input_ends_by_signal() {
-    for arguments in [&["adapter"][..], &["decode", "-"], &["encode", "-"], &["stand-in"]] {
-        interrupted(arguments, Ends::BySignal, nothing, unread);
-    }
 }
 
 /// The words of `diagipc call` for a trace that lasts longer than any test.
@@ -344,31 +313,45 @@ fn replay_interrupted_leaves_nothing() {
     });
 }
 
+/// The report or nothing is left. An adapter answers for a while and then goes silent; a question
+/// waits for a runtime that never answers.
 #[test]
-fn runtime_ended_leaves_nothing() {
-    interrupted(&["runtime", "--ports", "{tmpdir}/nobody,nosuspend"], Ends::Well, nothing, unread);
-}
-
-#[test]
-fn call_interrupted_leaves_nothing() {
-    let peer = Runtime::start(&[]);
+fn other_subcommand_interrupted_leaves_nothing_but_its_report() {
+    let [peer, silent] = [&[][..], &["--misbehave", "never-answers"]].map(Runtime::start);
+    let (socket, pid) = (&silent.socket, silent.pid());
+    let server = ["server", "--json", "--allow-harmful", "--profile", "strict"];
+    let server = [&server[..], &["--spawn", "--", DIAGIPC, "runtime"]].concat();
+    let adapter = "sleep 1000 & sed -u 100q | diagipc adapter; exec sleep 1000";
+    let codec = ["codec", "--json", "--timeout", "600000", "--", "sh", "-c", adapter];
     let trace: Vec<&str> = LONG.split(' ').collect();
-    let call = [&["call", "--socket", &peer.socket], &trace[..], &["{out}/stream"]].concat();
-    interrupted(&call, Ends::Interrupted, nothing, unread);
+    let trace = [&["call", "--socket", &peer.socket], &trace[..], &["{out}/stream"]].concat();
     let port = ["call", "--patience", "600000", "--pid", "1", "listen-port", "{tmpdir}/port"];
-    interrupted(&port, Ends::Interrupted, nothing, unread);
+    let questions =
+        [&["info", socket][..], &["env", socket], &["dump", socket, "{out}/dump"], &["ps", &pid]];
+    thread::scope(|scope| {
+        scope.spawn(|| interrupted(&server, Ends::Interrupted, nothing, report));
+        scope.spawn(|| interrupted(&codec, Ends::Interrupted, nothing, report));
+        let runtime = ["runtime", "--ports", "{tmpdir}/nobody,nosuspend"];
+        interrupted(&runtime, Ends::Well, nothing, unread);
+        for arguments in [&trace[..], &port] {
+            interrupted(arguments, Ends::Interrupted, nothing, unread);
+        }
+        for arguments in questions {
+            interrupted(arguments, Ends::Interrupted, nothing, |left| {
+                assert_eq!(fs::read_dir(left.out).unwrap().count(), 0);
+            });
+        }
+        for arguments in [&["adapter"][..], &["decode", "-"], &["encode", "-"], &["stand-in"]] {
+            interrupted(arguments, Ends::BySignal, nothing, unread);
+        }
+    });
 }
 
-/// Each waits for a runtime that never answers.
 #[test]
-fn question_interrupted_leaves_nothing() {
-    let peer = Runtime::start(&["--misbehave", "never-answers"]);
-    let (socket, pid) = (&peer.socket, peer.pid());
-    for arguments in
-        [&["info", socket][..], &["env", socket], &["dump", socket, "{out}/dump"], &["ps", &pid]]
-    {
-        interrupted(arguments, Ends::Interrupted, nothing, |left| {
-            assert_eq!(fs::read_dir(left.out).unwrap().count(), 0);
-        });
-    }
+#[ignore = "long: .ci/nightly long"]
+fn check_and_client_interrupted_leave_nothing_but_their_report() {
+    interrupted(&["check", "--json"], Ends::Interrupted, nothing, report);
+    let operations = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/diagipc.toml");
+    let client = ["client", "--json", "--operations", operations];
+    interrupted(&client, Ends::Interrupted, nothing, report);
 }

@@ -6,8 +6,6 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use diagipc::known::Profile;
-use diagipc::runtime::Misbehaviour;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 use dotnet_diagnostics_ipc::message::encode_to_vec;
@@ -60,24 +58,6 @@ fn words_and_environment_are_those_given() {
     assert!(has(&recorded, "PATH=/usr/bin:/bin") && !has(&recorded, "STAND_IN=a=b"));
     assert!(has(&inherited, "STAND_IN=a=b") && has(&inherited, "REPLACED=after"), "{inherited:?}");
     assert!(!has(&inherited, "REPLACED=before") && !has(&inherited, "PATH=/usr/bin:/bin"));
-}
-
-/// F-153: its payload is not even read.
-#[test]
-fn attach_while_suspended_is_refused() {
-    for (profile, hresult) in
-        [(Profile::CORECLR_10, 0x8013_135b_u32), (Profile::NATIVE_AOT_9, 0x8013_1515)]
-    {
-        let (runtime, _directory) = start(|config| {
-            (config.profile, config.suspended, config.dies) = (profile, true, true);
-            // A runtime that runs would die of it.
-            config.misbehaviours = vec![Misbehaviour::parse("dies-of-empty-payload").unwrap()];
-        });
-        for sent in [request(0x0301), message(0x0301, &[1, 2, 3])] {
-            let refused = message(0xffff, &hresult.to_le_bytes());
-            assert_eq!(ask(runtime.socket(), &sent), (refused, End::Closed), "{profile}");
-        }
-    }
 }
 
 /// A session with these providers, and its id.
