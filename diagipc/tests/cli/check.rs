@@ -2,47 +2,31 @@
 
 use std::fs;
 
-use diagipc::{codec, embedded};
-use serde_json::{Value, json};
+use diagipc::{Report, codec, embedded};
+use serde_json::json;
 
-use crate::cli::{STOP, run, text};
+use crate::cli::{STOP, errors, run, text};
+use crate::tool::report;
+
+/// The number of cases in the sections whose names begin so.
+fn cases(report: &Report, suite: &str) -> usize {
+    let sections = report.sections.iter().filter(|section| section.name.starts_with(suite));
+    sections.map(|section| section.counts.all()).sum()
+}
 
 /// Everything at once: the vectors, the server suite against the reference runtime, the client
 /// suite against the built-in client.
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn check_built_in_suites_pass_and_are_counted() {
-    let report: Value = serde_json::from_slice(&run(&["check", "--json"], b"", 0).stdout).unwrap();
-    let section = |suite: &str| -> u64 {
-        let sections = report["sections"].as_array().unwrap().iter();
-        let of_suite =
-            sections.filter(|section| section["name"].as_str().unwrap().starts_with(suite));
-        of_suite
-            .map(|section| {
-                section["counts"]
-                    .as_object()
-                    .unwrap()
-                    .values()
-                    .map(|n| n.as_u64().unwrap())
-                    .sum::<u64>()
-            })
-            .sum()
-    };
+    let report = report(&["check"], 0);
     let questions = codec::cases(embedded::vectors().unwrap()).len();
-    assert_eq!(section("codec/"), questions as u64);
-    assert!(section("server/") >= 500, "{}", section("server/"));
-    assert!(section("client/") >= 400, "{}", section("client/"));
-    assert_eq!(
-        (&report["counts"]["fail"], &report["counts"]["unimplemented"]),
-        (&json!(0), &json!(0))
-    );
-    let notes = report["notes"].to_string();
-    assert!(
-        notes.contains("requirements")
-            && !notes.contains("not shown yet")
-            && !notes.contains("not played"),
-        "{notes}"
-    );
+    assert_eq!(cases(&report, "codec/"), questions);
+    assert!(cases(&report, "server/") >= 500 && cases(&report, "client/") >= 400);
+    assert_eq!((report.counts.fail, report.counts.unimplemented), (0, 0));
+    let notes = report.notes.join("\n");
+    let is_whole = !notes.contains("not shown yet") && !notes.contains("not played");
+    assert!(notes.contains("requirements") && is_whole, "{notes}");
 }
 
 /// What is not chosen is not played, and what was played has a time.
@@ -52,24 +36,13 @@ fn check_built_in_suites_pass_and_are_counted() {
 fn check_plays_only_what_is_chosen() {
     let directory = crate::tool::directory();
     let file = directory.path().join("junit.xml");
-    let chosen = [
-        "--only",
-        "server/scripts/framing/*",
-        "--only",
-        "client/size/largest/*",
-        "--only",
-        "codec/header/*",
-    ];
-    let rest = ["--except", "*/header-in-bytes", "--json", "--junit", file.to_str().unwrap()];
-    let report: Value =
-        serde_json::from_slice(&run(&[&["check"], &chosen[..], &rest[..]].concat(), b"", 0).stdout)
-            .unwrap();
-    let mut sections: Vec<&str> = report["sections"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|section| section["name"].as_str().unwrap())
-        .collect();
+    let only = ["server/scripts/framing/*", "client/size/largest/*", "codec/header/*"];
+    let mut arguments = vec!["check", "--except", "*/header-in-bytes"];
+    arguments.extend(only.iter().flat_map(|only| ["--only", only]));
+    arguments.extend(["--junit", file.to_str().unwrap()]);
+    let report = report(&arguments, 0);
+    let mut sections: Vec<&str> =
+        report.sections.iter().map(|section| section.name.as_str()).collect();
     sections.sort_unstable();
     assert_eq!(sections, ["client/size", "codec/header", "server/scripts/framing"]);
     let xml = fs::read_to_string(file).unwrap();
@@ -77,44 +50,38 @@ fn check_plays_only_what_is_chosen() {
     let played = xml.lines().filter(|line| line.contains("<testcase name=\"server/"));
     let zero = played.filter(|line| line.contains("time=\"0.000\"")).count();
     assert!(zero < 20, "{zero} of the server's cases took no time");
-    let output = run(&["check", "--only", "server/nothing"], b"", 2);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no case matches server/nothing"));
+    let said = errors(&["check", "--only", "server/nothing"], 2);
+    assert!(said.contains("no case matches server/nothing"), "{said}");
 }
 
+/// Vectors of one's own: a false claim fails, and an unknown key is refused.
 #[test]
 fn check_wrong_vector_is_named_and_fails() {
     let directory = crate::tool::directory();
-    let file = json!({ "format": 1, "title": "t", "numberOfTests": 1, "groups": [{
+    let of = directory.path().to_str().unwrap();
+    let mut file = json!({ "format": 1, "title": "t", "numberOfTests": 1, "groups": [{
         "name": "wrong", "type": "request", "source": { "kind": "derived" }, "made": "by hand", "direction": "client",
         "command": "EventPipe/StopTracing", "since": "3.1", "spec": [], "tests": [{
             "tcId": 4711, "comment": "claims another id", "flags": [], "wire": STOP, "value": { "sessionId": "2" },
             "result": "valid", "canonical": true, "hazard": null }] }] });
     fs::write(directory.path().join("wrong.json"), file.to_string()).unwrap();
-    let output = text(&run(
-        &["check", "--verbose", "--vectors", directory.path().to_str().unwrap()],
-        b"",
-        1,
-    ));
-    assert!(output.contains("codec/wrong/wrong/4711/decode: claims another id"), "{output}");
-    assert!(
-        output.contains(r#"decoded to {"sessionId":"1"}; expected {"sessionId":"2"}"#),
-        "{output}"
-    );
-    assert!(
-        output.contains(": 1 case, 0 passed, ")
-            && output.contains(" 1 failed\nFAILED: 1 of 1 judged\n"),
-        "{output}"
-    );
-}
-
-#[test]
-fn check_unknown_key_is_refused() {
-    let directory = crate::tool::directory();
-    fs::write(
-        directory.path().join("x.json"),
-        r#"{"format":1,"title":"t","numberOfTests":0,"groups":[],"extra":1}"#,
-    )
-    .unwrap();
-    let output = run(&["check", "--vectors", directory.path().to_str().unwrap()], b"", 2);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("unknown field `extra`"));
+    let output = text(&run(&["check", "--verbose", "--vectors", of], b"", 1));
+    for part in [
+        "codec/wrong/wrong/4711/decode: claims another id",
+        "FAULT     wrong-value:sessionId: sessionId is \"1\", expected \"2\"\n",
+        "\n  sent      {\"case\":\"wrong/wrong/4711/decode\",\"op\":\"decode\",",
+        "\n  expected  ok, canonical, value {\"sessionId\":\"2\"}\n",
+        "\n  seen      {\"result\":\"ok\",\"value\":{\"sessionId\":\"1\"}",
+        ": 2 cases, 0 passed, 0 passed leniently, 0 unimplemented, 0 informational, ",
+        " 2 failed\nFAILED: 2 of 2 judged, 2 causes\n\nCAUSE  wrong-value:sessionId, 1 failure: ",
+        "\n  asked by diagipc: {\"case\":",
+        "\n  answered by the codec: {\"result\":\"ok\"",
+        "\n  how to fix it: Check how that field is read: ",
+    ] {
+        assert!(output.contains(part), "{part}: {output}");
+    }
+    file["extra"] = 1.into();
+    fs::write(directory.path().join("wrong.json"), file.to_string()).unwrap();
+    let said = errors(&["check", "--vectors", of], 2);
+    assert!(said.contains("unknown field `extra`"), "{said}");
 }

@@ -36,68 +36,22 @@ fn encode_returns_decoded_bytes() {
 }
 
 #[test]
-fn encode_conversation_with_continuations() {
-    let wire = format!("{STOP}{STOPPED}");
+fn encode_conversation_returns_its_bytes() {
     let reply = "444f544e45545f4950435f5631001a00ff000000040000000000";
-    for (hex, request) in [
-        (wire, "StopTracing"),
-        (format!("{reply}00000000"), "ProcessEnvironment"),
-        (format!("{STOPPED}4e65"), "0x0203"),
+    for (hex, options) in [
+        (format!("{STOP}{STOPPED}"), &["--request", "StopTracing"][..]),
+        (format!("{reply}00000000"), &["--request", "ProcessEnvironment"]),
+        (format!("{STOPPED}4e65"), &["--request", "0x0203"]),
+        // Of an unknown request.
+        (STOPPED.to_owned(), &[]),
     ] {
-        let json = run(&["decode", "--json", "--text", &hex, "--request", request], b"", 0).stdout;
-        assert_eq!(hex::encode(run(&["encode", "-"], &json, 0).stdout), hex);
+        let decode = [&["decode", "--json", "--text", &hex], options].concat();
+        let json = run(&decode, b"", 0).stdout;
+        assert_eq!(text(&run(&["encode", "--hex", "-"], &json, 0)).replace('\n', ""), hex);
     }
-}
-
-#[test]
-fn encode_reply_to_unknown_request() {
-    for hex in [STOPPED, "444f544e45545f4950435f5631001400ff000000"] {
-        let json = run(&["decode", "--json", "--text", hex], b"", 0).stdout;
-        assert_eq!(hex::encode(run(&["encode", "-"], &json, 0).stdout), hex);
-    }
-}
-
-#[test]
-fn encode_wrong_json_reports_position() {
-    for (item, message) in [
-        (json!({ "value": {} }), "missing field"),
-        (
-            json!({ "value": { "sessionId": 1 } }),
-            "sessionId: expected a decimal string of 64 bits, not 1",
-        ),
-        (json!({ "value": { "sessionId": "1", "extra": 0 } }), "extra: unknown field"),
-        (json!({ "value": {} , "command": "EventPipe/StopTracing" }), "sessionId: missing"),
-        (
-            json!({ "value": { "circularBufferMB": 1, "format": 1, "providers": [{ "keywords": "-1" }] },
-                 "command": "EventPipe/CollectTracing" }),
-            "providers[0].keywords: expected a decimal string",
-        ),
-    ] {
-        let mut whole = json!({ "offset": 0, "size": 0, "kind": "request", "command": "EventPipe/StopTracing", "code": null,
-                                "canonical": true, "value": null });
-        let complete = message != "missing field";
-        whole.as_object_mut().unwrap().extend(item.as_object().unwrap().clone());
-        if !complete {
-            whole.as_object_mut().unwrap().remove("kind");
-        }
-        let output = run(&["encode", "-"], whole.to_string().as_bytes(), 1);
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(errors.contains(message), "{errors}");
-        assert!(output.stdout.is_empty());
-    }
-    run(&["encode", "-"], b"[", 1);
-    let faulty = decode(&["--text", "444f544e45545f4950435f5631001600020100002a00"], 1);
-    let output = run(&["encode", "-"], faulty.to_string().as_bytes(), 1);
-    assert!(
-        String::from_utf8_lossy(&output.stderr).contains("item 0: an error instead of a value")
-    );
-}
-
-#[test]
-fn encode_noncanonical_is_noted() {
-    let json =
-        run(&["decode", "--json", "--text", &STOP.replacen("02010000", "02010100", 1)], b"", 0)
-            .stdout;
+    // What was not canonical is written as it should be, and noted.
+    let other = STOP.replacen("02010000", "02010100", 1);
+    let json = run(&["decode", "--json", "--text", &other], b"", 0).stdout;
     let output = run(&["encode", "--hex", "-"], &json, 0);
     assert_eq!(text(&output).trim(), STOP);
     assert!(String::from_utf8_lossy(&output.stderr).contains("item 0 was not canonical"));
@@ -119,21 +73,40 @@ fn encode_kind_command_and_value_are_enough() {
 }
 
 #[test]
-fn encode_unknown_kind_or_key_is_named() {
+fn encode_wrong_json_is_named_with_its_place() {
+    let stop = "EventPipe/StopTracing";
+    let providers =
+        json!({ "circularBufferMB": 1, "format": 1, "providers": [{ "keywords": "-1" }] });
     for (item, message) in [
+        (json!({ "command": stop, "value": {} }), "missing field"),
+        (
+            json!({ "kind": "request", "command": stop, "value": { "sessionId": 1 } }),
+            "sessionId: expected a decimal string of 64 bits, not 1",
+        ),
+        (
+            json!({ "kind": "request", "command": stop, "value": { "sessionId": "1", "extra": 0 } }),
+            "extra: unknown field",
+        ),
+        (json!({ "kind": "request", "command": stop, "value": {} }), "sessionId: missing"),
+        (
+            json!({ "kind": "request", "command": "EventPipe/CollectTracing", "value": providers }),
+            "providers[0].keywords: expected a decimal string",
+        ),
         (json!({ "kind": "enviroment", "value": [] }), "item 0: unknown kind \"enviroment\""),
         (json!({ "kind": "piece", "value": [] }), "item 0: a piece needs a `type`"),
         (
             json!({ "kind": "continuation", "value": {} }),
             "item 0: a continuation needs `bytes` or `entries`",
         ),
+        (json!({ "kind": "request", "comand": stop, "value": {} }), "unknown field `comand`"),
         (
-            json!({ "kind": "request", "comand": "EventPipe/StopTracing", "value": {} }),
-            "unknown field `comand`",
+            decode(&["--text", "444f544e45545f4950435f5631001600020100002a00"], 1),
+            "item 0: an error instead of a value",
         ),
     ] {
         let output = run(&["encode", "-"], item.to_string().as_bytes(), 1);
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(errors.contains(message), "{errors}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains(message) && output.stdout.is_empty(), "{errors}");
     }
+    run(&["encode", "-"], b"[", 1);
 }

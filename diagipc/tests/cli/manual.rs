@@ -1,11 +1,10 @@
 //! `diagipc/README.md`, the manual: it has every command, and its output is what the tool
 //! prints.
 
-use std::env;
+use std::fs;
 use std::process::Command;
 
 use crate::cli::{run, text};
-use crate::tool::DIAGIPC;
 
 const MANUAL: &str = include_str!("../../README.md");
 /// The commands whose output depends only on the tool, or on a server of the repository. The others are
@@ -51,23 +50,17 @@ fn manual_output_equals_tool_output() {
             && !matches(&["ab"], &["b…"])
     );
 
-    let program = std::path::Path::new(DIAGIPC);
-    let directories =
-        env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect::<Vec<_>>();
-    let path =
-        env::join_paths(program.parent().into_iter().map(Into::into).chain(directories)).unwrap();
     let mut compared = 0;
     for (command, expected) in examples() {
         let name = command.strip_prefix("diagipc ").expect("a command of the tool");
         if !REPEATABLE.iter().any(|one| name.starts_with(one)) {
             continue;
         }
-        let output = Command::new("sh")
-            .args(["-c", command])
-            .env("PATH", &path)
-            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
-            .output()
-            .expect("a shell");
+        // It finds the tool by its name.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).env("PATH", crate::tool::search_path());
+        let output =
+            shell.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).output().unwrap();
         let printed = text(&output);
         let lines: Vec<_> = printed.trim_end().lines().collect();
         assert!(
@@ -92,13 +85,16 @@ fn manual_names_every_command() {
 fn help_lists_every_command_once() {
     let directory = crate::tool::directory();
     run(&["dev", "man", directory.path().to_str().unwrap()], b"", 0);
-    let pages = std::fs::read_dir(directory.path()).unwrap().filter_map(|page| {
+    let pages = fs::read_dir(directory.path()).unwrap().filter_map(|page| {
         let name = page.unwrap().file_name().into_string().unwrap();
         Some(name.strip_prefix("diagipc-")?.strip_suffix(".1")?.to_owned())
     });
     let mut pages: Vec<String> = pages
         .filter(|name| name != "help" && (name == "fuzz-server" || !name.contains('-')))
         .collect();
+    let page = fs::read_to_string(directory.path().join("diagipc-trace.1")).unwrap();
+    assert!(page.contains(".TH diagipc-trace 1") && page.contains("nettrace"), "{page}");
+    run(&["dev", "man", directory.path().join("missing").to_str().unwrap()], b"", 2);
     let mut listed = crate::cli::listed_commands();
     pages.sort();
     listed.sort();

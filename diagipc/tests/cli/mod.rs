@@ -13,25 +13,25 @@ mod manual;
 mod output_files;
 mod process;
 mod replay;
-mod runtime;
 mod trace;
 mod trace_options;
 mod traced_command;
 mod vectors;
 
 use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-use crate::tool::DIAGIPC;
 use serde_json::Value;
+
+use crate::tool::{self, DIAGIPC};
+pub(crate) use crate::tool::{errors, failed_cases, run, text};
 
 const STOP: &str = "444f544e45545f4950435f5631001c00020100000100000000000000";
 const STOPPED: &str = "444f544e45545f4950435f5631001c00ff0000000100000000000000";
 const UNKNOWN_COMMAND: &str = "444f544e45545f4950435f5631001800ffff000085131380";
 
 fn diagipc(arguments: &[&str]) -> Command {
-    crate::tool::set_umask();
-    let mut command = Command::new(DIAGIPC);
+    let mut command = tool::diagipc();
     command.args(arguments);
     command
 }
@@ -50,44 +50,6 @@ fn signalled(arguments: &[&str]) -> Command {
     command
 }
 
-#[track_caller]
-fn run(arguments: &[&str], input: &[u8], status: i32) -> Output {
-    let mut child = diagipc(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    let input = input.to_vec();
-    // In parallel: a large input may be answered before it is read to its end.
-    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
-    let output = child.wait_with_output().expect("it ends");
-    writer.join().expect("the writer ends");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(
-        output.status.code(),
-        Some(status),
-        "{arguments:?}: {errors}{}",
-        failed_cases(&output.stdout)
-    );
-    assert!(!errors.contains("panicked"), "{errors}");
-    output
-}
-
-/// The failed cases of a report, with what was found: what the reader of a failed test needs.
-fn failed_cases(report: &[u8]) -> String {
-    let report: Value = serde_json::from_slice(report).unwrap_or_default();
-    let cases = report["cases"].as_array().map_or(&[][..], Vec::as_slice);
-    let failed: Vec<_> =
-        cases.iter().filter(|case| case["grade"] == "fail").map(Value::to_string).collect();
-    failed.join("\n")
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("text")
-}
-
 /// The commands in the groups of `--help`.
 #[cfg(unix)]
 fn listed_commands() -> Vec<String> {
@@ -98,27 +60,34 @@ fn listed_commands() -> Vec<String> {
 }
 
 fn decode(arguments: &[&str], status: i32) -> Value {
-    let output = run(&[&["decode", "--json"], arguments].concat(), b"", status);
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    json(&[&["decode", "--json"], arguments].concat(), status)
+}
+
+/// The JSON of a run without input.
+#[track_caller]
+fn json(arguments: &[&str], status: i32) -> Value {
+    serde_json::from_slice(&run(arguments, b"", status).stdout).expect("JSON")
 }
 
 /// `head` does so.
 #[test]
 fn output_without_reader_is_not_an_error() {
-    for arguments in [
-        &["check", "--json", "--only", "codec/grammar/*"][..],
-        &["list", "vectors", "--json"],
-        &["list", "scripts"],
+    let many = hex::decode(STOP).unwrap().repeat(20_000);
+    for (arguments, input) in [
+        (&["check", "--json", "--only", "codec/grammar/*"][..], &[][..]),
+        (&["list", "vectors", "--json"], &[]),
+        (&["list", "scripts"], &[]),
+        (&["decode", "-"], &many),
     ] {
-        let mut child = diagipc(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
+        let mut command = diagipc(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
         drop(child.stdout.take());
+        // It may not read all of it.
+        let _ = child.stdin.take().unwrap().write_all(input);
         let output = child.wait_with_output().expect("it ends");
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
-        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*errors), (Some(0), ""), "{arguments:?}");
     }
 }
 
@@ -128,8 +97,7 @@ fn text_from_file_or_message_is_escaped() {
     let directory = crate::tool::directory();
     let file = directory.path().join("operations\u{202e}.toml");
     std::fs::write(&file, "[operations]\n\"na\u{9b}me\" = []\n").unwrap();
-    let output = run(&["client", "--operations", file.to_str().unwrap()], b"", 2);
-    let errors = String::from_utf8(output.stderr).unwrap();
+    let errors = errors(&["client", "--operations", file.to_str().unwrap()], 2);
     assert!(
         errors.contains("na\\u{9b}me") && !errors.contains(['\u{9b}', '\u{202e}']),
         "{errors:?}"
@@ -153,19 +121,6 @@ fn completions_of_each_shell_name_commands() {
 }
 
 #[test]
-fn man_has_a_page_for_each_command() {
-    let directory = crate::tool::directory();
-    run(&["dev", "man", directory.path().to_str().unwrap()], b"", 0);
-    let page = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
-    assert!(page("diagipc.1").contains(".TH diagipc 1"));
-    assert!(
-        page("diagipc-trace.1").contains("nettrace") && page("diagipc-server.1").contains("allow")
-    );
-    assert!(!directory.path().join("diagipc-call.1").exists());
-    run(&["dev", "man", directory.path().join("missing").to_str().unwrap()], b"", 2);
-}
-
-#[test]
 fn command_of_another_tool_names_that_tool() {
     for (command, tool) in [
         ("counters", "dotnet-counters monitor --process-id PID"),
@@ -174,7 +129,7 @@ fn command_of_another_tool_names_that_tool() {
         ("stacks", "dotnet-dump analyze FILE"),
         ("collect", "diagipc trace TARGET"),
     ] {
-        let said = String::from_utf8(run(&[command, "4242"], b"", 2).stderr).unwrap();
+        let said = errors(&[command, "4242"], 2);
         assert!(said.contains(&format!("unrecognized subcommand '{command}'")), "{said}");
         assert!(said.contains(&format!("tip: `{tool}")), "{said}");
     }

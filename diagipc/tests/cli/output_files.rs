@@ -4,26 +4,11 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
 
-use crate::cli::runtime::Runtime;
-use crate::tool::DIAGIPC;
-
-/// A command under the umask of most systems, which finds itself by its name.
-#[track_caller]
-fn run(arguments: &[&str], status: i32) -> String {
-    let own = Path::new(DIAGIPC).parent().unwrap().to_owned();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let directories = std::iter::once(own).chain(std::env::split_paths(&path));
-    let mut command = Command::new("sh");
-    command.env("PATH", std::env::join_paths(directories).unwrap());
-    command.args(["-c", "umask 022; exec \"$0\" \"$@\"", DIAGIPC]);
-    let output = command.args(arguments).stdin(Stdio::null()).output().unwrap();
-    let errors = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}");
-    errors
-}
+use crate::cli::{errors as run, text};
+use crate::tool::{DIAGIPC, Runtime};
 
 #[test]
 fn new_files_are_for_their_owner_only() {
@@ -38,23 +23,17 @@ fn new_files_are_for_their_owner_only() {
     fs::write(&item_json, value).unwrap();
     run(&["encode", &item_json, "-o", &item], 0);
     let suite = ["codec", "--self", "--only", "eventpipe/*"];
-    let files = ["--html", &html, "--junit", &junit];
+    let json = format!("--json={report}");
+    let files = [&json, "--html", &html, "--junit", &junit];
     run(&[&suite[..], &files].concat(), 0);
-    let json =
-        crate::cli::run(&["codec", "--self", "--only", "eventpipe/*", "--json"], b"", 0).stdout;
-    fs::write(&report, json).unwrap();
     run(&["report", "--html", &matrix, &report], 0);
     let record = ["proxy", "--out", &said, "--pcapng", &capture, "--to", &pid, "--"];
     run(&[&record[..], &[DIAGIPC, "env", "{pid}"]].concat(), 0);
-    let traced = "--provider P --keywords 1 --level 4 --buffer 4 --rundown 0 --stacks true --mode 0 \
-                  --command CollectTracing2 --duration 100 --output";
-    let traced: Vec<_> = traced.split(' ').collect();
-    let call = ["call", "--patience", "30000", "--pid", &pid, "trace"];
-    run(&[&call[..], &traced, &[&trace]].concat(), 0);
+    run(&["trace", &pid, "-d", "0", "-o", &trace], 0);
     let fuzz = ["fuzz-server", "--allow-harmful", "--cases", "20", "--out", &found, &pid];
     run(&fuzz, 1);
 
-    let mut files = vec![item, html, junit, matrix, capture, trace];
+    let mut files = vec![item, html, junit, matrix, capture, trace, report];
     for directory in [said, found] {
         let entries = fs::read_dir(directory).unwrap();
         let paths = entries.map(|entry| entry.unwrap().path().to_str().unwrap().to_owned());
@@ -142,7 +121,7 @@ fn reports_have_no_argument_of_a_command() {
     ] {
         let files = ["--json", "--html", &html, "--junit", &junit];
         let output = crate::cli::run(&[suite, &files, &command].concat(), b"", status);
-        let json = String::from_utf8(output.stdout).unwrap();
+        let json = text(&output);
         let report: serde_json::Value = serde_json::from_str(&json).unwrap();
         for text in [json, fs::read_to_string(&html).unwrap(), fs::read_to_string(&junit).unwrap()]
         {

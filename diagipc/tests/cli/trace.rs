@@ -1,4 +1,4 @@
-//! `trace`: where the stream goes, and what is left if it does not arrive.
+//! `trace`: where the stream goes, when it is complete, and what is left if it does not arrive.
 #![cfg(unix)]
 
 use std::fs::{self, File};
@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::cli::runtime::Runtime;
-use crate::cli::{STOPPED, run, signalled, text};
-use crate::tool::DIAGIPC;
+use crate::cli::{errors, json, run, signalled, text};
+use crate::tool::{DIAGIPC, Runtime, run_command, signal};
 
 const SECOND: [&str; 2] = ["--duration", "1"];
 
@@ -22,11 +21,14 @@ fn fifo(path: &str) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-#[track_caller]
-fn errors(arguments: &[&str], status: i32) -> String {
-    String::from_utf8(run(arguments, b"", status).stderr).unwrap()
+/// Reads a FIFO to its end.
+fn reader(path: &str) -> thread::JoinHandle<Vec<u8>> {
+    let path = path.to_owned();
+    thread::spawn(move || fs::read(path).unwrap())
 }
 
+/// Neither a runtime that is missing nor one that refuses the session changes a file, and a symbolic
+/// link is not followed.
 #[test]
 fn trace_refused_leaves_everything_as_it_was() {
     let runtime = Runtime::start(&["--profile", "coreclr-8"]);
@@ -34,26 +36,21 @@ fn trace_refused_leaves_everything_as_it_was() {
     fs::write(&good, "mine").unwrap();
     symlink(&good, &link).unwrap();
     fifo(&pipe);
-    let missing = runtime.path("missing.sock");
-    for (target, status) in [(&missing, 3), (&runtime.pid(), 1)] {
+    for (target, status) in [(&runtime.path("missing.sock"), 3), (&runtime.pid(), 1)] {
         for output in [&good, &new, &pipe] {
             // Someone reads the FIFO, and sees its end.
-            let reader = thread::spawn({
-                let pipe = (output == &pipe).then(|| pipe.clone());
-                move || pipe.map(|pipe| fs::read(pipe).unwrap())
-            });
+            let reader = (output == &pipe).then(|| reader(&pipe));
             // .NET 8 has no session without stacks.
             errors(&["trace", target, "--no-stacks", "--force", "-o", output], status);
-            assert_eq!(reader.join().unwrap().unwrap_or_default(), b"");
+            assert_eq!(reader.map(|reader| reader.join().unwrap()).unwrap_or_default(), b"");
         }
     }
     let error = errors(&["trace", &runtime.pid(), "--force", "-o", &link], 2);
     assert!(error.contains("link: it is a symbolic link, which is not followed"), "{error}");
     assert_eq!(fs::read(&good).unwrap(), b"mine");
-    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
     assert!(!fs::exists(&new).unwrap());
-    let names = fs::read_dir(good.strip_suffix("good").unwrap()).unwrap();
+    let names = fs::read_dir(runtime.home.path()).unwrap();
     let names: Vec<_> = names.map(|name| name.unwrap().file_name()).collect();
     assert!(!names.iter().any(|name| name.to_str().unwrap().contains(".part")), "{names:?}");
 }
@@ -75,35 +72,23 @@ fn trace_replaces_file_only_when_complete() {
 
     let runtime = Runtime::start(&[]);
     fs::set_permissions(&good, fs::Permissions::from_mode(0o644)).unwrap();
-    let said = text(&replacing(&runtime.pid(), 0));
+    let output = replacing(&runtime.pid(), 0);
     let bytes = fs::read(&good).unwrap();
     assert!(bytes.starts_with(b"Nettrace"));
-    assert_eq!(said, format!("{good}: {} bytes, complete\n", bytes.len()));
+    assert_eq!(text(&output), format!("{good}: {} bytes, complete\n", bytes.len()));
     // An environment may be in it.
     assert_eq!(fs::metadata(&good).unwrap().mode() & 0o777, 0o600);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    let stopping = errors.lines().last().unwrap();
+    assert!(stopping.starts_with("1 s, ") && stopping.ends_with(" B: stopping"), "{errors}");
 }
 
 #[test]
-fn trace_creates_a_file_for_its_owner_only() {
-    let runtime = Runtime::start(&[]);
-    let new = runtime.path("new");
-    run(&[&["trace", &runtime.pid(), "-o", &new][..], &SECOND].concat(), b"", 0);
-    assert_eq!(fs::metadata(&new).unwrap().mode() & 0o777, 0o600);
-}
-
-#[test]
-fn trace_writes_to_fifo_device_and_standard_output() {
+fn trace_writes_to_fifo_and_standard_output() {
     let runtime = Runtime::start(&[]);
     let pipe = runtime.path("pipe");
     fifo(&pipe);
-    let reader = thread::spawn({
-        let pipe = pipe.clone();
-        move || {
-            let mut stream = Vec::new();
-            File::open(pipe).unwrap().read_to_end(&mut stream).unwrap();
-            stream
-        }
-    });
+    let reader = reader(&pipe);
     let said = text(&run(&[&["trace", &runtime.pid(), "-o", &pipe][..], &SECOND].concat(), b"", 0));
     let stream = reader.join().unwrap();
     assert!(stream.starts_with(b"Nettrace"));
@@ -115,16 +100,14 @@ fn trace_writes_to_fifo_device_and_standard_output() {
     let said = String::from_utf8(output.stderr).unwrap();
     let complete = format!("standard output: {} bytes, complete\n", output.stdout.len());
     assert!(said.contains(&complete), "{said}");
-    assert!(!fs::exists("-").unwrap());
 
     // Redirected to a file, which has something.
     let redirected = runtime.path("redirected");
     fs::write(&redirected, "before").unwrap();
-    let command =
-        format!("exec \"$0\" trace {} -d 1 -o /dev/stdout >> '{redirected}'", runtime.pid());
     let mut shell = Command::new("sh");
-    shell.args(["-c", &command, DIAGIPC]);
-    assert!(shell.status().unwrap().success());
+    shell.args(["-c", "exec \"$0\" trace \"$1\" -d 1 -o /dev/stdout >> \"$2\"", DIAGIPC]);
+    shell.args([&runtime.pid(), &redirected]);
+    run_command(shell, b"", 0);
     assert!(fs::read(&redirected).unwrap().starts_with(b"beforeNettrace"));
 }
 
@@ -136,10 +119,8 @@ fn trace_never_removes_a_device() {
     if !Command::new("mknod").args([&device, "c", "1", "7"]).status().unwrap().success() {
         return;
     }
-    for target in [runtime.pid(), runtime.path("missing.sock")] {
-        let arguments = [&["trace", &target, "--force", "-o", &device][..], &SECOND].concat();
-        let output = crate::cli::diagipc(&arguments).output().unwrap();
-        assert!(!output.status.success());
+    for (target, status) in [(runtime.pid(), 2), (runtime.path("missing.sock"), 3)] {
+        errors(&[&["trace", &target, "--force", "-o", &device][..], &SECOND].concat(), status);
         assert!(fs::metadata(&device).unwrap().file_type().is_char_device());
     }
 }
@@ -190,6 +171,16 @@ impl Fake {
         ])
     }
 
+    /// A session that is never stopped, and a receiver that reports when its stop arrives.
+    fn endless() -> (Self, mpsc::Receiver<()>) {
+        let (sender, is_stopping) = mpsc::channel();
+        let fake = Self::session(b"Nettrace", move |session, _stop| {
+            sender.send(()).unwrap();
+            until_closed(&session);
+        });
+        (fake, is_stopping)
+    }
+
     fn path(&self, name: &str) -> String {
         self.home.path().join(name).to_str().unwrap().to_owned()
     }
@@ -203,14 +194,9 @@ fn start(arguments: &[&str]) -> Child {
     signalled(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-fn signal(child: &Child, name: &str) {
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
-}
-
-/// Its standard error, once it has ended with `status`.
+/// What it printed, once it has ended with `status`.
 #[track_caller]
-fn ends(child: Child, status: i32) -> String {
+fn ended(child: Child, status: i32) -> (String, String) {
     let pid = child.id().to_string();
     let (sender, ended) = mpsc::channel::<Output>();
     thread::spawn(move || sender.send(child.wait_with_output().unwrap()));
@@ -218,9 +204,14 @@ fn ends(child: Child, status: i32) -> String {
         Command::new("kill").args(["-KILL", &pid]).status().unwrap();
         panic!("it does not end");
     };
-    let errors = String::from_utf8(output.stderr).unwrap();
+    let errors = String::from_utf8(output.stderr.clone()).unwrap();
     assert_eq!(output.status.code(), Some(status), "{errors}");
-    errors
+    (String::from_utf8_lossy(&output.stdout).into_owned(), errors)
+}
+
+#[track_caller]
+fn ends(child: Child, status: i32) -> String {
+    ended(child, status).1
 }
 
 fn until_written(path: &str) {
@@ -238,25 +229,47 @@ fn until_closed(mut stream: &UnixStream) {
 }
 
 fn answer_stop(mut stop: &UnixStream) {
-    let answer: Vec<u8> = (0..STOPPED.len() / 2)
-        .map(|nth| u8::from_str_radix(&STOPPED[2 * nth..2 * nth + 2], 16).unwrap())
-        .collect();
-    stop.write_all(&answer[..20]).unwrap();
-    stop.write_all(&[1, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+    stop.write_all(SESSION).unwrap();
 }
 
-#[test]
-fn trace_whose_stop_is_not_answered_ends_in_time() {
-    let fake = Fake::session(b"Nettrace", |session, _stop| until_closed(&session));
-    let new = fake.path("new");
-    let errors = ends(fake.trace(&new, &["-d", "1", "--timeout", "2"]), 1);
-    assert!(errors.contains("did not end the stream within 2 s of the stop"), "{errors}");
-    assert!(errors.contains(&format!("{new} has the first 8 bytes")), "{errors}");
-    assert_eq!(fs::read(&new).unwrap(), b"Nettrace");
+/// Answers the stop, and ends the stream where it is.
+fn stopped_well(session: UnixStream, stop: UnixStream) {
+    answer_stop(&stop);
+    drop(session);
 }
 
+/// Thread 7 has written five events until the sequence point, none of which is in the stream.
+const LOSSES: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1\
+    \x05\x05\x01\x02\0\0\0\x02\0\0\0\x07\0\0\0SPBlock\x06\x18\0\0\0\0\
+    tttttttt\x01\0\0\0\x07\0\0\0\0\0\0\0\x05\0\0\0\x06\x01";
+
+/// Status 0 is for a complete trace alone; the bytes that arrived are kept in each case.
 #[test]
-fn trace_that_streams_on_after_its_stop_ends_in_time() {
+fn trace_status_is_0_only_for_a_complete_stream() {
+    type Stopped = fn(UnixStream, UnixStream);
+    let silent: Stopped = |session, _stop| until_closed(&session);
+    let dropped =
+        "whole, but the runtime dropped 5 events: a larger --buffer or fewer events keep them all";
+    for (stream, stopped, status, said) in [
+        (LOSSES, stopped_well as Stopped, 1, dropped),
+        // An answered stop alone does not make it complete.
+        (&LOSSES[..60], stopped_well, 1, "the stream was cut short; FILE has the first 60 bytes"),
+        (
+            b"Nettrace\0\0\0\0\x06\0\0\0",
+            stopped_well,
+            0,
+            "FILE: 16 bytes, whole, but whether events were dropped is unknown",
+        ),
+        (b"Nettrace", silent, 1, "did not end the stream within 1 s of the stop"),
+    ] {
+        let fake = Fake::session(stream, stopped);
+        let new = fake.path("new");
+        let (shown, errors) = ended(fake.trace(&new, &["-d", "1", "--timeout", "1"]), status);
+        let said = said.replace("FILE", &new);
+        assert!(errors.contains(&said) || shown.contains(&said), "{said}: {shown}{errors}");
+        assert_eq!(fs::read(&new).unwrap(), stream);
+    }
+    // It streams on after its stop.
     let fake = Fake::session(b"Nettrace", |mut session, stop| {
         answer_stop(&stop);
         while session.write_all(b"more").is_ok() {
@@ -267,56 +280,15 @@ fn trace_that_streams_on_after_its_stop_ends_in_time() {
     let errors = ends(fake.trace(&new, &["-d", "1", "--timeout", "1"]), 1);
     assert!(errors.contains("did not end the stream within 1 s of the stop"), "{errors}");
     assert!(fs::read(&new).unwrap().starts_with(b"Nettracemore"));
-}
 
-#[test]
-fn trace_is_cut_by_first_signal_after_its_duration() {
-    let (sender, is_stopping) = mpsc::channel();
-    let fake = Fake::session(b"Nettrace", move |session, _stop| {
-        sender.send(()).unwrap();
-        until_closed(&session);
-    });
+    let fake = Fake::session(b"", stopped_well);
     let new = fake.path("new");
-    let trace = fake.trace(&new, &["-d", "1"]);
-    until_written(&new);
-    is_stopping.recv_timeout(PATIENCE).unwrap();
-    signal(&trace, "-TERM");
-    let errors = ends(trace, 143);
-    let kept = format!("a signal cut the stream before its end; {new} has the first 8 bytes");
-    assert!(errors.contains(&kept), "{errors}");
+    let errors = ends(fake.trace(&new, &["-d", "1"]), 1);
+    assert!(errors.contains("until --resume resumes it; nothing was written"), "{errors}");
+    assert!(!fs::exists(&new).unwrap());
 }
 
-#[test]
-fn trace_is_cut_by_second_signal() {
-    let (sender, is_stopping) = mpsc::channel();
-    let fake = Fake::session(b"Nettrace", move |session, _stop| {
-        sender.send(()).unwrap();
-        until_closed(&session);
-    });
-    let new = fake.path("new");
-    let trace = fake.trace(&new, &[]);
-    until_written(&new);
-    signal(&trace, "-INT");
-    is_stopping.recv_timeout(PATIENCE).unwrap();
-    // Signals of the same moment count as one.
-    thread::sleep(Duration::from_millis(400));
-    signal(&trace, "-INT");
-    let errors = ends(trace, 130);
-    assert!(errors.contains(&format!("{new} has the first 8 bytes")), "{errors}");
-}
-
-#[test]
-fn trace_reports_an_error_after_a_signal() {
-    let fake = Fake::session(b"Nettrace", |session, stop| drop((session, stop)));
-    let new = fake.path("new");
-    let trace = fake.trace(&new, &[]);
-    until_written(&new);
-    signal(&trace, "-INT");
-    let errors = ends(trace, 1);
-    assert!(errors.contains(&format!("{new} has the first 8 bytes")), "{errors}");
-}
-
-/// It writes the end of the stream, unless it is killed.
+/// A process that exits writes the end of its stream, unless it is killed.
 #[test]
 fn trace_of_exited_process_is_complete_if_it_has_the_end() {
     let whole = b"Nettrace\x14\0\0\0!FastSerialization.1\x01";
@@ -334,120 +306,57 @@ fn trace_of_exited_process_is_complete_if_it_has_the_end() {
     }
 }
 
-/// Thread 7 has written five events until the sequence point, none of which is in the stream.
-const LOSSES: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1\
-    \x05\x05\x01\x02\0\0\0\x02\0\0\0\x07\0\0\0SPBlock\x06\x18\0\0\0\0\
-    tttttttt\x01\0\0\0\x07\0\0\0\0\0\0\0\x05\0\0\0\x06\x01";
-
 #[test]
-fn trace_with_dropped_events_is_not_complete() {
-    let fake = Fake::session(LOSSES, |session, stop| {
-        answer_stop(&stop);
-        drop(session);
-    });
-    let new = fake.path("new");
-    let output = run(&["trace", &fake.socket, "-d", "1", "-o", &new], b"", 1);
-    let why =
-        "whole, but the runtime dropped 5 events: a larger --buffer or fewer events keep them all";
-    assert_eq!(text(&output), format!("{new}: {} bytes, {why}\n", LOSSES.len()));
-    assert_eq!(fs::read(&new).unwrap(), LOSSES);
-}
-
-/// An answered stop alone does not make it one.
-#[test]
-fn trace_without_the_end_of_its_stream_is_cut() {
-    let fake = Fake::session(&LOSSES[..60], |session, stop| {
-        answer_stop(&stop);
-        drop(session);
-    });
-    let new = fake.path("new");
-    let errors = ends(fake.trace(&new, &["-d", "1"]), 1);
-    assert!(
-        errors.contains(&format!("the stream was cut short; {new} has the first 60 bytes")),
-        "{errors}"
-    );
-}
-
-#[test]
-fn trace_of_unknown_format_says_that_drops_are_unknown() {
-    let fake = Fake::session(b"Nettrace\0\0\0\0\x06\0\0\0", |session, stop| {
-        answer_stop(&stop);
-        drop(session);
-    });
-    let new = fake.path("new");
-    let said = text(&run(&["trace", &fake.socket, "-d", "1", "-o", &new], b"", 0));
-    assert!(said.contains("16 bytes, whole, but whether events were dropped is unknown"), "{said}");
-}
-
-#[test]
-fn trace_says_time_and_size_when_it_stops() {
+fn trace_stopped_by_interrupt_or_hang_up_is_complete() {
     let runtime = Runtime::start(&[]);
-    let new = runtime.path("new");
-    let errors = errors(&["trace", &runtime.pid(), "-d", "1", "-o", &new], 0);
-    let stopping = errors.lines().last().unwrap();
-    assert!(stopping.starts_with("1 s, ") && stopping.ends_with(" B: stopping"), "{errors}");
+    for name in ["-INT", "-HUP"] {
+        let new = runtime.path(name);
+        let trace = start(&["trace", &runtime.pid(), "-o", &new]);
+        until_written(&new);
+        signal(&trace, name);
+        let (shown, _) = ended(trace, 0);
+        let bytes = fs::metadata(&new).unwrap().len();
+        assert_eq!(shown, format!("{new}: {bytes} bytes, complete\n"));
+    }
 }
 
+/// A signal after the duration, or a second one, does not wait for the end of the stream.
 #[test]
-fn trace_as_json_is_one_object() {
-    let json = |arguments: &[&str], status: i32| -> serde_json::Value {
-        serde_json::from_slice(&run(arguments, b"", status).stdout).unwrap()
-    };
-    let runtime = Runtime::start(&["--entry-assembly", "app"]);
-    let [new, there] = ["new", "there"].map(|name| runtime.path(name));
-    fs::write(&there, "mine").unwrap();
-    let traced = json(&["trace", &runtime.pid(), "-d", "1", "-o", &new, "--json"], 0);
-    assert_eq!(traced["file"], new.as_str());
-    assert_eq!(traced["bytes"], fs::metadata(&new).unwrap().len());
-    assert!(traced["seconds"].as_f64().unwrap() >= 1.0);
-    assert_eq!(traced["process"]["processId"], runtime.process.id());
-    assert_eq!(traced["process"]["managedEntrypointAssemblyName"], "app");
-    let is = |traced: &serde_json::Value, complete: bool, exit: i32| {
-        assert_eq!(
-            (&traced["complete"], &traced["exit"]),
-            (&complete.into(), &exit.into()),
-            "{traced}"
-        );
-        assert_eq!(traced["why"].is_null(), complete, "{traced}");
-    };
-    is(&traced, true, 0);
-    assert_eq!(traced["lost"], 0);
-
-    let refused = json(&["trace", &runtime.pid(), "-o", &there, "--json"], 2);
-    is(&refused, false, 2);
-    assert!(
-        refused["why"].as_str().unwrap().contains("already exists") && refused["file"].is_null()
-    );
-    let target = runtime.path("missing");
-    let missing = json(&["trace", &target, "--force", "-o", &new, "--json"], 3);
-    is(&missing, false, 3);
-    let cut = Runtime::start(&["--misbehave", "stream-cut"]);
-    let cut = json(&["trace", &cut.pid(), "-d", "1", "--force", "-o", &new, "--json"], 1);
-    is(&cut, false, 1);
-    assert!(fs::read(cut["file"].as_str().unwrap()).unwrap().starts_with(b"Nettrace"));
-    // After what a command prints.
-    let output = run(
-        &["trace", "--json", "-o", &runtime.path("none"), "--", "sh", "-c", "echo {}; exit 3"],
-        b"",
-        3,
-    );
-    let ended: serde_json::Value =
-        serde_json::from_str(text(&output).strip_prefix("{}\n").unwrap()).unwrap();
-    is(&ended, false, 3);
-    run(&["trace", "1", "--json", "-o", "-"], b"", 2);
-}
-
-#[test]
-fn trace_stopped_by_hang_up_is_complete() {
-    let runtime = Runtime::start(&[]);
-    let new = runtime.path("new");
-    let trace = start(&["trace", &runtime.pid(), "-o", &new]);
+fn trace_is_cut_by_a_signal_while_it_stops() {
+    let (fake, is_stopping) = Fake::endless();
+    let new = fake.path("new");
+    let trace = fake.trace(&new, &["-d", "1"]);
     until_written(&new);
-    signal(&trace, "-HUP");
-    ends(trace, 0);
+    is_stopping.recv_timeout(PATIENCE).unwrap();
+    signal(&trace, "-TERM");
+    let errors = ends(trace, 143);
+    let kept = format!("a signal cut the stream before its end; {new} has the first 8 bytes");
+    assert!(errors.contains(&kept), "{errors}");
+
+    let (fake, is_stopping) = Fake::endless();
+    let new = fake.path("new");
+    let trace = fake.trace(&new, &[]);
+    until_written(&new);
+    signal(&trace, "-INT");
+    is_stopping.recv_timeout(PATIENCE).unwrap();
+    // Signals of the same moment count as one.
+    thread::sleep(Duration::from_millis(400));
+    signal(&trace, "-INT");
+    let errors = ends(trace, 130);
+    assert!(errors.contains(&format!("{new} has the first 8 bytes")), "{errors}");
+
+    // An error after the first signal is reported as one.
+    let fake = Fake::session(b"Nettrace", |session, stop| drop((session, stop)));
+    let new = fake.path("new");
+    let trace = fake.trace(&new, &[]);
+    until_written(&new);
+    signal(&trace, "-INT");
+    let errors = ends(trace, 1);
+    assert!(errors.contains(&format!("{new} has the first 8 bytes")), "{errors}");
 }
 
-/// As `nohup` does: the signal stays ignored.
+/// As `nohup` does: the signal stays ignored. A trace that waits for the reader of a FIFO has begun
+/// nothing, so the next signal just ends it.
 #[cfg(target_os = "linux")]
 #[test]
 fn trace_started_by_nohup_ignores_hang_up() {
@@ -465,44 +374,38 @@ fn trace_started_by_nohup_ignores_hang_up() {
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
     assert_eq!(u64::from_str_radix(ignored.trim(), 16).unwrap() & 1, 1, "{status}");
     signal(&trace, "-TERM");
-    ends(trace, 143);
+    assert_eq!(ends(trace, 143), "");
 }
 
+/// The stop is answered once the stream was read, or its connection is closed.
 #[test]
-fn trace_on_full_disk_ends_without_a_stop() {
+fn trace_that_cannot_be_written_ends_in_time() {
+    let flooding = || {
+        Fake::session(b"Nettrace", |mut session, stop| {
+            while session.write_all(&[1; 4096]).is_ok() {}
+            answer_stop(&stop);
+        })
+    };
     let fake = Fake::playing(vec![Box::new(|mut stream| {
         stream.write_all(SESSION).unwrap();
         while stream.write_all(&[1; 4096]).is_ok() {}
     })]);
     let errors = ends(fake.trace("/dev/full", &["-d", "60"]), 2);
     assert!(errors.contains("writing /dev/full: No space left on device"), "{errors}");
-}
 
-/// The stop is answered once the stream was read, or its connection is closed.
-#[test]
-fn trace_whose_reader_is_gone_is_not_a_success() {
-    let fake = Fake::session(b"Nettrace", |mut session, stop| {
-        while session.write_all(&[1; 4096]).is_ok() {}
-        answer_stop(&stop);
-    });
+    // Its reader is gone.
+    let fake = flooding();
     let mut trace = fake.trace("-", &["-d", "1"]);
     trace.stdout.take().unwrap().read_exact(&mut [0; 8]).unwrap();
     let errors = ends(trace, 2);
     assert!(errors.contains("writing standard output: Broken pipe"), "{errors}");
-}
 
-#[test]
-fn trace_whose_reader_reads_nothing_ends_in_time() {
-    let fake = Fake::session(b"Nettrace", |mut session, stop| {
-        while session.write_all(&[1; 4096]).is_ok() {}
-        answer_stop(&stop);
-    });
+    // Its reader reads nothing.
+    let fake = flooding();
     let pipe = fake.path("pipe");
     fifo(&pipe);
-    let reader = thread::spawn({
-        let pipe = pipe.clone();
-        move || File::open(pipe).unwrap()
-    });
+    let opened = pipe.clone();
+    let reader = thread::spawn(move || File::open(opened).unwrap());
     let trace = fake.trace(&pipe, &["-d", "1", "--timeout", "1"]);
     let _open = reader.join().unwrap();
     let errors = ends(trace, 2);
@@ -510,40 +413,43 @@ fn trace_whose_reader_reads_nothing_ends_in_time() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
-fn trace_waiting_for_reader_of_fifo_ends_by_signal() {
-    let fake = Fake::playing(Vec::new());
-    let pipe = fake.path("pipe");
-    fifo(&pipe);
-    let trace = fake.trace(&pipe, &[]);
-    crate::cli::interrupted::until("it has no handler", || {
-        crate::cli::interrupted::handles_sigterm(trace.id()).then_some(())
-    });
-    signal(&trace, "-TERM");
-    assert_eq!(ends(trace, 143), "");
-}
+fn trace_as_json_is_one_object() {
+    let runtime = Runtime::start(&["--entry-assembly", "app"]);
+    let [new, there] = ["new", "there"].map(|name| runtime.path(name));
+    fs::write(&there, "mine").unwrap();
+    let traced = json(&["trace", &runtime.pid(), "-d", "1", "-o", &new, "--json"], 0);
+    assert_eq!(traced["file"], new.as_str());
+    assert_eq!(traced["bytes"], fs::metadata(&new).unwrap().len());
+    assert_eq!(fs::metadata(&new).unwrap().mode() & 0o777, 0o600);
+    assert!(traced["seconds"].as_f64().unwrap() >= 1.0);
+    assert_eq!(traced["process"]["processId"], runtime.process.id());
+    assert_eq!(traced["process"]["managedEntrypointAssemblyName"], "app");
+    assert_eq!(traced["lost"], 0);
+    let is = |traced: &serde_json::Value, complete: bool, exit: i32| {
+        let states = (&traced["complete"], &traced["exit"]);
+        assert_eq!(states, (&complete.into(), &exit.into()), "{traced}");
+        assert_eq!(traced["why"].is_null(), complete, "{traced}");
+    };
+    is(&traced, true, 0);
 
-#[test]
-fn trace_without_a_byte_names_resume() {
-    let fake = Fake::session(b"", |session, stop| {
-        answer_stop(&stop);
-        drop(session);
-    });
-    let new = fake.path("new");
-    let errors = ends(fake.trace(&new, &["-d", "1"]), 1);
-    assert!(errors.contains("until --resume resumes it; nothing was written"), "{errors}");
-    assert!(!fs::exists(&new).unwrap());
-}
-
-#[test]
-fn trace_enables_each_provider_of_a_list() {
-    let runtime = Runtime::start(&[]);
-    let list = "A:1:4:X=1,B:2:verbose";
-    let new = runtime.path("new");
-    let arguments = ["trace", &runtime.pid(), "-d", "1", "-o", &new, "-p", list];
-    let errors = errors(&arguments, 0);
-    let (enabled, _) = errors.split_at(errors.find("1 s, ").unwrap());
-    assert_eq!(enabled, "enabled A:0x1:Informational:X=1\nenabled B:0x2:Verbose\n");
+    let refused = json(&["trace", &runtime.pid(), "-o", &there, "--json"], 2);
+    is(&refused, false, 2);
+    let why = refused["why"].as_str().unwrap();
+    assert!(why.contains("already exists: --force overwrites it"), "{why}");
+    assert!(refused["file"].is_null() && fs::read(&there).unwrap() == b"mine");
+    let target = runtime.path("missing");
+    is(&json(&["trace", &target, "--force", "-o", &new, "--json"], 3), false, 3);
+    let cut = Runtime::start(&["--misbehave", "stream-cut"]);
+    let cut = json(&["trace", &cut.pid(), "-d", "1", "--force", "-o", &new, "--json"], 1);
+    is(&cut, false, 1);
+    assert!(fs::read(cut["file"].as_str().unwrap()).unwrap().starts_with(b"Nettrace"));
+    // After what a command prints.
+    let none = runtime.path("none");
+    let command = ["trace", "--json", "-o", &none, "--", "sh", "-c", "echo {}; exit 3"];
+    let shown = text(&run(&command, b"", 3));
+    let ended = serde_json::from_str(shown.strip_prefix("{}\n").unwrap()).unwrap();
+    is(&ended, false, 3);
+    run(&["trace", "1", "--json", "-o", "-"], b"", 2);
 }
 
 #[test]

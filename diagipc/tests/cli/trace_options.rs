@@ -5,14 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::cli::runtime::Runtime;
-use crate::cli::{diagipc, run};
-use crate::tool::DIAGIPC;
-
-#[track_caller]
-fn errors(arguments: &[&str], status: i32) -> String {
-    String::from_utf8(run(arguments, b"", status).stderr).unwrap()
-}
+use crate::cli::{diagipc, errors, json};
+use crate::tool::Runtime;
 
 /// The only file of a directory, by its name.
 fn only_file(directory: &Path) -> String {
@@ -130,34 +124,19 @@ fn session_of_newer_runtime_is_said_so() {
 }
 
 #[test]
-fn dump_is_written_to_its_output() {
-    let runtime = Runtime::start(&[]);
-    let there = runtime.path("there");
+fn dump_that_is_not_written_is_a_failure() {
+    let runtime = Runtime::start(&["--entry-assembly", "app"]);
+    let [there, new] = ["there", "new"].map(|name| runtime.path(name));
     fs::write(&there, "mine").unwrap();
     for kind in ["Mini", "heap", "TRIAGE", "Full"] {
         let said = errors(&["dump", &runtime.pid(), "-o", &there, "--type", kind], 2);
-        assert!(said.contains("there already exists"), "{said}");
+        assert!(said.contains("there already exists: --force overwrites it"), "{said}");
     }
     errors(&["dump", &runtime.pid(), "one", "-o", "two"], 2);
-}
-
-/// The name chooses among the runtimes that connect.
-#[test]
-fn name_chooses_a_runtime_of_a_command() {
-    let home = crate::tool::directory();
-    let file = home.path().join("file");
-    // A shell gives no input to what runs beside it.
-    let script = "exec 3<&0; \"$0\" runtime --until-eof --entry-assembly build <&3 & \"$0\" runtime --until-eof --entry-assembly app <&3; wait";
-    let mut trace = Command::new(DIAGIPC);
-    trace.args(["trace", "--name", "app", "-d", "1", "-o"]).arg(&file);
-    trace.args(["--", "sh", "-c", script, DIAGIPC]);
-    let pipes = trace.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut trace = pipes.spawn().unwrap();
-    let input = trace.stdin.take();
-    let mut errors = std::io::BufReader::new(trace.stderr.take().unwrap());
-    crate::cli::traced_command::after_line(&mut errors, "bytes, complete");
-    drop(input);
-    assert!(trace.wait().unwrap().success());
+    let refused = json(&["dump", &runtime.pid(), "-o", &new, "--timeout", "60", "--json"], 1);
+    assert_eq!(refused["process"]["managedEntrypointAssemblyName"], "app", "{refused}");
+    assert_eq!((&refused["complete"], &refused["exit"]), (&false.into(), &1.into()), "{refused}");
+    assert!(refused["why"].is_string() && refused["file"].is_null(), "{refused}");
 }
 
 /// What this program sees of such a process, for example no socket, is misleading.
@@ -184,15 +163,4 @@ fn process_of_another_user_is_said_so() {
     assert!(!said.contains("belongs to another user"), "{said}");
     drop(other.stdin.take());
     other.wait().unwrap();
-}
-
-#[test]
-fn dump_as_json_is_one_object() {
-    let runtime = Runtime::start(&["--entry-assembly", "app"]);
-    let file = runtime.path("dump");
-    let refused = run(&["dump", &runtime.pid(), "-o", &file, "--json"], b"", 1);
-    let refused: serde_json::Value = serde_json::from_slice(&refused.stdout).unwrap();
-    assert_eq!(refused["process"]["managedEntrypointAssemblyName"], "app", "{refused}");
-    assert_eq!((&refused["complete"], &refused["exit"]), (&false.into(), &1.into()), "{refused}");
-    assert!(refused["why"].is_string() && refused["file"].is_null(), "{refused}");
 }

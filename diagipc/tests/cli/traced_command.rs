@@ -5,12 +5,11 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Stdio};
 
 use crate::cli::interrupted::until;
-use crate::cli::runtime::Runtime;
-use crate::cli::{run, signalled, text};
-use crate::tool::DIAGIPC;
+use crate::cli::{errors, run, signalled, text};
+use crate::tool::{DIAGIPC, Runtime, signal};
 
 /// The event of the start is asked for, which only a session from before the resume has.
 const START: [&str; 2] = ["-p", "Microsoft-Windows-DotNETRuntimePrivate:80000000:4"];
@@ -95,8 +94,7 @@ fn command_is_asked_to_end_once_its_trace_is_complete() {
     let mut trace = traced(&["-o", file.to_str().unwrap()], &script);
     let input = trace.stdin.take();
     until_written(&file);
-    let told = Command::new("kill").args(["-INT", &trace.id().to_string()]).status().unwrap();
-    assert!(told.success());
+    signal(&trace, "-INT");
     let (_, errors) = ended(trace, 0);
     assert!(errors.ends_with("bytes, complete\n"), "{errors}");
     assert_eq!(fs::read_to_string(&said).unwrap(), "asked\n");
@@ -112,11 +110,9 @@ fn command_without_a_runtime_is_said_so() {
         assert!(errors.starts_with(why), "{errors}");
     }
     assert!(!Path::new("none").exists());
-    let output = run(&["trace", "--", "/nonexistent/program"], b"", 2);
-    let errors = String::from_utf8(output.stderr).unwrap();
+    let errors = self::errors(&["trace", "--", "/nonexistent/program"], 2);
     assert!(errors.starts_with("diagipc: /nonexistent/program: No such file"), "{errors}");
-    let output = run(&["trace", "-o", "-", "--", "true"], b"", 2);
-    let errors = String::from_utf8(output.stderr).unwrap();
+    let errors = self::errors(&["trace", "-o", "-", "--", "true"], 2);
     assert!(errors.contains("standard output belongs to the command"), "{errors}");
 }
 
@@ -157,8 +153,7 @@ fn first_runtime_at_a_port_is_traced_and_others_are_resumed() {
         &format!("process {} has connected too: resumed, not traced", second.pid()),
     );
     drop(second);
-    let told = Command::new("kill").args(["-INT", &trace.id().to_string()]).status().unwrap();
-    assert!(told.success());
+    signal(&trace, "-INT");
     let output = trace.wait_with_output().unwrap();
     let mut rest = String::new();
     errors.read_to_string(&mut rest).unwrap();
@@ -207,8 +202,7 @@ fn port_that_cannot_be_created_is_an_error() {
         ("a,b", "a,b: expected UTF-8 without `,` or `;`, which separate ports"),
         (&"x".repeat(200), "the maximum is 107"),
     ] {
-        let output = run(&["trace", &format!("port:{path}")], b"", 2);
-        let errors = String::from_utf8(output.stderr).unwrap();
+        let errors = errors(&["trace", &format!("port:{path}")], 2);
         assert!(errors.starts_with("diagipc: ") && errors.contains(why), "{errors}");
     }
     assert_eq!(fs::read(&there).unwrap(), b"mine");

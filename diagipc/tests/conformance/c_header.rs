@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use diagipc::{Program, Report};
+use diagipc::Program;
 
 use crate::codec_adapters::agrees_on_damaged_bytes;
 use crate::tool;
@@ -37,14 +37,9 @@ fn adapter(directory: &Path, compiler: &[&str]) -> String {
 fn passes(compiler: &[&str]) {
     let directory = crate::tool::directory();
     let program = adapter(directory.path(), compiler);
-    let only = TYPES.iter().flat_map(|kind| ["--only", *kind]);
-    let output = tool::diagipc()
-        .args(["codec", "--json", "--timeout", "120000"])
-        .args(only)
-        .args(["--", &program])
-        .output();
-    let report: Report =
-        serde_json::from_slice(&output.expect("it starts").stdout).expect("a report");
+    let mut arguments = vec!["codec", "--timeout", "120000"];
+    arguments.extend(TYPES.iter().flat_map(|kind| ["--only", *kind]));
+    let report = tool::report(&[&arguments[..], &["--", &program]].concat(), 0);
     let counts = report.counts;
     assert_eq!(
         (counts.fail, counts.informational, counts.unimplemented),

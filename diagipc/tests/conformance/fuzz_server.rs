@@ -3,41 +3,29 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{ChildStdin, Output, Stdio};
-use std::thread::{self, JoinHandle};
 
 use dotnet_diagnostics_ipc_vectors::Value;
 
 use crate::schema::Schema;
-use crate::tool::{self, DIAGIPC};
+use crate::tool::{self, DIAGIPC, Runtime, directory, errors, fixture, run, text};
 
 /// `DOTNET_IPC_V1`, in hexadecimal.
 const MAGIC: &str = "444f544e45545f4950435f563100";
 
-#[track_caller]
-fn fuzz(arguments: &[&str], status: i32) -> Output {
-    let output = tool::diagipc().arg("fuzz-server").args(arguments).output().expect("it starts");
-    let (text, errors) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(!errors.contains("panicked"), "{errors}");
-    assert_eq!(
-        output.status.code(),
-        Some(status),
-        "{arguments:?}: {errors}{}",
-        text.chars().take(4000).collect::<String>()
-    );
-    output
-}
-
 /// The summary of a campaign against a target that it starts itself.
 #[track_caller]
 fn against(options: &[&str], target: &[&str], status: i32) -> Value {
-    let fixed = ["--json", "--allow-harmful", "--rate", "1000", "--spawn", "--"];
-    let (before, behind) = fixed.split_at(4);
-    let output = fuzz(&[before, options, behind, target].concat(), status);
+    let fixed = ["fuzz-server", "--json", "--allow-harmful", "--rate", "1000"];
+    let output = run(&[&fixed[..], options, &["--spawn", "--"], target].concat(), b"", status);
     serde_json::from_slice(&output.stdout).expect("it is JSON")
+}
+
+/// A campaign against a server in Python that is correct except for this fault.
+#[track_caller]
+fn of_one_fault(fault: &str, options: &[&str], status: i32) -> Value {
+    let server = fixture("servers/one_fault.py");
+    against(&[&["--seed", "1"], options].concat(), &["python3", &server, fault], status)
 }
 
 fn runtime<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
@@ -59,84 +47,26 @@ fn members(finding: &Value) -> Vec<&Value> {
     std::iter::once(finding).chain(further).collect()
 }
 
-/// A server in Python, correct except for this fault.
-fn one_fault(fault: &str) -> Vec<String> {
-    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/one_fault.py");
-    vec!["python3".to_owned(), server.display().to_string(), fault.to_owned()]
-}
-
-/// The findings of a campaign against such a server.
-#[track_caller]
-fn of_one_fault(fault: &str, options: &[&str], status: i32) -> Value {
-    let target = one_fault(fault);
-    against(options, &target.iter().map(String::as_str).collect::<Vec<_>>(), status)
-}
-
 /// Plays the script of a finding to a new runtime.
 #[track_caller]
-fn replay(directory: &Path, finding: &Value, runtime: &[&str], status: i32) {
-    let own = crate::tool::directory();
-    let runtime = Runtime::start(runtime, own.path());
+fn replay(directory: &Path, finding: &Value, options: &[&str], status: i32) {
+    let runtime = Runtime::start(options);
     let file = directory.join(format!("{}.json", finding["name"].as_str().unwrap()));
-    let (mut replay, pid) = (tool::diagipc(), runtime.pid.to_string());
-    replay
-        .arg("replay")
-        .arg(&file)
-        .args(["--allow-harmful", "--to", &pid])
-        .env("TMPDIR", own.path());
-    let output = replay.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned()
-        + &String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(status), "{said}");
+    let mut replay = tool::diagipc();
+    replay.arg("replay").arg(&file).args(["--allow-harmful", "--to", &runtime.pid()]);
+    replay.env("TMPDIR", runtime.home.path());
+    tool::run_command(replay, b"", status);
 }
 
-/// A reference runtime that is already running, and is waited for.
-struct Runtime {
-    pid: u32,
-    socket: String,
-    stdin: Option<ChildStdin>,
-    ended: Option<JoinHandle<()>>,
-}
-
-impl Runtime {
-    fn start(arguments: &[&str], directory: &Path) -> Self {
-        let mut command = tool::diagipc();
-        command
-            .args(["runtime", "--until-eof"])
-            .args(arguments)
-            .env("TMPDIR", directory)
-            .current_dir(directory);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (pid, stdin) = (child.id(), child.stdin.take());
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let ended = thread::spawn(move || {
-            child.wait().unwrap();
-        });
-        Self { pid, socket: line.trim().to_owned(), stdin, ended: Some(ended) }
-    }
-}
-
-impl Drop for Runtime {
-    fn drop(&mut self) {
-        drop(self.stdin.take());
-        let _ = self.ended.take().map(JoinHandle::join);
-    }
-}
-
+/// Nothing is sent without a permission, and a target that is missing is lost.
 #[test]
-fn campaign_without_allow_harmful_sends_nothing() {
-    let directory = crate::tool::directory();
-    let started = directory.path().join("started");
-    let output = fuzz(&["--spawn", "--", "touch", started.to_str().unwrap()], 2);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("--allow-harmful"));
-    assert!(!started.exists());
-}
-
-#[test]
-fn campaign_missing_target_is_lost() {
-    let directory = crate::tool::directory();
-    fuzz(&["--allow-harmful", directory.path().join("none").to_str().unwrap()], 3);
+fn campaign_without_permission_or_target_does_nothing() {
+    let directory = directory();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let said = errors(&["fuzz-server", "--spawn", "--", "touch", &path("started")], 2);
+    assert!(said.contains("--allow-harmful"), "{said}");
+    assert!(!fs::exists(path("started")).unwrap());
+    errors(&["fuzz-server", "--allow-harmful", &path("none")], 3);
     let summary = against(&[], &["false"], 3);
     assert!(summary["lost"].as_str().unwrap().contains("before it could be reached"), "{summary}");
     assert_eq!(summary["cases"], 0);
@@ -146,33 +76,28 @@ fn campaign_missing_target_is_lost() {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn campaign_with_known_findings_passes() {
-    let directory = crate::tool::directory();
-    let file = directory.path().join("known.toml");
-    let known = file.to_str().unwrap();
+    let directory = directory();
+    let known = directory.path().join("known.toml").display().to_string();
     let target = runtime(&["--misbehave", "echo-payload"]);
     let some = ["--cases", "30", "--tries", "0"];
-    let first = against(&[&some[..], &["--write-known", known]].concat(), &target, 1);
+    let first = against(&[&some[..], &["--write-known", &known]].concat(), &target, 1);
     assert!(!findings(&first).is_empty() && first["accepted"].as_array().unwrap().is_empty());
-    let second = against(&[&some[..], &["--known", known]].concat(), &target, 0);
-    let numbers = |summary: &Value| {
-        findings(summary).iter().map(|one| one["number"].clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(second["accepted"].as_array(), Some(&numbers(&second)));
+    let second = against(&[&some[..], &["--known", &known]].concat(), &target, 0);
+    let numbers: Vec<Value> = findings(&second).iter().map(|one| one["number"].clone()).collect();
+    assert_eq!(second["accepted"].as_array(), Some(&numbers));
     // Others of the same seed: none has an entry that is gone.
-    against(&["--first", "31", "--cases", "1", "--known", known], &runtime(&[]), 0);
-
-    let mut text = fs::read_to_string(&file).unwrap();
-    text += "no-such-fault = [\"Process/ProcessInfo\"]\n";
-    fs::write(&file, text).unwrap();
-    let stale = against(&[&some[..], &["--known", known]].concat(), &target, 1);
+    against(&["--first", "31", "--cases", "1", "--known", &known], &runtime(&[]), 0);
+    let stale = fs::read_to_string(&known).unwrap() + "no-such-fault = [\"Process/ProcessInfo\"]\n";
+    fs::write(&known, stale).unwrap();
+    let stale = against(&[&some[..], &["--known", &known]].concat(), &target, 1);
     assert_eq!(stale["stale"][0], "no-such-fault is not a fault of this suite", "{stale}");
 }
 
 #[test]
 fn campaign_same_seed_same_cases() {
-    let list = |arguments: &[&str]| {
-        let output = fuzz(&[&["--list"], arguments].concat(), 0);
-        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
+    let list = |options: &[&str]| {
+        let output = run(&[&["fuzz-server", "--list"], options].concat(), b"", 0);
+        text(&output).lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let all = list(&["--seed", "7", "--cases", "300"]);
     assert_eq!(all.len(), 300);
@@ -181,10 +106,11 @@ fn campaign_same_seed_same_cases() {
     assert_eq!(list(&["--seed", "7", "--first", "201", "--cases", "100"]), all[200..]);
     let other = list(&["--seed", "8", "--cases", "300"]);
     assert!(all.iter().zip(&other).filter(|(one, other)| one == other).count() < 10);
-    let mutations = "count number boolean units empty-string long-string duplicate-item missing-item foreign-item missing-field \
-                     noise cut empty-payload extra-bytes other-command header size cut-short bytes-behind none";
+    let words = "count number boolean units empty-string long-string duplicate-item missing-item \
+        foreign-item missing-field noise cut empty-payload extra-bytes other-command header size \
+        cut-short bytes-behind none whole pieces half-close leave";
     let all = list(&["--cases", "3000"]);
-    for name in mutations.split_whitespace().chain(["whole", "pieces", "half-close", "leave"]) {
+    for name in words.split_whitespace() {
         assert!(all.iter().any(|line| line.split("  ").any(|word| word == name)), "{name}");
     }
 }
@@ -192,7 +118,7 @@ fn campaign_same_seed_same_cases() {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn campaign_death_is_found_and_minimised() {
-    let directory = crate::tool::directory();
+    let directory = directory();
     let out = directory.path().to_str().unwrap();
     let deadly = ["--profile", "coreclr-8", "--misbehave", "dies-of-empty-payload"];
     let target = runtime(&deadly);
@@ -255,163 +181,10 @@ fn campaign_correct_server_no_findings() {
 }
 
 #[test]
-fn campaign_memory_leak_is_found() {
-    let directory = crate::tool::directory();
-    let arguments = ["--profile", "coreclr-8", "--misbehave", "echo-payload"];
-    let out = ["--out", directory.path().to_str().unwrap()];
-    let summary =
-        against(&[&["--seed", "1", "--cases", "60"], &out[..]].concat(), &runtime(&arguments), 1);
-    let [leak] = own(&summary, "leaked")[..] else { panic!("one cause is one finding: {summary}") };
-    assert!(leak["times"].as_u64() >= Some(3), "{summary}");
-    replay(directory.path(), leak, &arguments, 0);
-    replay(directory.path(), leak, &["--profile", "coreclr-8"], 1);
-    assert_eq!(leak["cause"], "leaked:not-canonical");
-    for member in members(leak) {
-        // One byte of payload, which is 0.
-        let message = member["minimised"]["message"].as_str().unwrap();
-        assert!(
-            message.len() == 42
-                && message.starts_with(&format!("{MAGIC}1500"))
-                && message.ends_with("00"),
-            "{message}"
-        );
-        assert_eq!(member["known"]["fact"], "F-71");
-    }
-}
-
-#[test]
-#[ignore = "long: .ci/nightly long"]
-fn campaign_open_connection_is_found() {
-    let directory = crate::tool::directory();
-    let arguments = ["--profile", "strict", "--misbehave", "error-without-close"];
-    let out = ["--out", directory.path().to_str().unwrap()];
-    let summary =
-        against(&[&["--seed", "1", "--cases", "12"], &out[..]].concat(), &runtime(&arguments), 1);
-    let open = own(&summary, "left-open");
-    assert!(!open.is_empty(), "{summary}");
-    replay(directory.path(), open[0], &arguments, 0);
-    replay(directory.path(), open[0], &["--profile", "strict"], 1);
-    assert!(open.iter().all(|one| one["reproduced"] == true), "{summary}");
-}
-
-#[test]
-#[ignore = "long: .ci/nightly long"]
-fn campaign_hang_is_found_and_target_restarted() {
-    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/servers/wedges.py");
-    let target = ["python3", server.to_str().unwrap()];
-    let summary = against(&["--seed", "1", "--cases", "100", "--timeout", "400"], &target, 1);
-    assert_eq!((&summary["cases"], &summary["lost"]), (&100.into(), &Value::Null));
-    let hangs = own(&summary, "hang");
-    assert_eq!(hangs.len(), 1, "{summary}");
-    assert_eq!(hangs[0]["cause"], "hang:not-canonical");
-    assert_eq!(hangs[0]["command"], "Process/ResumeRuntime");
-    // The least that it needs: 3 bytes of payload.
-    assert_eq!(hangs[0]["minimised"]["message"], format!("{MAGIC}170004010000000000"));
-    assert_eq!((&hangs[0]["known"], &hangs[0]["death"]), (&Value::Null, &Value::Null));
-    assert_eq!(
-        findings(&summary).len(),
-        findings(&summary).iter().filter(|one| one["verdict"] == "hang").count()
-    );
-}
-
-/// It cannot be started again: the finding stays unminimised, and the campaign ends.
-#[test]
-fn campaign_foreign_target_dies_once() {
-    let directory = crate::tool::directory();
-    let deadly = ["--profile", "coreclr-8", "--misbehave", "dies-of-empty-payload"];
-    let runtime = Runtime::start(&deadly, directory.path());
-    let output = fuzz(
-        &["--json", "--allow-harmful", "--rate", "1000", "--cases", "500", &runtime.socket],
-        3,
-    );
-    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let [only] = findings(&summary) else { panic!("{summary}") };
-    assert_eq!((&only["verdict"], &only["reproduced"]), (&"crash".into(), &Value::Null));
-    assert_eq!(only["found"], only["minimised"]);
-    assert!(
-        summary["lost"].as_str().unwrap().starts_with("the target no longer serves"),
-        "{summary}"
-    );
-}
-
-#[test]
-#[ignore = "long: .ci/nightly long"]
-fn campaign_vanished_endpoint_is_not_a_hang() {
-    let summary =
-        of_one_fault("vanishes", &["--seed", "1", "--cases", "100", "--timeout", "400"], 1);
-    assert_eq!((&summary["cases"], &summary["lost"]), (&100.into(), &Value::Null));
-    let [only] = findings(&summary) else { panic!("{summary}") };
-    assert_eq!(
-        (&only["verdict"], &only["cause"]),
-        (&"endpoint-gone".into(), &"endpoint-gone:not-canonical".into())
-    );
-    // The least that it needs: 3 bytes of payload.
-    assert_eq!(only["minimised"]["message"], format!("{MAGIC}170004010000000000"));
-    assert_eq!(
-        (&only["known"], &only["death"], &only["reproduced"]),
-        (&Value::Null, &Value::Null, &true.into())
-    );
-}
-
-/// Each fault has exactly one cause, and a server without faults has none.
-#[test]
-#[ignore = "long: .ci/nightly long"]
-fn campaign_each_wrong_reply_is_one_finding() {
-    for (fault, cause, text) in [
-        ("none", "", ""),
-        ("reply-magic", "magic-wrong", "the magic is 444f544e45545f4950435f563200"),
-        ("reply-size-too-large", "size-wrong", "size is 28, but the message has 24 bytes"),
-        ("reply-size-too-small", "bytes-after-the-message", "8 bytes follow the reply"),
-        ("reply-set", "reply-command-wrong", "(0x04, 0x00), expected Server/OK or Server/Error"),
-        ("reply-id", "reply-command-wrong", "(0xff, 0x01), expected Server/OK or Server/Error"),
-        ("reply-reserved", "reserved-not-zero", "reserved is 0x0001, expected 0x0000"),
-        ("reply-shape", "payload-malformed", "the field needs 4 bytes, the payload has 2 left"),
-    ] {
-        let status = i32::from(!cause.is_empty());
-        let summary =
-            of_one_fault(fault, &["--seed", "1", "--cases", "60", "--tries", "8"], status);
-        let causes: Vec<&str> =
-            findings(&summary).iter().map(|one| one["cause"].as_str().unwrap()).collect();
-        assert_eq!(
-            causes,
-            if cause.is_empty() { vec![] } else { vec![cause] },
-            "{fault}: {summary}"
-        );
-        for finding in findings(&summary) {
-            assert!(finding["text"].as_str().unwrap().contains(text), "{fault}: {finding}");
-            // One finding covers all commands with the fault.
-            assert!(
-                members(finding).len() > 1 && finding["times"].as_u64() > Some(2),
-                "{fault}: {finding}"
-            );
-        }
-    }
-}
-
-#[test]
-#[ignore = "long: .ci/nightly long"]
-fn campaign_unchecked_magic_is_found() {
-    let summary = of_one_fault("magic-unchecked", &["--seed", "1", "--cases", "300"], 1);
-    let [only] = findings(&summary) else { panic!("{summary}") };
-    assert_eq!(
-        (&only["verdict"], &only["cause"]),
-        (&"unchecked".into(), &"magic-unchecked".into())
-    );
-    assert!(
-        only["text"].as_str().unwrap().starts_with("an OK to a request whose magic is "),
-        "{only}"
-    );
-    assert_eq!((&only["known"], &only["reproduced"]), (&Value::Null, &true.into()));
-    // It is minimised to a header.
-    let message = only["minimised"]["message"].as_str().unwrap();
-    assert!(message.len() == 40 && !message.starts_with(MAGIC), "{message}");
-}
-
-#[test]
 #[ignore = "long: .ci/nightly long"]
 #[cfg(target_os = "linux")]
 fn campaign_growing_memory_is_found_with_figures() {
-    let summary = of_one_fault("leaks", &["--seed", "1", "--cases", "200"], 1);
+    let summary = of_one_fault("leaks", &["--cases", "200"], 1);
     let [only] = findings(&summary) else { panic!("{summary}") };
     assert_eq!(
         (&only["verdict"], &only["cause"], &only["reproduced"]),
@@ -424,20 +197,114 @@ fn campaign_growing_memory_is_found_with_figures() {
     assert!((1000..1100).contains(&each) && of("requests") == 128, "{only}");
 }
 
+/// A finding has a script that shows it again in a runtime with that fault, and in no other.
+#[test]
+fn campaign_memory_leak_is_found() {
+    let directory = directory();
+    let arguments = ["--profile", "coreclr-8", "--misbehave", "echo-payload"];
+    let out = ["--seed", "1", "--cases", "60", "--out", directory.path().to_str().unwrap()];
+    let summary = against(&out, &runtime(&arguments), 1);
+    let [leak] = own(&summary, "leaked")[..] else { panic!("one cause is one finding: {summary}") };
+    assert!(leak["times"].as_u64() >= Some(3), "{summary}");
+    replay(directory.path(), leak, &arguments, 0);
+    replay(directory.path(), leak, &["--profile", "coreclr-8"], 1);
+    assert_eq!(leak["cause"], "leaked:not-canonical");
+    for member in members(leak) {
+        // One byte of payload, which is 0.
+        let message = member["minimised"]["message"].as_str().unwrap();
+        let is_least = message.len() == 42 && message.ends_with("00");
+        assert!(is_least && message.starts_with(&format!("{MAGIC}1500")), "{message}");
+        assert_eq!(member["known"]["fact"], "F-71");
+    }
+}
+
+#[test]
+#[ignore = "long: .ci/nightly long"]
+fn campaign_open_connection_is_found() {
+    let arguments = ["--profile", "strict", "--misbehave", "error-without-close"];
+    let summary = against(&["--seed", "1", "--cases", "12"], &runtime(&arguments), 1);
+    let open = own(&summary, "left-open");
+    assert!(!open.is_empty() && open.iter().all(|one| one["reproduced"] == true), "{summary}");
+}
+
+/// A target that hangs, or whose endpoint is gone, is started again, and its requests are minimised:
+/// 3 bytes of payload, or a header.
+#[test]
+#[ignore = "long: .ci/nightly long"]
+fn campaign_hang_is_found_and_target_restarted() {
+    let (wedges, one_fault) = (fixture("servers/wedges.py"), fixture("servers/one_fault.py"));
+    for (target, cases, verdict, cause) in [
+        (&["python3", &wedges][..], "100", "hang", "hang:not-canonical"),
+        (
+            &["python3", &one_fault, "vanishes"],
+            "100",
+            "endpoint-gone",
+            "endpoint-gone:not-canonical",
+        ),
+        (&["python3", &one_fault, "magic-unchecked"], "300", "unchecked", "magic-unchecked"),
+    ] {
+        let summary = against(&["--seed", "1", "--cases", cases, "--timeout", "400"], target, 1);
+        assert_eq!(summary["lost"], Value::Null);
+        let [only] = findings(&summary) else { panic!("{summary}") };
+        assert_eq!((&only["verdict"], &only["cause"]), (&verdict.into(), &cause.into()));
+        assert_eq!((&only["known"], &only["death"]), (&Value::Null, &Value::Null));
+        assert_eq!(only["reproduced"], true, "{only}");
+        let message = only["minimised"]["message"].as_str().unwrap();
+        if verdict == "unchecked" {
+            assert!(message.len() == 40 && !message.starts_with(MAGIC), "{message}");
+        } else {
+            assert_eq!(message, format!("{MAGIC}170004010000000000"));
+        }
+    }
+}
+
+/// It cannot be started again: the finding stays unminimised, and the campaign ends.
+#[test]
+fn campaign_foreign_target_dies_once() {
+    let deadly = ["--profile", "coreclr-8", "--misbehave", "dies-of-empty-payload"];
+    let runtime = Runtime::start(&deadly);
+    let fuzz = ["fuzz-server", "--json", "--allow-harmful", "--rate", "1000", "--cases", "500"];
+    let output = run(&[&fuzz[..], &[&runtime.socket]].concat(), b"", 3);
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let [only] = findings(&summary) else { panic!("{summary}") };
+    assert_eq!((&only["verdict"], &only["reproduced"]), (&"crash".into(), &Value::Null));
+    assert_eq!(only["found"], only["minimised"]);
+    let lost = summary["lost"].as_str().unwrap();
+    assert!(lost.starts_with("the target no longer serves"), "{summary}");
+}
+
+/// Each fault has exactly one cause, which covers all commands with the fault, and a server without
+/// faults has none.
+#[test]
+#[ignore = "long: .ci/nightly long"]
+fn campaign_each_wrong_reply_is_one_finding() {
+    let options = ["--cases", "60", "--tries", "8"];
+    assert_eq!(findings(&of_one_fault("none", &options, 0)), [] as [Value; 0]);
+    for (fault, cause, text) in [
+        ("reply-magic", "magic-wrong", "the magic is 444f544e45545f4950435f563200"),
+        ("reply-size-too-large", "size-wrong", "size is 28, but the message has 24 bytes"),
+        ("reply-size-too-small", "bytes-after-the-message", "8 bytes follow the reply"),
+        ("reply-shape", "payload-malformed", "the field needs 4 bytes, the payload has 2 left"),
+    ] {
+        let summary = of_one_fault(fault, &options, 1);
+        let [only] = findings(&summary) else { panic!("{fault}: {summary}") };
+        assert_eq!(only["cause"], cause);
+        assert!(only["text"].as_str().unwrap().contains(text), "{fault}: {only}");
+        assert!(members(only).len() > 1 && only["times"].as_u64() > Some(2), "{fault}: {only}");
+    }
+}
+
 #[test]
 fn campaign_text_counts_cases_by_cause() {
-    let target = one_fault("reply-reserved");
-    let target: Vec<&str> = target.iter().map(String::as_str).collect();
-    let fixed =
-        ["--allow-harmful", "--rate", "1000", "--cases", "60", "--tries", "0", "--spawn", "--"];
-    let output = fuzz(&[&fixed[..], &target].concat(), 1);
-    let text = String::from_utf8(output.stdout).unwrap();
+    let server = fixture("servers/one_fault.py");
+    let fuzz =
+        ["fuzz-server", "--allow-harmful", "--rate", "1000", "--cases", "60", "--tries", "0"];
+    let target = ["--spawn", "--", "python3", &server, "reply-reserved"];
+    let text = text(&run(&[&fuzz[..], &target].concat(), b"", 1));
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("CAUSE  ")).collect();
     let [line] = lines[..] else { panic!("{text}") };
-    assert!(
-        line.starts_with("CAUSE  1 reserved-not-zero: ") && line.contains(" cases, by "),
-        "{line}"
-    );
+    let begins = "CAUSE  1 reserved-not-zero: ";
+    assert!(line.starts_with(begins) && line.contains(" cases, by "), "{line}");
     let (_, screen) = text.split_once("\nFAILED: 1 cause in ").unwrap_or_else(|| panic!("{text}"));
     for part in ["\n  sent by diagipc: request ", "\n  how to fix it: Write 0x0000 in bytes 18"] {
         assert!(screen.contains(part), "{part}: {text}");
@@ -447,25 +314,21 @@ fn campaign_text_counts_cases_by_cause() {
 }
 
 /// .NET 10 is known to die of many requests (F-72). That does not excuse a server that only has its
-/// version text.
+/// version text, nor one whose user names the runtime, as no such runtime died of this request.
 #[test]
 fn campaign_version_text_alone_is_no_excuse() {
-    let summary =
-        of_one_fault("claims-to-be-net10", &["--seed", "1", "--cases", "60", "--tries", "16"], 1);
-    assert_eq!(
-        (&summary["runtime"], &summary["profile"]),
-        (&".NET 10.0.9".into(), &"strict".into())
-    );
-    let [only] = findings(&summary) else { panic!("{summary}") };
-    assert_eq!((&only["cause"], &only["known"]), (&"crash:not-canonical".into(), &Value::Null));
-    // With a profile the user names the runtime, and of this request no such runtime died.
-    let told = of_one_fault(
-        "claims-to-be-net10",
-        &["--seed", "1", "--cases", "60", "--tries", "0", "--profile", "coreclr-10"],
-        1,
-    );
-    assert_eq!(
-        (&told["profile"], &findings(&told)[0]["known"]),
-        (&"coreclr-10".into(), &Value::Null)
-    );
+    for (options, profile) in [
+        (&["--tries", "16"][..], "strict"),
+        (&["--tries", "0", "--profile", "coreclr-10"], "coreclr-10"),
+    ] {
+        let options = [&["--cases", "60"], options].concat();
+        let summary = of_one_fault("claims-to-be-net10", &options, 1);
+        let is = (&summary["runtime"], &summary["profile"]);
+        assert_eq!(is, (&".NET 10.0.9".into(), &profile.into()));
+        let first = &findings(&summary)[0];
+        assert_eq!(
+            (&first["cause"], &first["known"]),
+            (&"crash:not-canonical".into(), &Value::Null)
+        );
+    }
 }

@@ -9,12 +9,6 @@ mod cli;
 #[cfg(unix)]
 mod client_detection;
 #[cfg(unix)]
-mod client_discovery;
-#[cfg(unix)]
-mod client_files;
-#[cfg(unix)]
-mod client_limits;
-#[cfg(unix)]
 mod client_suite;
 #[cfg(unix)]
 mod codec_adapters;
@@ -45,8 +39,6 @@ mod schema;
 mod server_faults;
 #[cfg(unix)]
 mod server_profiles;
-#[cfg(unix)]
-mod server_reports;
 #[cfg(unix)]
 mod server_suite;
 #[cfg(unix)]

@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -68,49 +68,66 @@ fn holds(answer: &'static [u8]) -> (TempDir, PathBuf) {
     })
 }
 
+/// What a server does that sends `answer`, and then waits for the end if it `holds`; the steps after
+/// the connection is open; the step that differs, and what was seen.
 #[test]
-fn player_unexpected_bytes_are_reported() {
-    for (answer, expected, said) in [
-        (&b"ab"[..], r#"{ "on": "a", "expect_nothing": 200 }"#, "unexpected bytes 6162"),
+fn player_difference_is_reported_with_its_step() {
+    let quiet = r#"{ "on": "a", "expect_nothing": 200 }"#;
+    let closed = r#"{ "on": "a", "expect_end": "closed", "within_ms": 5000 }"#;
+    let reset = r#"{ "on": "a", "expect_end": "reset", "within_ms": 5000 }"#;
+    let a = r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#;
+    let last = r#"{ "on": "a", "drain": true }, { "on": "a", "expect_end": "closed", "last": "01", "within_ms": 5000 }"#;
+    let soon = last.replace("5000", "30");
+    let last_any_of = last.replace(r#""last": "01""#, r#""last_any_of": ["01", "00000000"]"#);
+    let no_end = "the connection did not end";
+    for (answer, holds_on, steps, expected) in [
+        (&b"ab"[..], false, quiet, Some((1, "unexpected bytes 6162"))),
+        (b"ab", false, closed, Some((1, "unexpected bytes 6162"))),
+        (b"", false, quiet, Some((1, "unexpected end: the connection was closed"))),
+        (b"", false, reset, Some((1, "the connection ended: closed"))),
+        (b"", false, a, Some((1, "the connection was closed after 0 bytes"))),
+        (b"b", false, a, Some((1, "at byte 0: 62, expected 61 (received 1 byte: 62)"))),
         (
-            b"ab",
-            r#"{ "on": "a", "expect_end": "closed", "within_ms": 5000 }"#,
-            "unexpected bytes 6162",
+            b"a",
+            true,
+            r#"{ "on": "a", "expect": ["6162"] }"#,
+            Some((1, "nothing more was received after 1 byte: 61")),
         ),
+        (b"", true, r#"{ "on": "a", "expect_end": "any" }"#, Some((1, no_end))),
+        (b"stream\x01", false, last, None),
+        (b"stream\x02", false, last, Some((2, "the 7 bytes end with 1 byte: 02"))),
+        (b"stream", true, &soon, Some((2, no_end))),
+        // The ends of several formats.
+        (b"stream\x01", false, &last_any_of, None),
+        (b"stream\0\0\0\0", false, &last_any_of, None),
+        (b"stream\0\0", false, &last_any_of, Some((2, "the 8 bytes end with 4 bytes: 616d0000"))),
         (
             b"",
-            r#"{ "on": "a", "expect_nothing": 200 }"#,
-            "unexpected end: the connection was closed",
+            true,
+            r#"{ "on": "a", "send": ["0011"], "chunks": [1] }"#,
+            Some((1, "the script's chunks do not add up to 2 bytes")),
         ),
+        (b"", true, r#"{ "open": "a" }"#, Some((1, "a is used for two connections"))),
         (
             b"",
-            r#"{ "on": "a", "expect_end": "reset", "within_ms": 5000 }"#,
-            "the connection ended: closed",
-        ),
-        (
-            b"",
-            r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#,
-            "the connection was closed after 0 bytes",
-        ),
-        (
-            b"b",
-            r#"{ "on": "a", "expect": ["61"], "within_ms": 5000 }"#,
-            "at byte 0: 62, expected 61 (received 1 byte: 62)",
+            true,
+            r#"{ "on": "a", "end": "close" }, { "on": "a", "expect": ["00"] }"#,
+            Some((2, "the script has closed the connection")),
         ),
     ] {
-        let (_directory, path) = says(0, answer);
-        let text = format!(r#"[{{ "open": "a" }}, {expected}]"#);
-        assert_eq!(differs(LiveNetwork::to(path), &text), (1, said.to_owned()));
+        let (_directory, path) = if holds_on { holds(answer) } else { says(0, answer) };
+        let text = format!(r#"[{{ "open": "a" }}, {steps}]"#);
+        let seen = play(LiveNetwork::to(path), &text).err();
+        let seen = seen.map(|failure| (failure.step, failure.trouble.to_string()));
+        let seen = seen.as_ref().map(|(step, said)| (*step, said.as_str()));
+        assert_eq!(seen, expected, "{steps}");
     }
-    let (_directory, path) = holds(b"a");
-    let text = r#"[{ "open": "a" }, { "on": "a", "expect": ["6162"] }]"#;
-    assert_eq!(
-        differs(LiveNetwork::to(path), text),
-        (1, "nothing more was received after 1 byte: 61".to_owned())
-    );
+    // The step does not read in the background.
     let (_directory, path) = holds(b"");
-    let text = r#"[{ "open": "a" }, { "on": "a", "expect_end": "any" }]"#;
-    assert_eq!(differs(LiveNetwork::to(path), text), (1, "the connection did not end".to_owned()));
+    let mut network = LiveNetwork::to(path);
+    let link = network.open(None, SHORT).unwrap();
+    let error = network.drained(link, Duration::ZERO).unwrap_err();
+    assert_eq!(error, PlayerError::differs("the connection is not read in the background"));
 }
 
 /// A runtime that is starting: its socket is waited for as long as a step may take.
@@ -131,189 +148,6 @@ fn player_waits_for_late_socket() {
     // But not longer.
     let (step, said) = differs(LiveNetwork::to(directory.path().join("other")), script);
     assert!(step == 0 && said.contains("other"), "{step}: {said}");
-}
-
-/// Unread bytes make the end a reset.
-#[test]
-fn player_reset_differs_from_close() {
-    let (_directory, path) = server(|mut stream| {
-        stream.read_exact(&mut [0; 1]).unwrap();
-        thread::sleep(Duration::from_millis(50));
-    });
-    let (step, said) = differs(
-        LiveNetwork::to(&path),
-        r#"[{ "open": "a" }, { "on": "a", "send": ["0102"] }, { "on": "a", "expect_end": "closed", "within_ms": 5000 }]"#,
-    );
-    assert!(step == 2 && said.contains("reset"), "{step}: {said}");
-    let (_directory, path) = server(|mut stream| {
-        stream.read_exact(&mut [0; 1]).unwrap();
-        thread::sleep(Duration::from_millis(50));
-    });
-    let script = r#"[{ "open": "a" }, { "on": "a", "send": ["0102"] }, { "on": "a", "expect_end": "reset", "within_ms": 5000 }]"#;
-    play(LiveNetwork::to(&path), script).unwrap();
-}
-
-#[test]
-fn player_drained_stream_end_is_checked() {
-    let last = |last: &str| {
-        format!(
-            r#"[{{ "open": "a" }}, {{ "on": "a", "drain": true }}, {{ "on": "a", "expect_end": "closed", "last": "{last}", "within_ms": 5000 }}]"#
-        )
-    };
-    let (_directory, path) = says(0, b"stream\x01");
-    assert_eq!(play(LiveNetwork::to(path), &last("01")), Ok(()));
-    let (_directory, path) = says(0, b"stream\x01");
-    let said = (2, "the 7 bytes end with 1 byte: 01".to_owned());
-    assert_eq!(differs(LiveNetwork::to(path), &last("02")), said);
-    // The ends of several formats.
-    let any_of = last("01").replace(r#""last": "01""#, r#""last_any_of": ["01", "00000000"]"#);
-    for stream in [&b"stream\x01"[..], b"stream\0\0\0\0"] {
-        let (_directory, path) = says(0, stream);
-        assert_eq!(play(LiveNetwork::to(path), &any_of), Ok(()), "{}", stream.escape_ascii());
-    }
-    let (_directory, path) = says(0, b"stream\0\0");
-    let said = (2, "the 8 bytes end with 4 bytes: 616d0000".to_owned());
-    assert_eq!(differs(LiveNetwork::to(path), &any_of), said);
-    let (_directory, path) = holds(b"stream");
-    let text = last("01").replace("5000", "30");
-    assert_eq!(differs(LiveNetwork::to(path), &text), (2, "the connection did not end".to_owned()));
-    // The step does not read in the background.
-    let (_directory, path) = holds(b"");
-    let mut network = LiveNetwork::to(path);
-    let link = network.open(None, SHORT).unwrap();
-    let error = network.drained(link, Duration::ZERO).unwrap_err();
-    assert_eq!(error, PlayerError::differs("the connection is not read in the background"));
-}
-
-#[test]
-fn player_failed_send_is_reported() {
-    // The server refuses, and reads nothing of what follows.
-    let (_directory, path) = says(1, b"refused");
-    let sends = r#"[{ "open": "a" }, { "on": "a", "send": ["00"] }, { "wait": 100 }, { "on": "a", "send": ["0011"], "may_fail": MAY }]"#;
-    let (step, said) = differs(LiveNetwork::to(path), &sends.replace("MAY", "false"));
-    assert_eq!(step, 3);
-    assert!(
-        said.starts_with("the peer no longer reads: ")
-            && said.ends_with("; received 7 bytes: 72656675736564"),
-        "{said}"
-    );
-    let (_directory, path) = says(1, b"refused");
-    assert_eq!(play(LiveNetwork::to(path), &sends.replace("MAY", "true")), Ok(()));
-
-    // It stays open, and reads nothing.
-    let (_directory, path) = server(|stream| {
-        thread::sleep(Duration::from_millis(300));
-        drop(stream);
-    });
-    let mut network = LiveNetwork::to(path);
-    let mut player = Player::new(&mut network, SHORT);
-    player.open("a", SHORT).unwrap();
-    let until = player.network().now() + SHORT;
-    let error = player.send("a", &vec![0; 4_000_000], None, until).unwrap_err().to_string();
-    assert!(
-        error.starts_with("the peer does not read: ")
-            && error.ends_with(" of 4000000 bytes could not be sent in time"),
-        "{error}"
-    );
-    // The script itself is wrong.
-    let (_directory, path) = holds(b"");
-    let text = r#"[{ "open": "a" }, { "on": "a", "send": ["0011"], "chunks": [1] }]"#;
-    assert_eq!(
-        differs(LiveNetwork::to(path), text),
-        (1, "the script's chunks do not add up to 2 bytes".to_owned())
-    );
-}
-
-#[test]
-fn player_missing_connection_is_error() {
-    let directory = TempDir::new().unwrap();
-    let nobody = || LiveNetwork::to(directory.path().join("nobody"));
-    assert_eq!(differs(nobody(), r#"[{ "open": "a", "within_ms": 30 }]"#).0, 0);
-    assert_eq!(differs(nobody(), r#"[{ "on": "b", "send": ["00"] }]"#).1, "no connection b");
-    assert_eq!(differs(nobody(), r#"[{ "accept": "a" }]"#).1, "the player does not listen there");
-    assert_eq!(unavailable(nobody(), r#"[{ "open": "a", "port": "p" }]"#), "no port p");
-    assert_eq!(unavailable(nobody(), r#"[{ "port": "p", "listen": true }]"#), "no port p");
-    let ours = || {
-        LiveNetwork::in_place_of_a_runtime(Listener::bind(directory.path().join("ours")).unwrap())
-    };
-    assert_eq!(differs(ours(), r#"[{ "open": "a" }]"#).1, "the player itself listens there");
-    assert_eq!(differs(ours(), r#"[{ "accept": "a" }]"#).1, "no connection");
-    let called = ours();
-    let _client = UnixStream::connect(directory.path().join("ours")).unwrap();
-    assert_eq!(differs(called, r#"[{ "expect_no_connection": 30 }]"#).1, "unexpected connection");
-    assert!(!directory.path().join("ours").exists());
-    // Another file is there.
-    let file = directory.path().join("file");
-    std::fs::write(&file, b"").unwrap();
-    let port = nobody().with_port("p", &file);
-    assert_eq!(differs(port, r#"[{ "port": "p", "listen": true }]"#).0, 0);
-    // One name for two connections; and a connection that the script has closed.
-    let (_directory, path) = holds(b"");
-    let twice = r#"[{ "open": "a" }, { "open": "a" }]"#;
-    assert_eq!(
-        differs(LiveNetwork::to(&path), twice),
-        (1, "a is used for two connections".to_owned())
-    );
-    let closed =
-        r#"[{ "open": "a" }, { "on": "a", "end": "close" }, { "on": "a", "expect": ["00"] }]"#;
-    let listener = UnixListener::bind(directory.path().join("closed")).unwrap();
-    let said = differs(LiveNetwork::to(directory.path().join("closed")), closed);
-    assert_eq!(said, (2, "the script has closed the connection".to_owned()));
-    drop(listener);
-}
-
-/// A missing ability of this machine is not a fault of the side under test.
-#[test]
-fn player_descriptor_is_passed_if_present() {
-    let sends = |kind: &str| {
-        format!(r#"[{{ "open": "a" }}, {{ "on": "a", "send": ["00"], "with_fd": "{kind}" }}]"#)
-    };
-    let network = || {
-        let (directory, path) = holds(b"");
-        (directory, LiveNetwork::to(path))
-    };
-    for kind in ["null", "pipe"] {
-        let (_directory, network) = network();
-        assert_eq!(play(network, &sends(kind)), Ok(()), "{kind}");
-    }
-    let (_directory, none) = network();
-    assert_eq!(unavailable(none, &sends("user_events_data")), "there is no user_events_data here");
-    let (_directory, network) = network();
-    let broken = network.with_user_events(|| Err(std::io::ErrorKind::PermissionDenied.into()));
-    assert_eq!(
-        unavailable(broken, &sends("user_events_data")),
-        "no descriptor to pass: permission denied"
-    );
-}
-
-#[test]
-fn player_port_runtime_advertises_first() {
-    const ADVERTISE: &[u8] = b"ADVR_V1\0\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\0\x39\x30\0\0\0\0\0\0\0\0";
-    let directory = TempDir::new().unwrap();
-    let open = |name: &str, said: &[u8], holds: bool| {
-        let path: &Path = &directory.path().join(name);
-        let network = LiveNetwork::at_port(Listener::bind(path).unwrap());
-        let mut runtime = UnixStream::connect(path).unwrap();
-        runtime.write_all(said).unwrap();
-        let runtime = holds.then_some(runtime);
-        let played =
-            play(network, r#"[{ "open": "a" }]"#).map_err(|failure| failure.trouble.to_string());
-        drop(runtime);
-        played
-    };
-    assert_eq!(open("whole", ADVERTISE, true), Ok(()));
-    assert_eq!(
-        open("cut", &ADVERTISE[..33], false),
-        Err("the connection was closed inside the advertise".to_owned())
-    );
-    assert_eq!(
-        open("slow", &ADVERTISE[..33], true),
-        Err("no complete advertise was received".to_owned())
-    );
-    let other = open("other", &[&b"ADVR_V2\0"[..], &ADVERTISE[8..]].concat(), true).unwrap_err();
-    assert!(other.starts_with("not an advertise: "), "{other}");
-    let network = LiveNetwork::at_port(Listener::bind(directory.path().join("nobody")).unwrap());
-    assert_eq!(differs(network, r#"[{ "open": "a" }]"#).1, "no connection");
 }
 
 #[test]
@@ -361,4 +195,119 @@ fn player_failure_keeps_other_connections() {
     player.close_all().unwrap();
     assert_eq!(player.link("a"), Err(PlayerError::differs("no connection a")));
     assert!(matches!(network.receive(Link::new(9), 1, SHORT), Err(PlayerError::Differs(_))));
+}
+
+/// Unread bytes make the end a reset.
+#[test]
+fn player_reset_differs_from_close() {
+    let ends = |end: &str| {
+        let (_directory, path) = server(|mut stream| {
+            stream.read_exact(&mut [0; 1]).unwrap();
+            thread::sleep(Duration::from_millis(50));
+        });
+        let sends = r#"{ "open": "a" }, { "on": "a", "send": ["0102"] }"#;
+        let end = format!(r#"{{ "on": "a", "expect_end": "{end}", "within_ms": 5000 }}"#);
+        play(LiveNetwork::to(path), &format!("[{sends}, {end}]"))
+    };
+    assert_eq!(ends("reset"), Ok(()));
+    let failure = ends("closed").unwrap_err();
+    assert!(failure.step == 2 && failure.trouble.to_string().contains("reset"), "{failure}");
+}
+
+#[test]
+fn player_failed_send_is_reported() {
+    // The server refuses, and reads nothing of what follows.
+    let sends = r#"[{ "open": "a" }, { "on": "a", "send": ["00"] }, { "wait": 100 }, { "on": "a", "send": ["0011"], "may_fail": MAY }]"#;
+    let (_directory, path) = says(1, b"refused");
+    let (step, said) = differs(LiveNetwork::to(path), &sends.replace("MAY", "false"));
+    let (begins, ends) = ("the peer no longer reads: ", "; received 7 bytes: 72656675736564");
+    assert!(step == 3 && said.starts_with(begins) && said.ends_with(ends), "{step}: {said}");
+    let (_directory, path) = says(1, b"refused");
+    assert_eq!(play(LiveNetwork::to(path), &sends.replace("MAY", "true")), Ok(()));
+
+    // It stays open, and reads nothing.
+    let (_directory, path) = server(|stream| {
+        thread::sleep(Duration::from_millis(300));
+        drop(stream);
+    });
+    let mut network = LiveNetwork::to(path);
+    let mut player = Player::new(&mut network, SHORT);
+    player.open("a", SHORT).unwrap();
+    let until = player.network().now() + SHORT;
+    let error = player.send("a", &vec![0; 4_000_000], None, until).unwrap_err().to_string();
+    let ends = " of 4000000 bytes could not be sent in time";
+    assert!(error.starts_with("the peer does not read: ") && error.ends_with(ends), "{error}");
+}
+
+#[test]
+fn player_missing_connection_is_error() {
+    let directory = TempDir::new().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let nobody = || LiveNetwork::to(path("nobody"));
+    assert_eq!(differs(nobody(), r#"[{ "open": "a", "within_ms": 30 }]"#).0, 0);
+    assert_eq!(differs(nobody(), r#"[{ "on": "b", "send": ["00"] }]"#).1, "no connection b");
+    assert_eq!(differs(nobody(), r#"[{ "accept": "a" }]"#).1, "the player does not listen there");
+    for step in [r#"[{ "open": "a", "port": "p" }]"#, r#"[{ "port": "p", "listen": true }]"#] {
+        assert_eq!(unavailable(nobody(), step), "no port p");
+    }
+    let ours = || LiveNetwork::in_place_of_a_runtime(Listener::bind(path("ours")).unwrap());
+    assert_eq!(differs(ours(), r#"[{ "open": "a" }]"#).1, "the player itself listens there");
+    assert_eq!(differs(ours(), r#"[{ "accept": "a" }]"#).1, "no connection");
+    let called = ours();
+    let _client = UnixStream::connect(path("ours")).unwrap();
+    assert_eq!(differs(called, r#"[{ "expect_no_connection": 30 }]"#).1, "unexpected connection");
+    assert!(!path("ours").exists());
+    // Another file is there.
+    std::fs::write(path("file"), b"").unwrap();
+    let port = nobody().with_port("p", path("file"));
+    assert_eq!(differs(port, r#"[{ "port": "p", "listen": true }]"#).0, 0);
+}
+
+/// A missing ability of this machine is not a fault of the side under test.
+#[test]
+fn player_descriptor_is_passed_if_present() {
+    let send = |kind: &str, denied: bool| {
+        let (_directory, path) = holds(b"");
+        let network = LiveNetwork::to(path);
+        let network = if denied {
+            network.with_user_events(|| Err(std::io::ErrorKind::PermissionDenied.into()))
+        } else {
+            network
+        };
+        let step = format!(r#"{{ "on": "a", "send": ["00"], "with_fd": "{kind}" }}"#);
+        let played = play(network, &format!(r#"[{{ "open": "a" }}, {step}]"#));
+        played.map_err(|failure| failure.trouble)
+    };
+    for kind in ["null", "pipe"] {
+        assert_eq!(send(kind, false), Ok(()), "{kind}");
+    }
+    let none = PlayerError::Unavailable("there is no user_events_data here".into());
+    assert_eq!(send("user_events_data", false), Err(none));
+    let denied = PlayerError::Unavailable("no descriptor to pass: permission denied".into());
+    assert_eq!(send("user_events_data", true), Err(denied));
+}
+
+#[test]
+fn player_port_runtime_advertises_first() {
+    const ADVERTISE: &[u8] = b"ADVR_V1\0\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\0\x39\x30\0\0\0\0\0\0\0\0";
+    let directory = TempDir::new().unwrap();
+    let open = |name: &str, said: &[u8], holds: bool| {
+        let path = directory.path().join(name);
+        let network = LiveNetwork::at_port(Listener::bind(&path).unwrap());
+        let mut runtime = UnixStream::connect(path).unwrap();
+        runtime.write_all(said).unwrap();
+        let runtime = holds.then_some(runtime);
+        let played = play(network, r#"[{ "open": "a" }]"#);
+        drop(runtime);
+        played.map_err(|failure| failure.trouble.to_string())
+    };
+    assert_eq!(open("whole", ADVERTISE, true), Ok(()));
+    let cut = open("cut", &ADVERTISE[..33], false).unwrap_err();
+    assert_eq!(cut, "the connection was closed inside the advertise");
+    let slow = open("slow", &ADVERTISE[..33], true).unwrap_err();
+    assert_eq!(slow, "no complete advertise was received");
+    let other = open("other", &[&b"ADVR_V2\0"[..], &ADVERTISE[8..]].concat(), true).unwrap_err();
+    assert!(other.starts_with("not an advertise: "), "{other}");
+    let network = LiveNetwork::at_port(Listener::bind(directory.path().join("nobody")).unwrap());
+    assert_eq!(differs(network, r#"[{ "open": "a" }]"#).1, "no connection");
 }

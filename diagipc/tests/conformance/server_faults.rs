@@ -5,6 +5,7 @@
 //! the cases asked. `spec/DETECTION.md` has the same as a table.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,10 +17,10 @@ use diagipc::embedded;
 use diagipc::faults::{Fault, Suite};
 use diagipc::known::Profile;
 use diagipc::server::{self, Options, ServerCase};
-use diagipc::{Address, Case, Glob, Grade, Playable as _, Program, Report, SpawnCommand};
+use diagipc::{Address, Case, Glob, Playable as _, Program, Report, SpawnCommand};
 
 use crate::snapshot::assert_part;
-use crate::tool;
+use crate::tool::{self, causes, fixture, run, text};
 
 /// How many servers are asked at a time: they mostly wait.
 const JOBS: usize = 6;
@@ -36,17 +37,13 @@ struct Planted {
     text: String,
 }
 
-fn script() -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures/servers/server.py")
-        .display()
-        .to_string()
-}
-
 fn listed() -> &'static [Planted] {
     static LISTED: OnceLock<Vec<Planted>> = OnceLock::new();
     LISTED.get_or_init(|| {
-        let output = tool::python().args([&script(), "--list"]).output().unwrap();
+        let output = tool::python()
+            .args([fixture("servers/server.py").as_str(), "--list"])
+            .output()
+            .unwrap();
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         let planted = |line: &str| {
             let [kind, name, causes, asked, text] = line.split('\t').collect::<Vec<_>>()[..] else {
@@ -71,7 +68,7 @@ fn cases() -> Vec<ServerCase<'static>> {
 
 /// The command that starts a server with all of these.
 fn command(planted: &[&Planted]) -> Vec<String> {
-    let mut command = vec![script()];
+    let mut command = vec![fixture("servers/server.py")];
     for one in planted {
         command.extend([format!("--{}", one.kind), one.name.clone()]);
     }
@@ -115,14 +112,6 @@ fn named(report: &Report) -> Vec<&str> {
     let mut named: Vec<&str> = failing.chain(weaknesses).collect();
     named.sort_unstable();
     named
-}
-
-#[track_caller]
-fn find(kind: &str, name: &str) -> &'static Planted {
-    listed()
-        .iter()
-        .find(|planted| (planted.kind.as_str(), planted.name.as_str()) == (kind, name))
-        .expect("it is planted")
 }
 
 /// A row of the table: what is planted, and what the kit must name.
@@ -219,71 +208,42 @@ fn every_named_fault_is_planted() {
     }
 }
 
-/// The report ends with the cause, shows the reply byte by byte, and gives the fix.
+#[track_caller]
+fn find(kind: &str, name: &str) -> &'static Planted {
+    let is_it = |planted: &&Planted| (planted.kind.as_str(), planted.name.as_str()) == (kind, name);
+    listed().iter().find(is_it).expect("it is planted")
+}
+
+/// Many cases fail for one reason: one cause is named, with the bytes of one reply. The text ends
+/// with the cause, these bytes and the fix.
 #[test]
-fn report_ends_with_the_cause_and_its_bytes() {
+fn one_wrong_size_is_one_cause_with_its_bytes_and_fix() {
     let planted = find("fault", "size-with-the-block");
-    let mut command_line = tool::diagipc();
-    command_line.args(["server", "--profile", "strict", "--allow-side-effects", "--allow-harmful"]);
-    command_line.args(planted.cases.iter().flat_map(|case| ["--only", case]));
-    command_line.args(["--timeout", "1500", "--spawn", "--", "python3"]).args(command(&[planted]));
-    let text = String::from_utf8(command_line.output().expect("it starts").stdout).unwrap();
-    let (before, cause) = text.split_once("FAILED: 2 of ").unwrap();
+    let directory = tool::directory();
+    let file = directory.path().join("report.json");
+    let json = format!("--json={}", file.display());
+    let mut words = vec!["server", &json, "--profile", "strict", "--allow-side-effects"];
+    words.extend(planted.cases.iter().flat_map(|case| ["--only", case]));
+    words.extend(["--allow-harmful", "--timeout", "1500", "--spawn", "--", "python3"]);
+    let command = command(&[planted]);
+    words.extend(command.iter().map(String::as_str));
+    let text = text(&run(&words, b"", 1));
+    let report = Report::parse(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(causes(&report), [("size-wrong", 2)]);
+    let dump = report.causes[0].dump.join("\n  ");
+    assert!(dump.starts_with("sent by the server: reply to ") && text.contains(&dump), "{dump}");
+
+    let (before, mut rest) = text.split_once("FAILED: 2 of ").unwrap();
     assert!(!before.contains("FAILED"), "{text}");
-    let wanted = [
+    for part in [
         " judged, 1 cause\n\nCAUSE  size-wrong, 2 failures: The size field is not the length of",
         ": size is 28, but the message has 26 bytes\n  sent by the server: reply to ",
         "00000e  1c 00                                            size            28 = 20 + 8",
         "\n  how to fix it: Write the header last",
-    ];
-    let mut rest = cause;
-    for text in wanted {
-        rest = rest
-            .split_once(text)
-            .unwrap_or_else(|| panic!("{text} comes later or not at all: {cause}"))
-            .1;
+    ] {
+        rest = rest.split_once(part).unwrap_or_else(|| panic!("no {part} after it: {text}")).1;
     }
     assert!(!text.contains("\"expect\""), "steps are told in words: {text}");
-}
-
-/// Two faults at once are both in the last 40 lines, and nothing is on standard error.
-#[test]
-fn report_of_two_faults_has_both_on_the_last_screen() {
-    let both = format!(
-        "import sys\nsys.argv[1:] = []\nsys.path.insert(0, {:?})\nimport server\n\
-         server.Server.has = lambda self, *names: bool({{'reserved', 'ok-of-28-bytes'}} & set(names))\n\
-         sys.exit(server.main())",
-        Path::new(&script()).parent().unwrap()
-    );
-    let mut command_line = tool::diagipc();
-    command_line.args(["server", "--profile", "strict", "--allow-side-effects"]);
-    command_line.args(["--only", "scripts/process", "--only", "requests/process/*"]);
-    command_line.args(["--timeout", "1500", "--spawn", "--", "python3", "-c", &both]);
-    let output = command_line.output().expect("it starts");
-    let text = String::from_utf8(output.stdout).unwrap();
-    let lines: Vec<&str> = text.lines().collect();
-    let screen = lines[lines.len().saturating_sub(40)..].join("\n");
-    for part in
-        ["FAILED: ", "judged, 2 causes", "CAUSE  reserved-not-zero, ", "CAUSE  ok-of-28-bytes, "]
-    {
-        assert_eq!(screen.matches(part).count(), 1, "{part}: {text}");
-    }
-    assert_eq!(screen.matches("how to fix it: ").count(), 2, "{text}");
-    assert_eq!(screen.matches("  sent by the server: ").count(), 2, "{text}");
-    assert!(lines.len() < 70 && output.stderr.is_empty(), "{text}");
-}
-
-/// If all of many cases fail for one reason, one cause is named.
-#[test]
-fn one_wrong_size_is_one_cause_of_all_failures() {
-    let report = report(&[find("fault", "size-too-small")]);
-    let [cause] = &report.causes[..] else { panic!("{:?}", report.causes) };
-    assert_eq!((cause.name.as_str(), cause.cases), ("size-wrong", report.counts.fail));
-    assert!(
-        report.counts.fail >= 20 && report.cases.iter().all(|case| case.grade == Grade::Fail),
-        "{:?}",
-        report.counts
-    );
 }
 
 /// Pairs of a fault or a taste, and another fault.

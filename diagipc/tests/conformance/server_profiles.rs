@@ -1,171 +1,201 @@
-//! `diagipc server` and third-party servers: the profile is derived from a server's behaviour, what
-//! it does not have is detected or declared, and a correct server with its own taste has no
-//! failure.
+//! `diagipc server`: the profile of a target, what is known of its build, and what a server that is
+//! not .NET may lack.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::io;
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::Command as Program;
+use std::thread;
+use std::time::Duration;
 
-use diagipc::{Case, Grade, Report};
+use diagipc::{Case, Grade};
 
-use crate::tool::{self, DIAGIPC};
+use crate::server_suite::{against, cause_names, engine, engine_words, server};
+use crate::tool::{Runtime, case, directory, fixture, found, run, text};
 
-fn fixture(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures/servers")
-        .join(name)
-        .display()
-        .to_string()
+pub(crate) fn fact_of(case: &Case) -> Option<&str> {
+    case.deviation.as_ref().map(|deviation| deviation.fact.as_str())
 }
 
-fn run(arguments: &[&str]) -> Output {
-    let output = tool::diagipc().arg("server").args(arguments).output().expect("it starts");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(!errors.contains("panicked"), "{errors}");
-    output
-}
-
-/// The report of a run that ends with `status`.
+/// Every case of the strict profile is played with an environment that no message has room for: the
+/// size of the block has 32 bits.
 #[track_caller]
-fn report(arguments: &[&str], status: i32) -> Report {
-    let output = run(&[&["--json"], arguments].concat());
-    let (text, errors) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(
-        output.status.code(),
-        Some(status),
-        "{arguments:?}: {errors}{}",
-        text.chars().take(4000).collect::<String>()
-    );
-    Report::parse(&text).unwrap()
+fn reference_runtime_passes(profile: &str) {
+    let [large, other] = ["LARGE", "OTHER"].map(|name| format!("{name}={}", "x".repeat(60_000)));
+    let runtime = ["--profile", profile, "--env", &large, "--env", &other];
+    let runtime = &runtime[..if profile == "strict" { 6 } else { 2 }];
+    let report = against(&["--profile", profile], runtime, 0);
+    let failure = report.failures().next();
+    assert_eq!((report.profile.as_deref(), failure), (Some(profile), None));
+    assert!(report.counts.pass >= 75, "{profile}: {:?}", report.counts);
+    let uncited: Vec<_> = report.cases.iter().filter(|case| case.spec.is_empty()).collect();
+    assert!(uncited.is_empty(), "{uncited:?}");
+    if profile == "strict" {
+        let environment = case(&report, "scripts/process/process-environment");
+        assert_eq!(environment.grade, Grade::Pass);
+    }
 }
 
-/// All cases that do not kill the engine of the fixtures, which is started with `engine`.
-#[track_caller]
-fn engine(options: &[&str], engine: &[&str], status: i32) -> Report {
-    let path = fixture("engine.py");
-    report(&[options, &["--spawn", "--", "python3", &path], engine].concat(), status)
+#[test]
+fn reference_runtime_passes_as_coreclr_native_aot_and_strict() {
+    for profile in ["coreclr-10", "nativeaot-9", "strict"] {
+        reference_runtime_passes(profile);
+    }
 }
 
-#[track_caller]
-fn runtime(options: &[&str], runtime: &[&str], status: i32) -> Report {
-    report(
-        &[options, &["--jobs", "4", "--spawn", "--", DIAGIPC, "runtime"], runtime].concat(),
-        status,
-    )
+#[test]
+#[ignore = "long: .ci/nightly long"]
+fn reference_runtime_passes_as_every_other_profile() {
+    for profile in ["coreclr-3.1", "coreclr-8", "coreclr-9", "coreclr-11", "nativeaot-8", "mono"] {
+        reference_runtime_passes(profile);
+    }
 }
 
-#[track_caller]
-fn case<'r>(report: &'r Report, name: &str) -> &'r Case {
-    report
-        .cases
-        .iter()
-        .find(|case| case.name == name)
-        .unwrap_or_else(|| panic!("{name} was not played"))
-}
-
-fn found(case: &Case) -> String {
-    case.detail.as_ref().map(|detail| detail.found.join("; ")).unwrap_or_default()
-}
-
-/// What is recognised, by the behaviour of each kind of reference runtime.
+/// Each kind of runtime is recognised by its behaviour, also if it runs already, so that nothing
+/// harmful may be asked. 3.1 does not know the question.
 #[test]
 fn auto_derives_profile_from_behaviour() {
-    for (profile, concluded, why) in [
-        ("coreclr-9", "coreclr-9.0.5", "ProcessInfo2 says 9.0.5"),
-        ("coreclr-3.1", "coreclr-3.1", "refuses a header that arrives in pieces"),
-        ("nativeaot-9", "nativeaot-9.0.20", "NOTSUPPORTED: NativeAOT"),
+    for (profile, concluded, runtime, why) in [
+        ("coreclr-9", "coreclr-9.0.5", Some(".NET 9.0.5"), "ProcessInfo2 says 9.0.5"),
+        ("coreclr-3.1", "coreclr-3.1", None, "refuses a header that arrives in pieces"),
+        ("nativeaot-9", "nativeaot-9.0.20", Some(".NET 9.0.20"), "is NOTSUPPORTED"),
     ] {
-        let report =
-            runtime(&["--only", "scripts/process/process-info*"], &["--profile", profile], 0);
-        assert_eq!(report.profile.as_deref(), Some(concluded), "{:?}", report.notes);
-        assert!(
-            report.notes.iter().any(|note| note.contains(why) && note.contains("--profile NAME")),
-            "{:?}",
-            report.notes
-        );
-    }
-}
-
-#[test]
-#[ignore = "long: .ci/nightly long"]
-fn auto_without_dotnet_evidence_is_strict() {
-    for (version, options, why) in [
-        ("1.0.0", &[][..], "\"1.0.0\" is not that of a released .NET"),
-        ("9.0.5", &[][..], "it does not know CollectTracing"),
-        ("9.0.5", &["--concurrent"][..], "it answers a second client while the first is silent"),
-        ("9.0.5", &["--keep-open"][..], "several requests on one connection"),
-    ] {
-        let report = engine(
-            &["--only", "scripts/process/process-info"],
-            &[&["--version", version], options].concat(),
-            0,
-        );
-        assert_eq!(report.profile.as_deref(), Some("strict"));
-        assert!(report.notes.iter().any(|note| note.contains(why)), "{why}: {:?}", report.notes);
-    }
-}
-
-macro_rules! right_servers {
-    ($($(#[$meta:meta])* $test:ident: $least:literal, [$($option:literal),*];)*) => {$(
-        #[test]
-        $(#[$meta])*
-        fn $test() {
-            let report = engine(&[], &[$($option),*], 0);
-            assert_eq!((report.profile.as_deref(), report.counts.fail), (Some("strict"), 0), "{:?}", report.failures().next());
-            assert!(report.counts.pass >= $least, "{:?}", report.counts);
+        let only = ["--allow-side-effects", "--only", "scripts/process/process-info*"];
+        let started = against(&only, &["--profile", profile], 0);
+        let there = Runtime::start(&["--dies", "--profile", profile]);
+        let runs = server(&[&only[..], &[&there.socket]].concat(), 0);
+        for report in [started, runs] {
+            let is = (report.profile.as_deref(), report.runtime.as_deref());
+            assert_eq!(is, (Some(concluded), runtime), "{:?}", report.notes);
+            let says = |note: &String| note.contains(why) && note.contains("--profile NAME");
+            assert!(report.notes.iter().any(says), "{:?}", report.notes);
         }
-    )*};
+    }
 }
 
-right_servers! {
-    #[ignore = "long: .ci/nightly long"]
-    server_correct_small_has_no_failure: 70, [];
-    #[ignore = "long: .ci/nightly long"]
-    server_correct_concurrent_has_no_failure: 70, ["--concurrent"];
-    #[ignore = "long: .ci/nightly long"]
-    server_correct_other_version_has_no_failure: 70, ["--version", "9.0.5-engine"];
-    #[ignore = "long: .ci/nightly long"]
-    server_correct_many_writes_has_no_failure: 70, ["--many-writes"];
-    #[ignore = "long: .ci/nightly long"]
-    server_correct_open_connections_has_no_failure: 70, ["--keep-open", "--concurrent"];
-    server_correct_one_command_has_no_failure: 20, ["--commands", "ProcessInfo"];
-}
-
-/// The engine that once passed both correct and broken.
+/// A runtime that reads late finds the pieces of a header together, if the second does not wait for
+/// an answer to the first.
 #[test]
-#[ignore = "long: .ci/nightly long"]
-fn server_broken_other_version_fails() {
-    let report =
-        engine(&["--only", "scripts/process", "--only", "scripts/framing"], &["--wrong-size"], 1);
-    assert_eq!(report.profile.as_deref(), Some("strict"));
-    assert!(report.counts.fail >= 5, "{:?}", report.counts);
+fn profile_3_1_reading_late_is_recognised() {
+    let runtime = Runtime::start(&["--profile", "coreclr-3.1"]);
+    let late = runtime.path("late");
+    let listener = UnixListener::bind(&late).unwrap();
+    let socket = runtime.socket.clone();
+    thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            thread::sleep(Duration::from_millis(60));
+            let Ok(server) = UnixStream::connect(&socket) else { return };
+            for (mut from, mut to) in
+                [(client.try_clone().unwrap(), server.try_clone().unwrap()), (server, client)]
+            {
+                thread::spawn(move || {
+                    let _ = io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    });
+    let report = server(&["--only", "20220", &late], 0);
+    assert_eq!(report.profile.as_deref(), Some("coreclr-3.1"), "{:?}", report.notes);
 }
 
-/// No harmful case kills it, and it has what it claims.
+/// A known deviation is no failure, a known fault is one, and both have the fact. A build that was
+/// never recorded is compared with its nearest, and the strict profile excuses nothing.
 #[test]
-#[ignore = "long: .ci/nightly long"]
-fn server_correct_passes_side_effect_and_harmful_cases() {
-    let only = [
-        "--only",
-        "scripts/ports",
-        "--only",
-        "scripts/harmful",
-        "--only",
-        "scripts/process",
-        "--only",
-        "requests/dump",
-    ];
-    let report =
-        engine(&[&["--allow-side-effects", "--allow-harmful"], &only[..]].concat(), &[], 0);
-    assert_eq!(report.counts.fail, 0);
-    let lacks = found(case(&report, "scripts/ports/port-advertise"));
-    assert!(lacks.contains("diagnostic ports: no connection"), "{lacks}");
-    assert!(
-        found(case(&report, "scripts/process/suspended-until-resumed"))
-            .contains("suspension at startup")
+fn known_behaviour_is_named_by_its_fact() {
+    const UNKNOWN_ID: &str = "scripts/framing/unknown-id-0300";
+    for (profile, runtime, status, grade, fact) in [
+        ("coreclr-10", "coreclr-10", 0, Grade::Informational, Some("F-74")),
+        ("nativeaot-7", "nativeaot-9", 0, Grade::Informational, Some("F-91")),
+        ("strict", "coreclr-10", 1, Grade::Fail, None),
+    ] {
+        let only = ["--allow-harmful", "--profile", profile, "--only", UNKNOWN_ID];
+        let report = against(&only, &["--profile", runtime], status);
+        let unknown = case(&report, UNKNOWN_ID);
+        assert_eq!((unknown.grade, fact_of(unknown)), (grade, fact), "{profile}");
+        let nearest = "profile nativeaot-7: never recorded: compared with ";
+        let has_nearest = report
+            .notes
+            .iter()
+            .any(|note| note.starts_with(nearest) && note.contains("nativeaot-8.0.31"));
+        assert_eq!(has_nearest, profile == "nativeaot-7", "{:?}", report.notes);
+        if profile == "strict" {
+            let detail = unknown.detail.as_ref().unwrap();
+            let sent = "444f544e45545f4950435f5631001400030000";
+            assert!(detail.sent.json().contains(sent), "{detail:?}");
+            assert!(found(unknown).contains("the connection did not end"), "{detail:?}");
+        }
+    }
+    let only =
+        ["--allow-side-effects", "--allow-harmful", "--only", "scripts/process/set-variable*"];
+    let options = [&["--profile", "nativeaot-9"], &only[..]].concat();
+    let report = against(&options, &["--profile", "nativeaot-9", "--dies"], 1);
+    let facts =
+        report.failures().map(|case| (case.name.rsplit('/').next().unwrap(), fact_of(case)));
+    assert_eq!(
+        facts.collect::<Vec<_>>(),
+        [
+            ("set-variable-then-delete-twice", Some("F-95")),
+            ("set-variable-to-nothing-is-no-deletion", Some("F-95")),
+            ("set-variable-without-a-name", Some("F-96")),
+            ("set-variable-with-an-empty-name", Some("F-96")),
+            ("set-variable-name-with-a-nul", Some("F-95")),
+        ]
     );
+    let said = "a known fault of this runtime, F-95: deleting a variable kills NativeAOT";
+    assert!(found(report.failures().next().unwrap()).contains(said), "{report:?}");
+}
+
+/// The sessions of a suspended runtime stream once it goes on. A server that is not .NET has no such
+/// excuse.
+#[test]
+fn session_of_a_runtime_that_waits_at_its_start_has_no_bytes() {
+    let runtime = Runtime::start(&["--suspended"]);
+    let session = "requests/eventpipe/5100";
+    let held = server(&["--only", session, &runtime.socket], 0);
+    assert_eq!(case(&held, session).grade, Grade::Pass);
+    let strict = server(&["--profile", "strict", "--only", session, &runtime.socket], 1);
+    assert_eq!(cause_names(&strict), ["stream-empty"]);
+}
+
+/// The suite without options has no failure against a right server of its own habits.
+#[track_caller]
+fn right_server_has_no_failure(options: &[&str], at_least: usize) {
+    let report = engine(&[], options, 0);
+    let failure = report.failures().next();
+    assert_eq!((report.profile.as_deref(), failure), (Some("strict"), None), "{options:?}");
+    assert!(report.counts.pass >= at_least, "{:?}", report.counts);
+}
+
+#[test]
+fn right_server_of_one_command_has_no_failure() {
+    right_server_has_no_failure(&["--commands", "ProcessInfo"], 20);
+}
+
+#[test]
+#[ignore = "long: .ci/nightly long"]
+fn right_server_of_other_habits_has_no_failure() {
+    for options in [
+        &[][..],
+        &["--concurrent"],
+        &["--version", "9.0.5-engine"],
+        &["--many-writes"],
+        &["--keep-open", "--concurrent"],
+    ] {
+        right_server_has_no_failure(options, 70);
+    }
+    // No harmful case kills it.
+    let only = ["scripts/ports", "scripts/harmful", "scripts/process", "requests/dump"];
+    let only: Vec<&str> = only.iter().flat_map(|only| ["--only", only]).collect();
+    let all = engine(&[&["--allow-side-effects", "--allow-harmful"], &only[..]].concat(), &[], 0);
+    assert_eq!(all.counts.fail, 0);
+    for (name, lacks) in [
+        ("scripts/ports/port-advertise", "diagnostic ports: no connection"),
+        ("scripts/process/suspended-until-resumed", "suspension at startup"),
+    ] {
+        assert!(found(case(&all, name)).contains(lacks), "{name}");
+    }
 }
 
 /// Written in another language and from `spec/` and `vectors/` alone. It serves clients in parallel
@@ -173,223 +203,68 @@ fn server_correct_passes_side_effect_and_harmful_cases() {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn server_in_another_language_has_no_failure() {
-    if let Err(error) = std::process::Command::new("node").arg("--version").output() {
+    if let Err(error) = Program::new("node").arg("--version").output() {
         eprintln!("SKIPPED {}:{}: there is no node: {error}", file!(), line!());
         return;
     }
-    let path = fixture("engine.js");
-    let report = report(&["--allow-side-effects", "--spawn", "--", "node", &path], 0);
+    let path = fixture("servers/engine.js");
+    let report = server(&["--allow-side-effects", "--spawn", "--", "node", &path], 0);
     assert_eq!((report.profile.as_deref(), report.counts.fail), (Some("strict"), 0));
     assert!(report.counts.pass > 100, "{:?}", report.counts);
 }
 
+/// A command that the target refuses as unknown is unimplemented, and a line of the text with the
+/// number of its cases. A runtime that should have it, or a case that is required, is not excused.
 #[test]
-fn command_refused_as_unknown_is_unimplemented() {
-    let report = engine(&["--only", "eventpipe"], &[], 0);
-    let lacks = case(&report, "scripts/eventpipe/collect-tracing3");
+fn command_refused_as_unknown_is_unimplemented_unless_expected() {
+    const NAME: &str = "scripts/eventpipe/collect-tracing3";
     let said = "CollectTracing3: DS_IPC_E_UNKNOWN_COMMAND to a complete and valid message";
+    let only = ["--min-judged", "0", "--only", NAME, "--only", "requests/eventpipe/530*"];
+    let report = engine(&only, &[], 0);
+    let lacks = case(&report, NAME);
     assert_eq!((lacks.grade, found(lacks)), (Grade::Unimplemented, said.to_owned()));
-    // A runtime that should have it is not excused.
-    let report =
-        engine(&["--profile", "coreclr-9", "--only", "scripts/eventpipe/collect-tracing3"], &[], 1);
-    assert_eq!(report.counts.fail, 1);
+    let words = engine_words(&[]);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let shown = text(&run(&[&["server"], &only[..], &words].concat(), b"", 0));
+    let (_, lacks) = shown.split_once("What the target does not support, ").expect(&shown);
+    let [counted, line] = lacks.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>()[..]
+    else {
+        panic!("one command: {lacks}")
+    };
+    let cases = counted.strip_suffix(" cases:").unwrap();
+    assert_eq!(line.trim_start(), format!("{cases}  {said}"));
+    assert_eq!(cases.parse(), Ok(report.counts.unimplemented));
+    for expected in [["--profile", "coreclr-9"], ["--require", "*/collect-tracing3"]] {
+        let report = engine(&[&["--only", NAME], &expected[..]].concat(), &[], 1);
+        assert_eq!(case(&report, NAME).grade, Grade::Fail);
+    }
 }
 
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn target_file_declares_claims() {
-    let directory = crate::tool::directory();
-    let file = |text: &str| {
-        let path = directory.path().join("target.toml");
+    let directory = directory();
+    let path = directory.path().join("target.toml").display().to_string();
+    let played = |text: &str, options: &[&str], status: i32| {
         fs::write(&path, text).unwrap();
-        path.display().to_string()
+        let only =
+            ["--only", "scripts/process/process-info*", "--only", "scripts/eventpipe/netperf"];
+        engine(&[&["--claims", &path], &only[..]].concat(), options, status)
     };
-    let only = ["--only", "scripts/process/process-info*", "--only", "scripts/eventpipe/netperf"];
-    let path = file(
-        "name = \"my engine\"\ncommands = [\"ProcessInfo\", \"CollectTracing2\", \"StopTracing\"]\n[abilities]\nnetperf = false\n",
-    );
-    let report = engine(&[&["--claims", &path], &only[..]].concat(), &[], 0);
+    let (info2, netperf) = ("scripts/process/process-info2", "scripts/eventpipe/netperf");
+    let claims = "name = \"my engine\"\ncommands = [\"ProcessInfo\", \"CollectTracing2\", \"StopTracing\"]\n[abilities]\nnetperf = false\n";
+    let report = played(claims, &[], 0);
     assert_eq!(report.target, "my engine");
-    assert_eq!(found(case(&report, "scripts/process/process-info2")), "ProcessInfo2: not claimed");
-    assert_eq!(
-        found(case(&report, "scripts/eventpipe/netperf")),
-        "streams in the netperf format: not claimed"
-    );
+    assert_eq!(found(case(&report, info2)), "ProcessInfo2: not claimed");
+    assert_eq!(found(case(&report, netperf)), "streams in the netperf format: not claimed");
     assert_eq!(case(&report, "scripts/process/process-info").grade, Grade::Pass);
     // A claimed but missing part fails.
-    let path = file(
-        "commands = [\"ProcessInfo\", \"ProcessInfo2\", \"ProcessInfo3\", \"CollectTracing2\", \"StopTracing\"]\n[abilities]\nnetperf = true\n",
-    );
-    let report = engine(
-        &[&["--claims", &path], &only[..]].concat(),
-        &["--commands", "ProcessInfo,CollectTracing2,StopTracing"],
-        1,
-    );
-    for name in ["scripts/process/process-info2", "scripts/eventpipe/netperf"] {
-        assert_eq!(
-            case(&report, name).grade,
-            Grade::Fail,
-            "{name}: {}",
-            found(case(&report, name))
-        );
+    let claims = "commands = [\"ProcessInfo\", \"ProcessInfo2\", \"ProcessInfo3\", \"CollectTracing2\", \"StopTracing\"]\n[abilities]\nnetperf = true\n";
+    let report = played(claims, &["--commands", "ProcessInfo,CollectTracing2,StopTracing"], 1);
+    for name in [info2, netperf] {
+        assert_eq!(case(&report, name).grade, Grade::Fail, "{name}");
     }
-    for (text, error) in [
-        ("commands = [\"X\"]", "commands has X"),
-        ("\n[abilities]\nport = true", "line 3: unknown field `port`"),
-    ] {
-        let output = run(&["--claims", &file(text), "1"]);
-        assert_eq!(output.status.code(), Some(2));
-        assert!(
-            String::from_utf8_lossy(&output.stderr).contains(error),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
-    let shipped =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/engine.toml").display().to_string();
-    let report = engine(&["--claims", &shipped, "--only", "scripts/framing"], &[], 0);
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/servers/engine.toml");
+    let report = engine(&["--claims", shipped, "--only", "scripts/framing"], &[], 0);
     assert_eq!(report.target, "engine");
-}
-
-#[test]
-fn run_with_too_few_judged_cases_fails() {
-    let only =
-        ["--only", "scripts/eventpipe/collect-tracing*", "--only", "scripts/process/process-info"];
-    let options = ["--commands", "ProcessInfo"];
-    let judged =
-        |min: &str, status| engine(&[&["--min-judged", min], &only[..]].concat(), &options, status);
-    let report = judged("60", 1);
-    let few = report.too_few_judged.unwrap();
-    assert_eq!((few.least_percent, few.of, report.counts.fail), (60, report.cases.len(), 0));
-    assert!(few.judged * 100 < few.of * 60, "{few:?}");
-    assert_eq!(judged("1", 0).too_few_judged, None);
-    let text = run(&[
-        &["--min-judged", "60"],
-        &only[..],
-        &["--spawn", "--", "python3", &fixture("engine.py")],
-        &options[..],
-    ]
-    .concat());
-    assert_eq!(text.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&text.stdout).contains("TOO FEW JUDGED  only "));
-}
-
-#[test]
-#[ignore = "long: .ci/nightly long"]
-fn server_silent_on_unknown_commands_fails_each() {
-    let only =
-        ["--only", "scripts/framing/unknown*", "--only", "scripts/eventpipe/collect-tracing*"];
-    let options = [&["--timeout", "1000"], &only[..]].concat();
-    let report = engine(&options, &["--silent-on-unknown"], 1);
-    assert!(report.counts.fail >= 10, "{:?}", report.counts);
-    for case in report.failures() {
-        let found = found(case);
-        assert!(
-            found.contains("nothing more was received after 0 bytes") || found.contains("no reply"),
-            "{}: {found}",
-            case.name
-        );
-    }
-}
-
-#[test]
-fn fail_fast_ends_run_at_first_failure() {
-    let path = fixture("engine.py");
-    let arguments = [
-        "--json",
-        "--fail-fast",
-        "--jobs",
-        "1",
-        "--only",
-        "scripts/process",
-        "--only",
-        "scripts/framing",
-    ];
-    let output =
-        run(&[&arguments[..], &["--spawn", "--", "python3", &path, "--wrong-size"]].concat());
-    assert_eq!(output.status.code(), Some(1));
-    let report = Report::parse(&String::from_utf8_lossy(&output.stdout)).unwrap();
-    assert_eq!(report.counts.fail, 1);
-    assert!(report.interrupted.is_some_and(|one| one.not_run > 10), "{:?}", report.interrupted);
-    // The report says it all.
-    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-#[test]
-fn max_time_ends_run_and_fails_it() {
-    let report = engine(
-        &["--max-time", "1", "--only", "scripts/framing", "--jobs", "1"],
-        &["--many-writes", "--concurrent"],
-        1,
-    );
-    assert!(
-        report.counts.fail == 0 && report.interrupted.is_some_and(|one| one.not_run > 0),
-        "{:?}",
-        report.interrupted
-    );
-}
-
-#[test]
-fn case_that_lost_target_is_named() {
-    let directory = crate::tool::directory();
-    let server = fixture("wedges.py");
-    let mut target = tool::python()
-        .arg(&server)
-        .env("TMPDIR", directory.path())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let socket = directory.path().join("server");
-    while !socket.exists() {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    let options = [
-        "--allow-harmful",
-        "--allow-side-effects",
-        "--timeout",
-        "500",
-        "--only",
-        "requests/process",
-    ];
-    let report = report(&[&options[..], &[&socket.display().to_string()]].concat(), 3);
-    let _ = target.kill();
-    let _ = target.wait();
-    let reason = report.lost.unwrap().reason;
-    assert!(reason.starts_with("by requests/process/"), "{reason}");
-}
-
-/// `diagipc server --spawn -- ./my-server`, as in README.
-#[test]
-fn spawned_target_runs_in_current_directory() {
-    let directory = crate::tool::directory();
-    let program = directory.path().join("my-server");
-    fs::write(&program, format!("#!/bin/sh\nexec python3 \"{}\"\n", fixture("engine.py"))).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let run = |only: &str| {
-        let mut command = tool::diagipc();
-        command.current_dir(directory.path()).args([
-            "server",
-            "--json",
-            "--allow-side-effects",
-            "--allow-harmful",
-            "--min-judged",
-            "0",
-            "--only",
-            only,
-        ]);
-        command.args(["--spawn", "--", "./my-server"]).output().unwrap()
-    };
-    // A target that is asked for a dump runs in another directory: nothing is written here.
-    for only in ["scripts/process/process-info", "scripts/dump_profiler/dump-full"] {
-        let output = run(only);
-        assert_eq!(
-            output.status.code(),
-            Some(0),
-            "{only}: {}",
-            String::from_utf8_lossy(&output.stdout)
-        );
-    }
-    let files: Vec<PathBuf> =
-        fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert_eq!(files, [program]);
 }

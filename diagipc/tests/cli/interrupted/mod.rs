@@ -202,32 +202,28 @@ fn second_signal_ends_at_once() {
     run.end("twice");
 }
 
-/// The target, its child, one that has left their group, and their directory.
-#[test]
-fn killed_run_leaves_nothing() {
-    let run = silent(&[]);
-    run.signal("-KILL");
-    let Run { mut child, tmpdir } = run;
-    child.wait().unwrap();
-    until("the target runs on", || processes_in(tmpdir.path()).is_empty().then_some(()));
-    until("its directory stays", || files_in(tmpdir.path()).is_empty().then_some(()));
+/// Kills a run, or its group as a shell or `timeout` does it, once it has started its programs.
+#[track_caller]
+fn killed_leaves_nothing(run: Run, is_group: bool) {
+    let pid = format!("{}{}", if is_group { "-" } else { "" }, run.child.id());
+    assert!(Command::new("kill").args(["-KILL", "--", &pid]).status().unwrap().success());
+    let Run { child, tmpdir } = run;
+    child.wait_with_output().unwrap();
+    until("its programs run on", || processes_in(tmpdir.path()).is_empty().then_some(()));
+    until("its directories stay", || files_in(tmpdir.path()).is_empty().then_some(()));
 }
 
-/// The group of the run is killed, as a shell or `timeout` does it.
+/// The target, its child, one that has left their group, and their directory.
 #[test]
-fn killed_group_of_a_run_leaves_nothing() {
+fn killed_server_leaves_nothing() {
     use std::os::unix::process::CommandExt as _;
 
+    killed_leaves_nothing(silent(&[]), false);
     let mut command = signalled(&["server", "--spawn", "--", "sh", "-c", SILENT]);
     command.process_group(0);
     let run = Run::begin(Tmpdir::new(), command, Stdio::null());
     run.wait_for_target();
-    let group = format!("-{}", run.child.id());
-    assert!(Command::new("kill").args(["-KILL", "--", &group]).status().unwrap().success());
-    let Run { mut child, tmpdir } = run;
-    child.wait().unwrap();
-    until("the target runs on", || processes_in(tmpdir.path()).is_empty().then_some(()));
-    until("its directory stays", || files_in(tmpdir.path()).is_empty().then_some(()));
+    killed_leaves_nothing(run, true);
 }
 
 #[test]
@@ -238,9 +234,5 @@ fn killed_check_leaves_nothing() {
         let has = |command: &str| there.iter().any(|line| line.contains(command));
         (has(" runtime ") && has(" stand-in")).then_some(())
     });
-    run.signal("-KILL");
-    let Run { child, tmpdir } = run;
-    child.wait_with_output().unwrap();
-    until("its programs run on", || processes_in(tmpdir.path()).is_empty().then_some(()));
-    until("its directories stay", || files_in(tmpdir.path()).is_empty().then_some(()));
+    killed_leaves_nothing(run, false);
 }

@@ -14,12 +14,12 @@ use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 use dotnet_diagnostics_ipc_vectors::parse_scripts;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Run, Tmpdir};
-use crate::cli::runtime::Runtime;
 use crate::cli::{failed_cases, signalled};
 use crate::tool::DIAGIPC;
+use crate::tool::Runtime;
 
 /// The moments at which SIGTERM ends a run. The first are counted from its start, the others from
 /// when it handles signals.
@@ -36,26 +36,8 @@ const SEED: u64 = 20_261;
 /// These read, print and end: no signal finds them at work.
 const INSTANT: [&str; 3] = ["report", "explain", "list"];
 /// These have a test here.
-const TESTED: [&str; 18] = [
-    "adapter",
-    "call",
-    "check",
-    "client",
-    "codec",
-    "decode",
-    "dump",
-    "encode",
-    "env",
-    "fuzz-server",
-    "info",
-    "proxy",
-    "ps",
-    "replay",
-    "runtime",
-    "server",
-    "stand-in",
-    "trace",
-];
+const TESTED: &str = "adapter call check client codec decode dump encode env fuzz-server info proxy \
+    ps replay runtime server stand-in trace";
 
 /// How a subcommand ends after a signal.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -93,7 +75,7 @@ fn interrupted(
     check: impl Fn(&Left<'_>) + Sync,
 ) {
     let name = arguments[0];
-    assert!(TESTED.contains(&name), "{name}");
+    assert!(TESTED.split(' ').any(|one| one == name), "{name}");
     println!("{name}: seed {SEED}");
     let mut random = ChaCha8Rng::seed_from_u64(SEED ^ name.len() as u64);
     let moments: Vec<u64> =
@@ -193,27 +175,6 @@ fn report(left: &Left<'_>) {
     assert!(!report.to_string().contains("was interrupted"), "{report}");
 }
 
-/// The options of a trace that lasts longer than any test.
-const LONG: [&str; 17] = [
-    "--provider",
-    "Mine",
-    "--keywords",
-    "1",
-    "--level",
-    "4",
-    "--buffer",
-    "4",
-    "--rundown",
-    "0",
-    "--stacks",
-    "true",
-    "--mode",
-    "0",
-    "--command",
-    "CollectTracing2",
-    "--duration",
-];
-
 /// Whether a recording was written. It can be read: a script.
 fn is_recorded(out: &Path) -> bool {
     let files: Vec<PathBuf> =
@@ -231,143 +192,21 @@ fn is_recorded(out: &Path) -> bool {
 fn every_subcommand_is_interrupted_here_or_instant() {
     for name in crate::cli::listed_commands() {
         let name = name.as_str();
-        assert!(TESTED.contains(&name) != INSTANT.contains(&name), "{name}");
+        let is_tested = TESTED.split(' ').any(|one| one == name);
+        assert!(is_tested != INSTANT.contains(&name), "{name}");
     }
 }
 
 #[test]
-#[ignore = "long: .ci/nightly long"]
-fn check_interrupted_leaves_nothing_but_its_report() {
-    interrupted(&["check", "--json"], Ends::Interrupted, nothing, report);
-}
-
-#[test]
-fn server_interrupted_leaves_nothing_but_its_report() {
-    let arguments = [
-        "server",
-        "--json",
-        "--allow-harmful",
-        "--profile",
-        "strict",
-        "--spawn",
-        "--",
-        DIAGIPC,
-        "runtime",
-    ];
-    interrupted(&arguments, Ends::Interrupted, nothing, report);
-}
-
-#[test]
-#[ignore = "long: .ci/nightly long"]
-fn client_interrupted_leaves_nothing_but_its_report() {
-    let operations = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/diagipc.toml");
-    interrupted(
-        &["client", "--json", "--operations", operations],
-        Ends::Interrupted,
-        nothing,
-        report,
-    );
-}
-
-/// An adapter with its own process. It answers for a while and then goes silent.
-#[test]
-fn codec_interrupted_leaves_nothing_but_its_report() {
-    let adapter = "sleep 1000 & sed -u 100q | diagipc adapter; exec sleep 1000";
-    let arguments = ["codec", "--json", "--timeout", "600000", "--", "sh", "-c", adapter];
-    interrupted(&arguments, Ends::Interrupted, nothing, report);
-}
-
-#[test]
 fn fuzz_server_interrupted_leaves_nothing_but_its_summary() {
-    let arguments = [
-        "fuzz-server",
-        "--json",
-        "--allow-harmful",
-        "--cases",
-        "1000000",
-        "--spawn",
-        "--",
-        DIAGIPC,
-        "runtime",
-    ];
-    interrupted(&arguments, Ends::Interrupted, nothing, |left| {
+    let options = ["fuzz-server", "--json", "--allow-harmful", "--cases", "1000000"];
+    let spawn = ["--spawn", "--", DIAGIPC, "runtime"];
+    interrupted(&[&options[..], &spawn].concat(), Ends::Interrupted, nothing, |left| {
         let Some(summary) = left.report() else { return };
         let cases =
             summary["cases"].as_u64().unwrap() + summary["interrupted"]["notRun"].as_u64().unwrap();
         assert!(cases == 1_000_000 && summary["lost"].is_null(), "{summary}");
     });
-}
-
-/// A client with its own process, in the middle of a trace.
-#[test]
-fn record_interrupted_leaves_nothing_but_its_recording() {
-    let peer = Runtime::start(&[]);
-    let trace = format!(
-        "sleep 1000 & exec diagipc call --pid {{pid}} trace {} 600000 --output /dev/null",
-        LONG.join(" ")
-    );
-    let arguments =
-        ["proxy", "--out", "{out}", "--name", "it", "--to", &peer.socket, "--", "sh", "-c", &trace];
-    interrupted(&arguments, Ends::Interrupted, nothing, |left| {
-        let text = String::from_utf8_lossy(&left.output.stdout);
-        assert!(!left.has_handler || text.contains("INTERRUPTED  "), "{text}");
-        is_recorded(left.out);
-    });
-}
-
-#[test]
-fn record_interrupted_behind_a_request_has_recorded_it() {
-    let (peer, out) = (Runtime::start(&[]), crate::tool::directory());
-    let stream = tempfile::NamedTempFile::new().unwrap();
-    let trace = format!(
-        "exec \"{DIAGIPC}\" call --pid {{pid}} trace {} 600000 --output \"{}\"",
-        LONG.join(" "),
-        stream.path().display()
-    );
-    let directory = out.path().to_str().unwrap();
-    let arguments = ["proxy", "--out", directory, "--to", &peer.socket, "--", "sh", "-c", &trace];
-    let run = Run::start(signalled(&arguments));
-    super::until("no stream comes", || {
-        (fs::metadata(stream.path()).unwrap().len() > 0).then_some(())
-    });
-    run.signal("-TERM");
-    let output = run.end("proxy");
-    assert_eq!(output.status.code(), Some(143));
-    assert!(is_recorded(out.path()));
-}
-
-/// A client that writes a last line when it is terminated.
-#[test]
-fn record_interrupted_terminates_its_client() {
-    let (peer, out) = (Runtime::start(&[]), crate::tool::directory());
-    let [began, ended] = ["began", "ended"].map(|name| out.path().join(name));
-    let client = format!(
-        "trap 'echo so > \"{}\"; exit 7' TERM; echo > \"{}\"; while :; do sleep 0.01; done",
-        ended.display(),
-        began.display()
-    );
-    let directory = out.path().to_str().unwrap();
-    let run = Run::start(signalled(&[
-        "proxy",
-        "--out",
-        directory,
-        "--to",
-        &peer.socket,
-        "--",
-        "sh",
-        "-c",
-        &client,
-    ]));
-    super::until("the client does not start", || began.exists().then_some(()));
-    run.signal("-TERM");
-    let output = run.end("proxy");
-    assert_eq!(output.status.code(), Some(143));
-    assert_eq!(fs::read_to_string(ended).unwrap(), "so\n");
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(
-        text,
-        "the client ended: exit status: 7\nINTERRUPTED  the recording has all messages until then\n"
-    );
 }
 
 #[test]
@@ -402,77 +241,6 @@ fn proxy_ended_behind_a_request_has_recorded_it() {
     assert!(is_recorded(out.path()));
 }
 
-/// A file with one script.
-fn script(directory: &Path, plays: &str, steps: &str) -> String {
-    let text = format!(
-        r#"{{ "format": 1, "title": "t", "within_ms": 600000, "numberOfScripts": 1, "scripts": [{{ "scId": 1, "name": "it",
-            "comment": "c", "spec": ["R-FLW-003"], "hazard": null, {plays}, "steps": {steps} }}] }}"#
-    );
-    let path = directory.join("script.json");
-    fs::write(&path, text).unwrap();
-    path.to_str().unwrap().to_owned()
-}
-
-#[test]
-fn replay_interrupted_leaves_nothing() {
-    let directory = crate::tool::directory();
-    let listens = script(
-        directory.path(),
-        r#""plays": "runtime", "ask": { "command": "Process/ResumeRuntime", "value": {} },
-            "outcome": { "outcome": "ok", "reply": { "hresult": "0x00000000" }, "then": "close" }"#,
-        r#"[{ "accept": "a" }]"#,
-    );
-    interrupted(
-        &["replay", &listens, "--listen", "{tmpdir}/at"],
-        Ends::Interrupted,
-        nothing,
-        |left| {
-            let text = String::from_utf8_lossy(&left.output.stdout);
-            assert!(
-                !left.has_handler || text.contains("INTERRUPTED  it: in step 0 of 1"),
-                "{text}"
-            );
-        },
-    );
-}
-
-#[test]
-fn runtime_ended_leaves_nothing() {
-    interrupted(&["runtime", "--ports", "{tmpdir}/nobody,nosuspend"], Ends::Well, nothing, unread);
-}
-
-#[test]
-fn call_interrupted_leaves_nothing() {
-    let peer = Runtime::start(&[]);
-    let trace = [
-        &["call", "--socket", &peer.socket, "trace"][..],
-        &LONG,
-        &["600000", "--output", "{out}/stream"],
-    ]
-    .concat();
-    interrupted(&trace, Ends::Interrupted, nothing, unread);
-    interrupted(
-        &["call", "--patience", "600000", "--pid", "1", "listen-port", "{tmpdir}/port"],
-        Ends::Interrupted,
-        nothing,
-        unread,
-    );
-}
-
-/// Each waits for a runtime that never answers.
-#[test]
-fn question_interrupted_leaves_nothing() {
-    let peer = Runtime::start(&["--misbehave", "never-answers"]);
-    let (socket, pid) = (&peer.socket, peer.process.id().to_string());
-    for arguments in
-        [&["info", socket][..], &["env", socket], &["dump", socket, "{out}/dump"], &["ps", &pid]]
-    {
-        interrupted(arguments, Ends::Interrupted, nothing, |left| {
-            assert_eq!(fs::read_dir(left.out).unwrap().count(), 0);
-        });
-    }
-}
-
 #[test]
 fn trace_interrupted_is_complete() {
     let peer = Runtime::start(&[]);
@@ -485,9 +253,105 @@ fn trace_interrupted_is_complete() {
     });
 }
 
+/// The words of `diagipc call` for a trace that lasts longer than any test.
+const LONG: &str = "trace --provider Mine --keywords 1 --level 4 --buffer 4 --rundown 0 --stacks true \
+    --mode 0 --command CollectTracing2 --duration 600000 --output";
+
+/// A client with its own process, in the middle of a trace.
 #[test]
-fn subcommand_reading_input_ends_by_signal() {
-    for arguments in [&["adapter"][..], &["decode", "-"], &["encode", "-"], &["stand-in"]] {
-        interrupted(arguments, Ends::BySignal, nothing, unread);
-    }
+fn record_interrupted_leaves_nothing_but_its_recording() {
+    let peer = Runtime::start(&[]);
+    let trace = format!("sleep 1000 & exec diagipc call --pid {{pid}} {LONG} /dev/null");
+    let arguments =
+        ["proxy", "--out", "{out}", "--name", "it", "--to", &peer.socket, "--", "sh", "-c", &trace];
+    interrupted(&arguments, Ends::Interrupted, nothing, |left| {
+        let text = String::from_utf8_lossy(&left.output.stdout);
+        assert!(!left.has_handler || text.contains("INTERRUPTED  "), "{text}");
+        is_recorded(left.out);
+    });
+}
+
+/// A client writes a last line when it is terminated.
+#[test]
+fn record_interrupted_terminates_its_client() {
+    let (peer, out) = (Runtime::start(&[]), crate::tool::directory());
+    let [began, ended] = ["began", "ended"].map(|name| out.path().join(name));
+    let client = format!(
+        "trap 'echo so > \"{}\"; exit 7' TERM; echo > \"{}\"; while :; do sleep 0.01; done",
+        ended.display(),
+        began.display()
+    );
+    let directory = out.path().to_str().unwrap();
+    let proxy = ["proxy", "--out", directory, "--to", &peer.socket, "--", "sh", "-c", &client];
+    let run = Run::start(signalled(&proxy));
+    super::until("the client does not start", || began.exists().then_some(()));
+    run.signal("-TERM");
+    let output = run.end("proxy");
+    assert_eq!(output.status.code(), Some(143));
+    assert_eq!(fs::read_to_string(ended).unwrap(), "so\n");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "the client ended: exit status: 7\nINTERRUPTED  the recording has all messages until then\n"
+    );
+}
+
+#[test]
+fn replay_interrupted_leaves_nothing() {
+    let directory = crate::tool::directory();
+    let listens = directory.path().join("script.json").display().to_string();
+    let file = json!({ "format": 1, "title": "t", "within_ms": 600_000, "numberOfScripts": 1, "scripts": [{
+        "scId": 1, "name": "it", "comment": "c", "spec": ["R-FLW-003"], "hazard": null, "plays": "runtime",
+        "ask": { "command": "Process/ResumeRuntime", "value": {} },
+        "outcome": { "outcome": "ok", "reply": { "hresult": "0x00000000" }, "then": "close" },
+        "steps": [{ "accept": "a" }] }] });
+    fs::write(&listens, file.to_string()).unwrap();
+    let arguments = ["replay", &listens, "--listen", "{tmpdir}/at"];
+    interrupted(&arguments, Ends::Interrupted, nothing, |left| {
+        let text = String::from_utf8_lossy(&left.output.stdout);
+        let said = "INTERRUPTED  it: in step 0 of 1";
+        assert!(!left.has_handler || text.contains(said), "{text}");
+    });
+}
+
+/// The report or nothing is left. An adapter answers for a while and then goes silent; a question
+/// waits for a runtime that never answers.
+#[test]
+fn other_subcommand_interrupted_leaves_nothing_but_its_report() {
+    let [peer, silent] = [&[][..], &["--misbehave", "never-answers"]].map(Runtime::start);
+    let (socket, pid) = (&silent.socket, silent.pid());
+    let server = ["server", "--json", "--allow-harmful", "--profile", "strict"];
+    let server = [&server[..], &["--spawn", "--", DIAGIPC, "runtime"]].concat();
+    let adapter = "sleep 1000 & sed -u 100q | diagipc adapter; exec sleep 1000";
+    let codec = ["codec", "--json", "--timeout", "600000", "--", "sh", "-c", adapter];
+    let trace: Vec<&str> = LONG.split(' ').collect();
+    let trace = [&["call", "--socket", &peer.socket], &trace[..], &["{out}/stream"]].concat();
+    let port = ["call", "--patience", "600000", "--pid", "1", "listen-port", "{tmpdir}/port"];
+    let questions =
+        [&["info", socket][..], &["env", socket], &["dump", socket, "{out}/dump"], &["ps", &pid]];
+    thread::scope(|scope| {
+        scope.spawn(|| interrupted(&server, Ends::Interrupted, nothing, report));
+        scope.spawn(|| interrupted(&codec, Ends::Interrupted, nothing, report));
+        let runtime = ["runtime", "--ports", "{tmpdir}/nobody,nosuspend"];
+        interrupted(&runtime, Ends::Well, nothing, unread);
+        for arguments in [&trace[..], &port] {
+            interrupted(arguments, Ends::Interrupted, nothing, unread);
+        }
+        for arguments in questions {
+            interrupted(arguments, Ends::Interrupted, nothing, |left| {
+                assert_eq!(fs::read_dir(left.out).unwrap().count(), 0);
+            });
+        }
+        for arguments in [&["adapter"][..], &["decode", "-"], &["encode", "-"], &["stand-in"]] {
+            interrupted(arguments, Ends::BySignal, nothing, unread);
+        }
+    });
+}
+
+#[test]
+#[ignore = "long: .ci/nightly long"]
+fn check_and_client_interrupted_leave_nothing_but_their_report() {
+    interrupted(&["check", "--json"], Ends::Interrupted, nothing, report);
+    let operations = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/diagipc.toml");
+    let client = ["client", "--json", "--operations", operations];
+    interrupted(&client, Ends::Interrupted, nothing, report);
 }

@@ -3,8 +3,8 @@
 
 use std::process::{Command, Output};
 
-use crate::cli::runtime::Runtime;
 use crate::tool::DIAGIPC;
+use crate::tool::Runtime;
 
 /// Runs the rest of the command line at a new terminal, types the first argument once `ready` is
 /// shown, prints what the terminal shows, and exits with the status of the program.

@@ -56,21 +56,10 @@ fn captured([at_option, to_option]: [&str; 2], passes: bool, answer: &'static [u
     let directory = TempDir::new().unwrap();
     let [at, to, file] = ["at", "to", "said.pcapng"].map(|name| directory.path().join(name));
     let runtime = UnixListener::bind(&to).unwrap();
-    let mut proxy = tool::diagipc()
-        .args([
-            "proxy",
-            "--once",
-            at_option,
-            at.to_str().unwrap(),
-            to_option,
-            to.to_str().unwrap(),
-            "--pcapng",
-            file.to_str().unwrap(),
-        ])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let [at_path, to_path, file_path] = [&at, &to, &file].map(|path| path.to_str().unwrap());
+    let mut proxy = tool::diagipc();
+    proxy.args(["proxy", "--once", at_option, at_path, to_option, to_path, "--pcapng", file_path]);
+    let mut proxy = proxy.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut socket = String::new();
     BufReader::new(proxy.stdout.take().unwrap()).read_line(&mut socket).unwrap();
     let answering = thread::spawn(move || {
@@ -169,18 +158,9 @@ fn capture_is_whole_when_recording_is_cut() {
 #[test]
 fn capture_failure_ends_proxy_with_2() {
     let directory = TempDir::new().unwrap();
-    let [at, to] = ["at", "to"].map(|name| directory.path().join(name));
+    let [at, to] = ["at", "to"].map(|name| directory.path().join(name).display().to_string());
     let _runtime = UnixListener::bind(&to).unwrap();
-    let arguments = [
-        "proxy",
-        "--listen",
-        at.to_str().unwrap(),
-        "--to",
-        to.to_str().unwrap(),
-        "--pcapng",
-        "/nowhere/said.pcapng",
-    ];
-    let output = tool::diagipc().args(arguments).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/said.pcapng"));
+    let file = "/nowhere/said.pcapng";
+    let said = tool::errors(&["proxy", "--listen", &at, "--to", &to, "--pcapng", file], 2);
+    assert!(said.contains(file), "{said}");
 }

@@ -1,9 +1,8 @@
 //! The proxy, its recordings, and their replay.
 
 mod captured;
-mod commands;
-mod long;
-mod runtime;
+
+use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -13,20 +12,31 @@ use std::thread;
 use std::time::Duration;
 
 use diagipc::network::{Listener, LiveNetwork};
-use diagipc::record::{Proxy, Recording, script_file};
+use diagipc::record::{Direction, Log, Proxy, Recording, script_file};
+use diagipc::runtime::ReferenceRuntime;
 use dotnet_diagnostics_ipc::io::{Canceller, Client, Endpoint};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing2, EventLevel, Format, ProviderConfig,
 };
 use dotnet_diagnostics_ipc::wire::Array;
 use dotnet_diagnostics_ipc_vectors::player::{Failure, Network as _, Player};
-use dotnet_diagnostics_ipc_vectors::script::{Plays, Step};
+use dotnet_diagnostics_ipc_vectors::script::{Ending, Plays, Step};
 use dotnet_diagnostics_ipc_vectors::{Hazard, ScriptFile, Value, parse_scripts};
 use tempfile::TempDir;
 
-use crate::record::runtime::{Cancels, Runtime, with_runtime};
+use crate::reference_runtime::start;
+use crate::tool::{self, DIAGIPC};
 
 const WITHIN: Duration = Duration::from_secs(5);
+
+/// Cancels on drop: a failed check ends its test, and does not block it.
+struct Cancels<'c>(&'c Canceller);
+
+impl Drop for Cancels<'_> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
 
 /// Calls `with` with the socket of a proxy; returns what went over it.
 fn recorded<T>(
@@ -84,16 +94,20 @@ fn steps(text: &str) -> Vec<Step> {
     serde_json::from_str(text).unwrap()
 }
 
+/// A runtime whose process info, environment and ids are its own.
+fn runtime(environment: &str) -> (ReferenceRuntime, TempDir) {
+    start(|config| {
+        config.has_short_rundown = true;
+        config.environment = vec![environment.to_owned()];
+    })
+}
+
 fn info(path: &Path) {
     Client::new(Endpoint::socket(path)).process_info3().unwrap();
 }
 
-fn environment(path: &Path) {
-    Client::new(Endpoint::socket(path)).environment().unwrap().for_each(|_| ()).unwrap();
-}
-
-fn trace(path: &Path, keywords: u64) {
-    let providers = [ProviderConfig::new("Provider", keywords, EventLevel::INFORMATIONAL)];
+fn trace(path: &Path) {
+    let providers = [ProviderConfig::new("Provider", 1, EventLevel::INFORMATIONAL)];
     let request = CollectTracing2 {
         circular_buffer_mb: 4,
         format: Format::NET_TRACE,
@@ -111,29 +125,92 @@ fn trace(path: &Path, keywords: u64) {
     stopping.join().unwrap().unwrap();
 }
 
-/// Three requests and a stop, over four connections.
-fn converse(path: &Path) {
-    info(path);
-    environment(path);
-    trace(path, 1);
+/// Runs `diagipc`: its exit status, and what it printed.
+#[track_caller]
+fn says(arguments: &[&str], status: i32) -> String {
+    let output = tool::run(arguments, b"", status);
+    String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
 }
 
-#[test]
-fn replay_to_runtime_names_differing_step() {
-    let ((), recording) = with_runtime(&Runtime::new(1), |to| recorded(4, to, false, converse));
-    let file = scripts(&recording);
-    let script = &file.scripts[0];
-    assert!(matches!(script.plays, Plays::Client(_)));
-    assert_eq!(script.hazard, None);
-    // Other ids, another command line, environment, and length of the stream.
-    with_runtime(&Runtime::new(2), |path| play(LiveNetwork::to(path), &script.steps)).unwrap();
+fn write(directory: &TempDir, name: &str, file: &ScriptFile) -> String {
+    let path = directory.path().join(name);
+    fs::write(&path, serde_json::to_string(file).unwrap()).unwrap();
+    path.display().to_string()
+}
 
-    let other = Runtime { stops: false, ..Runtime::new(2) };
-    let failure =
-        with_runtime(&other, |path| play(LiveNetwork::to(path), &script.steps)).unwrap_err();
-    let stop = script.steps.iter().rposition(|step| matches!(step, Step::Expect(_))).unwrap();
-    assert_eq!(failure.step, stop, "{failure}");
-    assert!(failure.to_string().contains("expect on d"), "{failure}");
+/// Another runtime has other ids, another environment, and another length of the stream.
+#[test]
+fn replay_names_difference_and_needs_permission() {
+    let directory = TempDir::new().unwrap();
+    let (first, _first) = runtime("A=1");
+    let ((), recording) = recorded(4, first.socket(), false, |path| {
+        info(path);
+        Client::new(Endpoint::socket(path)).environment().unwrap().for_each(|_| ()).unwrap();
+        trace(path);
+    });
+    let file = scripts(&recording);
+    assert!(matches!(file.scripts[0].plays, Plays::Client(_)));
+    assert_eq!(file.scripts[0].hazard, None);
+    let harmless = write(&directory, "trace.json", &file);
+    let ((), recording) = recorded(1, first.socket(), false, |path| {
+        Client::new(Endpoint::socket(path)).resume().unwrap();
+    });
+    let mut file = scripts(&recording);
+    assert_eq!(file.scripts[0].hazard, Some(Hazard::Harmful));
+    let resume = write(&directory, "resume.json", &file);
+    file.scripts[0].hazard = Some(Hazard::SideEffect);
+    let changes = write(&directory, "changes.json", &file);
+
+    let (second, _second) = runtime("LONGER=12345");
+    let to = second.socket().to_str().unwrap();
+    says(&["replay", &harmless, "--to", to], 0);
+    for (script, option) in [(resume, "--allow-harmful"), (changes, "--allow-side-effects")] {
+        let said = says(&["replay", &script, "--to", to], 2);
+        assert!(said.contains(option), "{said}");
+        says(&["replay", &script, "--to", to, option], 0);
+    }
+    // 3.1 does not know the first request.
+    let old = tool::Runtime::start(&["--profile", "coreclr-3.1"]);
+    let said = says(&["replay", &harmless, "--to", &old.socket], 1);
+    let sent = "a sent 20 bytes: 444f544e45545f4950435f563100140004080000";
+    assert!(said.contains("expect on a: ") && said.contains(sent), "{said}");
+    assert!(said.contains("a seen "), "{said}");
+    says(&["replay", &harmless, "--to", "/nonexistent"], 3);
+}
+
+/// A client that is started finds the proxy as the process that it would ask. An existing file, or
+/// the target of a symbolic link, is kept: the recording takes another name.
+#[test]
+fn record_client_finds_runtime_by_process() {
+    let directory = TempDir::new().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (runtime, _runtime) = runtime("A=1");
+    let to = runtime.socket().to_str().unwrap();
+    let [out, target] = ["out", "target"].map(path);
+    fs::create_dir(&out).unwrap();
+    fs::write(&target, "kept").unwrap();
+    fs::write(format!("{out}/an-info.json"), "kept").unwrap();
+    std::os::unix::fs::symlink(&target, format!("{out}/an-info-2.txt")).unwrap();
+    let proxy = ["proxy", "--out", &out, "--name", "An Info", "--to", to, "--"];
+    let client = [DIAGIPC, "call", "--pid", "{pid}", "process-info"];
+    let said = says(&[&proxy[..], &client].concat(), 0);
+    assert!(said.contains("Process/ProcessInfo3: 20 bytes sent"), "{said}");
+    for kept in [format!("{out}/an-info.json"), target] {
+        assert_eq!(fs::read_to_string(kept).unwrap(), "kept");
+    }
+    says(&["replay", &format!("{out}/an-info-3.json"), "--to", to], 0);
+    let words = fs::read_to_string(format!("{out}/an-info-3.txt")).unwrap();
+    assert!(words.contains("request Process/ProcessInfo3"), "{words}");
+    let lines = words.lines().filter_map(|line| Some(line.split_once(" s    0  ")?.1));
+    let events: Vec<&str> = lines.map(|line| line.split(" bytes").next().unwrap()).collect();
+    assert_eq!((events[0], events[1]), ("opened", "client: 20"));
+    assert_eq!(events.last(), Some(&"runtime: closed"), "{words}");
+
+    // A client that fails is recorded, and reported.
+    let fails = ["sh", "-c", "test -S '{socket}' && exit 7"];
+    let said = says(&[&proxy[..], &fails].concat(), 1);
+    assert!(said.contains("exit status: 7"), "{said}");
+    says(&["proxy", "--out", &out, "--to", "/nonexistent", "--", "true"], 3);
 }
 
 /// Plays `runtime` and `client` to each other through a proxy.
@@ -151,7 +228,9 @@ fn through_a_proxy(runtime: &str, client: &str) -> Recording {
 }
 
 const RESUME: &str = r#""444f544e45545f4950435f563100140004010000""#;
+
 const OK: &str = r#""444f544e45545f4950435f5631001800ff00000000000000""#;
+
 /// The header of an OK, of any size.
 const OK_IS_EXPECTED: &str =
     r#"{ "on": "a", "expect": ["444f544e45545f4950435f563100", { "any": 2 }, "ff000000"] }"#;
@@ -321,4 +400,31 @@ fn record_other_bytes_are_kept_as_harmful() {
         { "on": "a", "drain": true }, { "on": "a", "send": ["ff"] }, { "on": "a", "expect_end": "closed" }]"#;
     assert_eq!(file.scripts[0].steps, steps(played));
     assert_eq!(file.scripts[0].hazard, Some(Hazard::Harmful));
+}
+
+#[test]
+fn record_of_many_connections_keeps_first() {
+    let log = Log::new(false);
+    for nth in 0..Recording::CONNECTIONS + 3 {
+        let connection = log.opened();
+        assert_eq!(connection, Some(nth).filter(|nth| *nth < Recording::CONNECTIONS));
+        log.piece(connection, Direction::Client, b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0", Vec::new());
+        log.ended(connection, Direction::Server, Ending::Close);
+    }
+    // A number that no connection has.
+    log.piece(Some(Recording::CONNECTIONS), Direction::Client, b"lost", Vec::new());
+    let recording = log.recording();
+    let conversation = &recording.conversation;
+    let kept = (conversation.connections.len(), recording.more_connections);
+    assert_eq!(kept, (Recording::CONNECTIONS, 3));
+    assert_eq!(conversation.events.len(), 3 * Recording::CONNECTIONS);
+    assert_eq!(log.take(), recording);
+    let file = script_file(&recording, "many").unwrap();
+    let opened = file.scripts[0].steps.iter().filter_map(|step| match step {
+        Step::Open(step) => Some(step.open.as_str()),
+        _ => None,
+    });
+    let names: Vec<_> = opened.collect();
+    assert_eq!(names.len(), Recording::CONNECTIONS);
+    assert_eq!((names[0], names[25], names[26]), ("a", "z", "c26"));
 }

@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc_vectors as vectors;
 use dotnet_diagnostics_ipc_vectors::player::Player;
 use dotnet_diagnostics_ipc_vectors::script::Step;
 
-use crate::reference_runtime::{End, ask, message, read, request, start};
+use crate::reference_runtime::{End, ask, ask_for_dump, message, read, request, start};
 
 const RESUME: u16 = 0x0401;
 const UNKNOWN: u16 = 0x0463;
@@ -55,29 +55,11 @@ const REPLIES: &[(&str, u16, &str, End)] = &[
     ("reset", UNKNOWN, ERROR, End::Reset),
 ];
 
-/// Those with a test here, or in `program`, since a process dies.
-const OTHERS: &[&str] = &[
-    "trickle",
-    "late",
-    "dies-of-empty-payload",
-    "echo-payload",
-    "second-reply",
-    "socket-gone",
-    "one-write",
-    "reply-before-descriptor",
-    "environment-bytes-less",
-    "environment-bytes-more",
-    "environment-count-less",
-    "environment-count-more",
-    "environment-error",
-    "environment-cut",
-    "stream-cut",
-    "stream-never-ends",
-    "stop-another",
-    "stop-unanswered",
-    "advertise-magic",
-    "advertise-cut",
-];
+/// Those with a test of their own, here or in `program`, since a process dies.
+const OTHERS: &str = "trickle late dies-of-empty-payload echo-payload second-reply socket-gone one-write \
+    reply-before-descriptor environment-bytes-less environment-bytes-more environment-count-less \
+    environment-count-more environment-error environment-cut stream-cut stream-never-ends \
+    stop-another stop-unanswered advertise-magic advertise-cut";
 
 fn wrong(text: &str) -> (ReferenceRuntime, tempfile::TempDir) {
     start(|config| config.misbehaviours.push(Misbehaviour::parse(text).unwrap()))
@@ -88,7 +70,7 @@ fn misbehaviour_each_kind_has_a_test() {
     let here: BTreeSet<_> = REPLIES
         .iter()
         .map(|(text, ..)| text.split('=').next().unwrap())
-        .chain(OTHERS.iter().copied())
+        .chain(OTHERS.split_whitespace())
         .collect();
     let all: BTreeSet<_> = MisbehaviourKind::ALL.iter().map(|kind| kind.name()).collect();
     assert_eq!(here, all);
@@ -108,17 +90,13 @@ fn misbehaviour_replies_are_wrong() {
 }
 
 #[test]
-fn misbehaviour_trickle_sends_single_bytes() {
+fn misbehaviour_delays_reply() {
     let (runtime, _directory) = wrong("trickle=10");
-    let mut stream = UnixStream::connect(runtime.socket()).unwrap();
     let began = Instant::now();
-    stream.write_all(&request(RESUME)).unwrap();
-    assert_eq!(read(&mut stream), (hex::decode(OK).unwrap(), End::Closed));
+    let answer = ask(runtime.socket(), &request(RESUME));
+    assert_eq!(answer, (hex::decode(OK).unwrap(), End::Closed));
     assert!(began.elapsed() >= Duration::from_millis(230), "{:?}", began.elapsed());
-}
 
-#[test]
-fn misbehaviour_late_delays_reply() {
     let (runtime, _directory) = wrong("late=900");
     let mut stream = UnixStream::connect(runtime.socket()).unwrap();
     stream.write_all(&request(RESUME)).unwrap();
@@ -126,56 +104,37 @@ fn misbehaviour_late_delays_reply() {
     assert_eq!(read(&mut stream), (hex::decode(OK).unwrap(), End::Closed));
 }
 
+/// A dump with a name without units.
+const DUMP: [u8; 14] = [1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0];
+
+/// What replies to a request with a payload, and the block that may follow, become.
 #[test]
-fn misbehaviour_payload_is_echoed() {
-    let (runtime, _directory) = wrong("echo-payload");
-    assert_eq!(
-        ask(runtime.socket(), &message(0x0404, b"PAYLOAD!")),
-        ([b"PAYLOAD!".as_slice(), &[0; 20]].concat(), End::Closed)
-    );
-    assert_eq!(ask(runtime.socket(), &request(0x0404)).0[..14], *b"DOTNET_IPC_V1\0");
-    // The block follows nevertheless.
+fn misbehaviour_of_a_request_with_payload() {
+    let refused = "444f544e45545f4950435f5631001800ffff000005400080";
+    let stop = [1, 2, 3, 4, 5, 6, 7, 8];
     let files = vectors::files().unwrap();
     let mut groups = files.iter().flat_map(|file| &file.groups);
-    let block = groups.find(|group| group.name == "net10.0.9-environment-block").unwrap().tests[0]
-        .wire
-        .clone()
-        .unwrap();
-    let echo = [b"PAYLOAD!".as_slice(), &[0; 20], &block].concat();
-    assert_eq!(ask(runtime.socket(), &message(0x0402, b"PAYLOAD!")), (echo, End::Closed));
-}
-
-#[test]
-fn misbehaviour_dump_gets_second_reply() {
-    let (runtime, _directory) = wrong("second-reply");
-    let mut stream = UnixStream::connect(runtime.socket()).unwrap();
-    stream.write_all(&message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0])).unwrap();
-    let mut first = [0; 24];
-    stream.read_exact(&mut first).unwrap();
-    let second = "444f544e45545f4950435f5631001800ffff000005400080";
-    assert_eq!(
-        (hex::encode(first).as_str(), read(&mut stream)),
-        (OK, (hex::decode(second).unwrap(), End::Closed))
-    );
-}
-
-#[test]
-fn misbehaviour_dump_removes_socket() {
-    let (runtime, _directory) = wrong("socket-gone");
-    let mut waiting = UnixStream::connect(runtime.socket()).unwrap();
-    waiting.write_all(&message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0])).unwrap();
-    assert_eq!(read(&mut waiting), (hex::decode(OK).unwrap(), End::Closed));
-    assert!(!runtime.socket().exists());
-}
-
-#[test]
-fn misbehaviour_reset_follows_payload_or_end() {
+    let block = groups.find(|group| group.name == "net10.0.9-environment-block").unwrap();
+    let block = block.tests[0].wire.clone().unwrap();
+    let echo = [&b"PAYLOAD!"[..], &[0; 20]].concat();
+    for (text, request, expected, end) in [
+        ("echo-payload", message(0x0404, b"PAYLOAD!"), echo.clone(), End::Closed),
+        ("echo-payload", message(0x0402, b"PAYLOAD!"), [echo, block].concat(), End::Closed),
+        (
+            "second-reply",
+            message(0x0101, &DUMP),
+            hex::decode([OK, refused].concat()).unwrap(),
+            End::Closed,
+        ),
+        ("socket-gone", message(0x0101, &DUMP), hex::decode(OK).unwrap(), End::Closed),
+        ("reset", message(0x0201, &stop), message(0xff00, &stop), End::Reset),
+    ] {
+        let (runtime, _directory) = wrong(text);
+        let answer = ask_for_dump(runtime.socket(), &request);
+        assert_eq!(answer, (expected, end), "{text}");
+        assert_eq!(runtime.socket().exists(), text != "socket-gone", "{text}");
+    }
     let (runtime, _directory) = wrong("reset");
-    let stop = [1, 2, 3, 4, 5, 6, 7, 8];
-    assert_eq!(
-        ask(runtime.socket(), &message(0x0201, &stop)),
-        (message(0xff00, &stop), End::Reset)
-    );
     let mut stream = UnixStream::connect(runtime.socket()).unwrap();
     stream.write_all(b"DOTNET").unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
@@ -199,6 +158,8 @@ fn session(runtime: &ReferenceRuntime) -> (u64, UnixStream) {
     (u64::from_le_bytes(reply[20..].try_into().unwrap()), stream)
 }
 
+/// The reply of a session arrives with its stream. A reply without a stream is sent as well, also if
+/// the connection stays open, as after a dump of .NET 8 (P-30).
 #[test]
 fn misbehaviour_one_write_sends_reply_with_stream() {
     let (runtime, _directory) = wrong("one-write");
@@ -207,8 +168,12 @@ fn misbehaviour_one_write_sends_reply_with_stream() {
     let mut first = [0; 4096];
     let n = stream.read(&mut first).unwrap();
     assert_eq!((n, &first[28..36]), (692, b"Nettrace".as_slice()));
-    // A reply without a stream is sent as well.
-    assert_eq!(ask(runtime.socket(), &request(RESUME)), (hex::decode(OK).unwrap(), End::Closed));
+    let (runtime, _directory) = start(|config| {
+        config.profile = Profile::CORECLR_8;
+        config.misbehaviours.push(Misbehaviour::parse("one-write").unwrap());
+    });
+    let done = (hex::decode(OK).unwrap(), End::Open);
+    assert_eq!(ask_for_dump(runtime.socket(), &message(0x0101, &DUMP)), done);
 }
 
 #[test]
@@ -241,20 +206,6 @@ fn misbehaviour_reply_precedes_descriptor() {
     player.play(script.steps.iter().take(2).chain(&refused)).unwrap();
 }
 
-/// A dump of .NET 8 leaves the connection open (P-30).
-#[test]
-fn misbehaviour_one_write_reply_without_close_is_sent() {
-    let (runtime, _directory) = start(|config| {
-        config.profile = Profile::CORECLR_8;
-        config.misbehaviours.push(Misbehaviour::parse("one-write").unwrap());
-    });
-    let mut stream = UnixStream::connect(runtime.socket()).unwrap();
-    stream.write_all(&message(0x0101, &[1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0])).unwrap();
-    let mut reply = [0; 24];
-    stream.read_exact(&mut reply).unwrap();
-    assert_eq!((hex::encode(reply).as_str(), read(&mut stream)), (OK, (Vec::new(), End::Open)));
-}
-
 /// How many bytes were announced of an environment, how many entries the block says, and the block.
 fn environment(text: &str) -> (usize, u32, Vec<u8>, End) {
     let (runtime, _directory) = wrong(text);
@@ -285,20 +236,12 @@ fn misbehaviour_environments_are_wrong() {
     assert_eq!((announced, block.as_slice(), end), (whole.len(), &whole[..60], End::Closed));
 }
 
-#[test]
-fn misbehaviour_stream_is_cut() {
-    let (runtime, _directory) = wrong("stream-cut=40");
-    let (_, mut stream) = session(&runtime);
-    let (bytes, end) = read(&mut stream);
-    assert_eq!((bytes.len(), end), (40, End::Closed));
-}
-
 fn stop(runtime: &ReferenceRuntime, id: u64) -> (Vec<u8>, End) {
     ask(runtime.socket(), &message(0x0201, &id.to_le_bytes()))
 }
 
 #[test]
-fn misbehaviour_stream_does_not_end() {
+fn misbehaviour_stream_does_not_end_or_is_cut() {
     let (runtime, _directory) = wrong("stream-never-ends");
     let (id, mut stream) = session(&runtime);
     assert_eq!(stop(&runtime, id), (Vec::new(), End::Open));
@@ -306,21 +249,23 @@ fn misbehaviour_stream_does_not_end() {
     assert_eq!(ask(runtime.socket(), &request(RESUME)), (Vec::new(), End::Open));
     drop(stream);
     assert_eq!(ask(runtime.socket(), &request(RESUME)), (hex::decode(OK).unwrap(), End::Closed));
-}
 
-/// While a stream is stopped, it is read.
-fn stopped(text: &str) -> (u64, (Vec<u8>, End)) {
-    let (runtime, _directory) = wrong(text);
-    let (id, mut stream) = session(&runtime);
-    let reader = std::thread::spawn(move || stream.read_to_end(&mut Vec::new()).unwrap());
-    let answer = stop(&runtime, id);
-    // The rundown arrived, and the end.
-    assert!(reader.join().unwrap() > 500_000);
-    (id, answer)
+    let (runtime, _directory) = wrong("stream-cut=40");
+    let (bytes, end) = read(&mut session(&runtime).1);
+    assert_eq!((bytes.len(), end), (40, End::Closed));
 }
 
 #[test]
 fn misbehaviour_stop_is_answered_wrongly_or_never() {
+    // While a stream is stopped, it is read to its end, with its rundown.
+    let stopped = |text: &str| {
+        let (runtime, _directory) = wrong(text);
+        let (id, mut stream) = session(&runtime);
+        let reader = std::thread::spawn(move || stream.read_to_end(&mut Vec::new()).unwrap());
+        let answer = stop(&runtime, id);
+        assert!(reader.join().unwrap() > 500_000);
+        (id, answer)
+    };
     let (id, answer) = stopped("stop-another");
     assert_eq!(answer, (message(0xff00, &(id + 1).to_le_bytes()), End::Closed));
     assert_eq!(stopped("stop-unanswered").1, (Vec::new(), End::Closed));

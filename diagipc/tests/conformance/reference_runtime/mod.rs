@@ -76,7 +76,7 @@ fn ask_for_dump(socket: &Path, request: &[u8]) -> (Vec<u8>, End) {
 }
 
 /// A runtime in its own directory.
-fn start(configure: impl FnOnce(&mut Config)) -> (ReferenceRuntime, tempfile::TempDir) {
+pub(crate) fn start(configure: impl FnOnce(&mut Config)) -> (ReferenceRuntime, tempfile::TempDir) {
     let directory = crate::tool::directory();
     let mut config = Config::new(directory.path().join("socket"));
     configure(&mut config);

@@ -1,144 +1,63 @@
 //! `diagipc runtime`: the reference runtime as a separate process.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 use diagipc::known::Profile;
 use diagipc::runtime::{Config, ReferenceRuntime};
+use dotnet_diagnostics_ipc::endpoint::SocketName;
 
 use crate::reference_runtime::{End, ask, ask_for_dump, message, request};
-use crate::tool;
+use crate::tool::{self, Runtime, errors, signal};
 
-/// Ends with the test, however that ends.
-pub(super) struct Program {
-    child: Child,
-    pub(super) socket: PathBuf,
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Program {
-    pub(super) fn start(directory: &Path, arguments: &[&str]) -> Self {
-        Self::start_with(directory, arguments, |_| {})
-    }
-
-    pub(super) fn start_with(
-        directory: &Path,
-        arguments: &[&str],
-        prepare: impl FnOnce(&mut Command),
-    ) -> Self {
-        let mut command = tool::diagipc();
-        command
-            .arg("runtime")
-            .args(arguments)
-            .env("TMPDIR", directory)
-            .current_dir(directory)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        prepare(&mut command);
-        let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Self { child, socket: PathBuf::from(line.trim_end()) }
-    }
-
-    fn status(&mut self) -> ExitStatus {
-        let began = Instant::now();
-        while began.elapsed() < Duration::from_secs(60) {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("the program does not end");
-    }
-}
-
-/// `DisablePerfMap` with the code that the document prints: it has no payload, and kills .NET 8 and
-/// 10 (F-84).
-fn deadly() -> Vec<u8> {
-    request(0x0405)
-}
-
+/// Its socket has the name by which clients find it; a signal or the end of its input ends it.
 #[test]
 fn program_is_found_and_ends_with_success() {
-    for signal in ["TERM", "INT"] {
-        let directory = crate::tool::directory();
-        let mut program = Program::start(directory.path(), &["--profile", "8"]);
-        let found = dotnet_diagnostics_ipc::endpoint::SocketName::from_path(
-            program.socket.to_str().unwrap(),
-        )
-        .unwrap();
-        assert_eq!(
-            (found.pid, program.socket.parent().unwrap()),
-            (program.child.id(), directory.path())
-        );
-        if cfg!(target_os = "linux") {
-            assert_ne!(found.key, 0);
+    for name in ["-TERM", "-INT", ""] {
+        let mut program = Runtime::start(&["--profile", "8", "--suspended", "--env", "A=1"]);
+        let found = SocketName::from_path(&program.socket).unwrap();
+        let directory = Path::new(&program.socket).parent().unwrap();
+        assert_eq!((found.pid, directory), (program.process.id(), program.home.path()));
+        assert!(!cfg!(target_os = "linux") || found.key != 0);
+        let (reply, _) = ask(program.socket.as_ref(), &request(0x0400));
+        assert_eq!(reply[20..28], u64::from(program.process.id()).to_le_bytes());
+        if name.is_empty() {
+            drop(program.process.stdin.take());
+        } else {
+            signal(&program.process, name);
         }
-        let (reply, _) = ask(&program.socket, &request(0x0400));
-        assert_eq!(reply[20..28], u64::from(program.child.id()).to_le_bytes());
-        let sent = Command::new("kill")
-            .args(["-s", signal, &program.child.id().to_string()])
-            .status()
-            .unwrap();
-        assert!(sent.success());
         assert_eq!(program.status().code(), Some(0));
-        assert!(!program.socket.exists());
+        assert!(!Path::new(&program.socket).exists());
     }
-}
-
-fn kill(program: &Program, signal: &str) {
-    let sent = Command::new("kill")
-        .args(["-s", signal, &program.child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
 }
 
 /// F-109, P-49: what remains of a runtime without a handler for a signal.
 #[test]
 fn runtime_death_leaves_socket_as_its_build_does() {
-    for (profile, signal, number, is_left) in [
-        ("nativeaot-9", "TERM", 15, true),
-        ("nativeaot-9", "INT", 2, true),
-        ("coreclr-10", "TERM", 15, true),
-        ("coreclr-10", "INT", 0, false),
-        ("coreclr-8", "TERM", 0, false),
-        ("coreclr-8", "INT", 0, false),
+    for (profile, name, number, is_left) in [
+        ("nativeaot-9", "-TERM", 15, true),
+        ("nativeaot-9", "-INT", 2, true),
+        ("coreclr-10", "-TERM", 15, true),
+        ("coreclr-10", "-INT", 0, false),
+        ("coreclr-8", "-TERM", 0, false),
+        ("coreclr-8", "-INT", 0, false),
     ] {
-        let directory = crate::tool::directory();
-        let mut program = Program::start(directory.path(), &["--dies", "--profile", profile]);
-        kill(&program, signal);
-        let status = program.status();
-        assert_eq!(
-            (status.signal().unwrap_or(0), program.socket.exists()),
-            (number, is_left),
-            "{profile} {signal}"
-        );
+        let mut program = Runtime::start(&["--dies", "--profile", profile]);
+        signal(&program.process, name);
+        let left = (program.status().signal().unwrap_or(0), Path::new(&program.socket).exists());
+        assert_eq!(left, (number, is_left), "{profile} {name}");
     }
-}
-
-/// P-50.
-#[test]
-fn runtime_suspended_survives_sigterm_as_its_build_does() {
-    let directory = crate::tool::directory();
-    let mut program =
-        Program::start(directory.path(), &["--dies", "--suspended", "--profile", "coreclr-9"]);
-    kill(&program, "TERM");
+    // P-50: one that is suspended survives the first.
+    let mut program = Runtime::start(&["--dies", "--suspended", "--profile", "coreclr-9"]);
+    signal(&program.process, "-TERM");
     std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(program.child.try_wait().unwrap(), None);
-    assert_eq!(ask(&program.socket, &request(0x0401)).0.len(), 24);
-    kill(&program, "TERM");
+    assert_eq!(program.process.try_wait().unwrap(), None);
+    assert_eq!(ask(program.socket.as_ref(), &request(0x0401)).0.len(), 24);
+    signal(&program.process, "-TERM");
     assert_eq!(program.status().code(), Some(0));
 }
 
@@ -248,33 +167,20 @@ fn dump_is_written_only_as_new_file_in_its_directory() {
     assert!(!elsewhere.exists());
 }
 
-#[test]
-fn program_ends_with_its_input() {
-    let directory = crate::tool::directory();
-    let mut program =
-        Program::start(directory.path(), &["--until-eof", "--suspended", "--env", "A=1"]);
-    assert!(UnixStream::connect(&program.socket).is_ok());
-    drop(program.child.stdin.take());
-    assert_eq!(program.status().code(), Some(0));
-    assert!(!program.socket.exists());
-}
-
+/// `DisablePerfMap` with the code that the document prints has no payload, and kills .NET 8 and 10
+/// (F-84).
 #[test]
 fn program_dies_of_empty_payload_only_with_that_fault() {
-    let directory = crate::tool::directory();
-    let program = Program::start(directory.path(), &[]);
-    assert_eq!(
-        ask(&program.socket, &deadly()),
-        (message(0xffff, &[0x84, 0x13, 0x13, 0x80]), End::Closed)
-    );
-    assert_eq!(ask(&program.socket, &request(0x0401)).0.len(), 24);
+    let program = Runtime::start(&[]);
+    let refused = (message(0xffff, &[0x84, 0x13, 0x13, 0x80]), End::Closed);
+    assert_eq!(ask(program.socket.as_ref(), &request(0x0405)), refused);
 
-    let mut program = Program::start(directory.path(), &["--misbehave", "dies-of-empty-payload"]);
+    let mut program = Runtime::start(&["--misbehave", "dies-of-empty-payload"]);
     let mut stream = UnixStream::connect(&program.socket).unwrap();
-    stream.write_all(&deadly()).unwrap();
+    stream.write_all(&request(0x0405)).unwrap();
     // SIGABRT.
     assert_eq!(program.status().signal(), Some(6));
-    assert!(program.socket.exists());
+    assert!(Path::new(&program.socket).exists());
 }
 
 #[test]
@@ -282,9 +188,8 @@ fn program_unknown_option_is_refused() {
     for arguments in
         [["--profile", "coreclr-x"], ["--misbehave", "well"], ["--socket", "/nowhere/at/all"]]
     {
-        let output = tool::diagipc().arg("runtime").args(arguments).output().unwrap();
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments:?}");
-        assert!(output.stderr.starts_with(b"diagipc: "));
+        let said = errors(&[&["runtime"], &arguments[..]].concat(), 2);
+        assert!(said.starts_with("diagipc: "), "{said}");
     }
 }
 
@@ -294,16 +199,15 @@ fn program_dies_of_missing_hook_after_resume() {
     let hook = message(0x0407, &[3, 0, 0, 0, b'/', 0, b'!', 0, 0, 0]);
     let ok = (message(0xff00, &[0; 4]), End::Closed);
     for (profile, dies) in [("coreclr-8", true), ("coreclr-9", true), ("coreclr-10", false)] {
-        let directory = crate::tool::directory();
-        let mut program =
-            Program::start(directory.path(), &["--dies", "--suspended", "--profile", profile]);
-        assert_eq!(ask(&program.socket, &hook), ok, "{profile}");
-        assert_eq!(ask(&program.socket, &request(0x0401)), ok, "{profile}");
+        let mut program = Runtime::start(&["--dies", "--suspended", "--profile", profile]);
+        for request in [&hook, &request(0x0401)] {
+            assert_eq!(ask(program.socket.as_ref(), request), ok, "{profile}");
+        }
         if dies {
             assert_eq!(program.status().signal(), Some(6), "{profile}");
         } else {
             std::thread::sleep(Duration::from_millis(500));
-            assert!(program.child.try_wait().unwrap().is_none(), "{profile}");
+            assert_eq!(program.process.try_wait().unwrap(), None, "{profile}");
         }
     }
 }

@@ -6,8 +6,6 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use diagipc::known::Profile;
-use diagipc::runtime::Misbehaviour;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 use dotnet_diagnostics_ipc::message::encode_to_vec;
@@ -16,22 +14,15 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 };
 use dotnet_diagnostics_ipc::wire::Array;
 
-use crate::reference_runtime::program::Program;
 use crate::reference_runtime::{End, ask, message, request, start};
+use crate::tool::Runtime;
 
 const PRIVATE: &str = "Microsoft-Windows-DotNETRuntimePrivate";
 const STARTUP: u64 = 0x8000_0000;
 
-/// Command line and entry assembly.
-fn words(socket: &Path) -> (String, String) {
-    let client = Client::new(Endpoint::socket(socket));
-    let info = client.process_info2().unwrap();
-    let info = info.payload().unwrap();
-    (info.command_line.to_string(), info.managed_entrypoint_assembly_name.to_string())
-}
-
+/// The words are those given, as far as the build has them while it is suspended.
 #[test]
-fn words_are_those_given_as_far_as_the_build_has_them() {
+fn words_and_environment_are_those_given() {
     let options = ["--command-line", "dotnet app.dll --port 80", "--entry-assembly", "app"];
     let running = ("dotnet app.dll --port 80".to_owned(), "app".to_owned());
     for (profile, suspended) in [
@@ -39,72 +30,34 @@ fn words_are_those_given_as_far_as_the_build_has_them() {
         // F-100.
         ("nativeaot-9", running.clone()),
     ] {
-        let directory = crate::tool::directory();
-        let arguments = [&options[..], &["--suspended", "--profile", profile]].concat();
-        let program = Program::start(directory.path(), &arguments);
-        assert_eq!(words(&program.socket), suspended, "{profile}");
-        assert_eq!(ask(&program.socket, &request(0x0401)).0.len(), 24);
-        assert_eq!(words(&program.socket), running, "{profile}");
+        let runtime =
+            Runtime::start(&[&options[..], &["--suspended", "--profile", profile]].concat());
+        let client = Client::new(Endpoint::socket(&runtime.socket));
+        let words = || {
+            let info = client.process_info2().unwrap();
+            let info = info.payload().unwrap();
+            (info.command_line.to_string(), info.managed_entrypoint_assembly_name.to_string())
+        };
+        assert_eq!(words(), suspended, "{profile}");
+        client.resume().unwrap();
+        assert_eq!(words(), running, "{profile}");
     }
-}
-
-#[test]
-fn environment_is_inherited_if_told() {
-    let entries = |arguments: &[&str]| {
-        let directory = crate::tool::directory();
-        let program = Program::start_with(directory.path(), arguments, |command| {
+    let entries = |options: &[&str]| {
+        let runtime = Runtime::start_with(options, |command| {
             command.env("STAND_IN", "a=b").env("REPLACED", "before");
         });
-        let client = Client::new(Endpoint::socket(&program.socket));
+        let client = Client::new(Endpoint::socket(&runtime.socket));
         let mut entries: Vec<String> = Vec::new();
-        client
-            .environment()
-            .unwrap()
-            .for_each(|entry| entries.push(entry.text().to_string()))
-            .unwrap();
+        let environment = client.environment().unwrap();
+        environment.for_each(|entry| entries.push(entry.text().to_string())).unwrap();
         entries
     };
     let has = |entries: &[String], entry: &str| entries.iter().any(|one| one == entry);
-    // The recorded one.
-    let recorded = entries(&[]);
-    assert!(
-        has(&recorded, "PATH=/usr/bin:/bin") && !has(&recorded, "STAND_IN=a=b"),
-        "{recorded:?}"
-    );
-    let inherited = entries(&["--env-inherit", "--env", "REPLACED=after"]);
+    let (recorded, inherited) =
+        (entries(&[]), entries(&["--env-inherit", "--env", "REPLACED=after"]));
+    assert!(has(&recorded, "PATH=/usr/bin:/bin") && !has(&recorded, "STAND_IN=a=b"));
     assert!(has(&inherited, "STAND_IN=a=b") && has(&inherited, "REPLACED=after"), "{inherited:?}");
-    assert!(!has(&inherited, "REPLACED=before"), "{inherited:?}");
-    assert!(!has(&inherited, "PATH=/usr/bin:/bin"), "{inherited:?}");
-}
-
-/// F-153.
-#[test]
-fn attach_while_suspended_is_refused_before_its_payload_is_read() {
-    let empty = request(0x0301);
-    let cut = message(0x0301, &[1, 2, 3]);
-    for (profile, hresult) in [
-        (Profile::CORECLR_10, 0x8013_135b_u32),
-        (Profile::CORECLR_8, 0x8013_135b),
-        (Profile::NATIVE_AOT_9, 0x8013_1515),
-    ] {
-        let (runtime, _directory) = start(|config| {
-            config.profile = profile;
-            config.suspended = true;
-            config.dies = true;
-            // A runtime that runs would die of it.
-            config.misbehaviours = vec![Misbehaviour::parse("dies-of-empty-payload").unwrap()];
-        });
-        for sent in [&empty, &cut] {
-            let refused = message(0xffff, &hresult.to_le_bytes());
-            assert_eq!(ask(runtime.socket(), sent), (refused, End::Closed), "{profile}");
-        }
-        assert_eq!(ask(runtime.socket(), &request(0x0401)).0.len(), 24);
-        // Now the payload counts.
-        if profile == Profile::CORECLR_10 {
-            let malformed = message(0xffff, &0x8013_1384_u32.to_le_bytes());
-            assert_eq!(ask(runtime.socket(), &cut).0, malformed);
-        }
-    }
+    assert!(!has(&inherited, "REPLACED=before") && !has(&inherited, "PATH=/usr/bin:/bin"));
 }
 
 /// A session with these providers, and its id.
