@@ -67,8 +67,6 @@ def fault_of(name):
 
 def mends(diagipc, names):
     """How to fix each fault, from `diagipc explain`."""
-    if not names:
-        return {}
     said = subprocess.run([diagipc, "explain", *names], capture_output=True, text=True, check=True).stdout
     return dict(re.findall(r"(?m)^(\S+), found by .*?: .*\n  how to fix it: (.*)$", said))
 
@@ -99,11 +97,7 @@ def section(rows, mends):
 
 def put(text, new):
     """The file with this section in place of the old one."""
-    parts = re.split(r"(?m)^(?=## )", text)
-    if any(part.startswith("## Clients") for part in parts):
-        return "".join(new + ("\n" if part is not parts[-1] else "") if part.startswith("## Clients") else part for part in parts)
-    head, rest = (parts[0], parts[1:]) if parts else ("", [])
-    return head.rstrip() + "\n\n" + new + ("\n" if rest else "") + "".join(rest)
+    return re.sub(r"(?ms)^## Clients\n.*?(?=^## |\Z)", lambda old: new + "\n" * old[0].endswith("\n\n"), text)
 
 
 def main():
@@ -136,8 +130,7 @@ def main():
         client = compiled(directory)
         rows = list(pool.map(row, wanted))
     new = section(rows, mends(arguments.diagipc, sorted({fault_of(row["name"]) for row in rows if row["kind"] == "fault"})))
-    head = "# What the kit detects\n\nFaults that were planted, and the names that the kit gives to what it finds.\n"
-    old = TABLE.read_text() if TABLE.exists() else head
+    old = TABLE.read_text()
     if arguments.write:
         TABLE.write_text(put(old, new))
     elif not arguments.check:

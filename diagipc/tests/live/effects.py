@@ -194,6 +194,8 @@ def suspended(name, hooks, wanted, ends=False):
         succeeds(path, RESUME_RUNTIME)
         eventually(lambda: process.poll() is not None or not ends and content(ran) == wanted and not ports.is_held(path),
                    120 if ends else protocol.PATIENCE)
+        if not ends:
+            launch.until_it_runs(path)
         # Long enough for a start to fail, or for a hook to run twice.
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(1.0)

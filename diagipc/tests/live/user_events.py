@@ -1,24 +1,23 @@
 #!/usr/bin/env python3
-"""user_events.py [--record FILE] | --data-file
+"""user_events.py [--record FILE]
 
 Real user_events sessions of a real .NET runtime, on a kernel that need not have user_events: user_events_kernel.c replaces it. Checks
 what the runtime registers and writes, and compares it with the same events in a nettrace stream. Prints one line per check; exits with 1
-if one fails, with 77 if the runtime or a C compiler is not available here. --record writes the results. --data-file checks this machine's
-user_events_data instead (R-UEV-002), and exits with 77 if there is none.
+if one fails, with 77 if the runtime or a C compiler is not available here. --record writes the results. The exchange scripts of user_events
+check what a client sees.
 """
+import argparse
 import array
 import collections
+import concurrent.futures
 import contextlib
 import ctypes
 import json
 import os
 import re
 import select
-import signal
 import socket
-import stat
 import struct
-import sys
 import tempfile
 import threading
 import time
@@ -28,7 +27,7 @@ import launch
 import protocol
 from checks import eventually
 from nettrace import blobs, described, parsed
-from protocol import BAD_ENCODING, COLLECT_TRACING5, E_FAIL, ERROR, OK, STOP_TRACING, message, receive_reply, string
+from protocol import COLLECT_TRACING5, E_FAIL, ERROR, OK, STOP_TRACING, message, receive_reply, string
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNTIME = "net10.0.9"
@@ -86,10 +85,6 @@ def rights(*descriptors):
     return socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors)
 
 
-def credentials():
-    return socket.SOL_SOCKET, socket.SCM_CREDENTIALS, struct.pack("iII", os.getpid(), os.getuid(), os.getgid())
-
-
 def send(connection, data, *control, flags=0):
     assert connection.sendmsg([data], control, flags) == len(data)
 
@@ -119,6 +114,9 @@ class Target:
         self.path = launch.default_socket(process, directory)
         self.asked = 0
 
+    def begin(self):
+        self.ask("initialize", protocolVersion="2024-11-05", capabilities={}, clientInfo={"name": "test", "version": "1"})
+
     def log(self, what):
         """The calls so far: the structure, the command string, the result."""
         try:
@@ -140,6 +138,11 @@ class Target:
             assert self.process.poll() is None, f"{method[:20]}: ended with {self.process.returncode}: {self.output()}"
             assert time.monotonic() < deadline, f"no answer to {method[:20]} within {PATIENCE:.0f} s: {self.output()}"
             time.sleep(0.05)
+
+    def throw(self, *sizes):
+        """Exceptions with an event payload of that size: the name is in their text, with 156 more bytes."""
+        for size in sizes:
+            self.ask("x" * ((size - 156) // 2))
 
     def output(self):
         with open(self.directory + "/output", "rb") as file:
@@ -163,7 +166,7 @@ def until(condition, what):
 def target(library):
     with launch.started(RUNTIME, {"LD_PRELOAD": library, "USER_EVENTS_LOG": "@DIR@/log"}) as (process, directory):
         one = Target(process, directory)
-        one.ask("initialize", protocolVersion="2024-11-05", capabilities={}, clientInfo={"name": "test", "version": "1"})
+        one.begin()
         yield one
 
 
@@ -186,22 +189,15 @@ class Run:
             stream.sendall(streaming(*(provider(*each) for each in [clr, *others])))
             _, session = reply(stream)
             stream.settimeout(None)
-            data = bytearray()
-
-            def read():
-                while piece := stream.recv(1 << 16):
-                    data.extend(piece)
-
-            reader = threading.Thread(target=read, daemon=True)
-            reader.start()
-            self.session(one, asked)
-            with connected(one.path) as other:
-                other.sendall(message(STOP_TRACING, session))
-                assert reply(other) == (OK, session)
-            reader.join(PATIENCE)
-            assert not reader.is_alive(), "the stream does not end"
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                data = pool.submit(protocol.rest, stream)
+                self.session(one, asked)
+                with connected(one.path) as other:
+                    other.sendall(message(STOP_TRACING, session))
+                    assert reply(other) == (OK, session)
+                data = data.result(PATIENCE)
         self.metadata, self.streamed = {}, collections.Counter()
-        for kind, number, activity, related, payload in blobs(bytes(data)):
+        for kind, number, activity, related, payload in blobs(data):
             if kind == b"MetadataBlock":
                 self.metadata[struct.unpack_from("<I", payload)[0]] = payload[4:]
             else:
@@ -221,9 +217,7 @@ class Run:
             self.registered = one.log("register")
             one.ask("tools/list")
             one.ask("tools/call", name="none", arguments={})
-            # The name is in the text of an exception, whose payload has 156 bytes more.
-            for size in (1000, LONGEST, TOO_LONG):
-                one.ask("x" * ((size - 156) // 2))
+            one.throw(1000, LONGEST, TOO_LONG)
             time.sleep(QUIET)
             connection.shutdown(socket.SHUT_WR)
             time.sleep(QUIET)
@@ -276,9 +270,9 @@ def records_are_as_described(run):
 
 
 def the_first_record_alone_has_metadata(run):
-    """R-UEV-028, R-UEV-029: more than once only with the same bytes at the same time, or for another version of the event."""
-    again = without = 0
-    others = set()
+    """R-UEV-028, R-UEV-029: more than once only with the same bytes at the same time, or for another version of the event. The record has no
+    version: that of a record without metadata is unknown."""
+    again, without, others = 0, 0, set()
     seen = collections.defaultdict(list)
     for record in run.records:
         key = record.write_index, record.event_id
@@ -291,14 +285,9 @@ def the_first_record_alone_has_metadata(run):
                 others.add(record.event_id)
             seen[key].append(record.metadata)
     assert without > 10 * len(seen) and again < len(seen) and others == {METHOD_LOAD}, (len(seen), without, again, others)
+    versions = {described(record.metadata).version for record in run.of("ClrMethodLoad") if record.metadata}
+    assert versions == {1, 2}, versions
     return f"{len(seen)} events, {without} records without; {again} twice by racing threads; two versions of event {METHOD_LOAD}"
-
-
-def versions_of_an_event_share_its_id(run):
-    """The record has no version: that of a record without metadata is unknown."""
-    seen = {described(record.metadata).version for record in run.of("ClrMethodLoad") if record.metadata}
-    assert seen == {1, 2}, seen
-    return "metadata of MethodLoadVerbose version 1, and of version 2, in one tracepoint"
 
 
 def metadata_are_those_of_nettrace(run):
@@ -320,21 +309,16 @@ def native_events_have_minimal_metadata(run):
 
 
 def events_go_to_their_tracepoint(run):
-    """R-UEV-011: by the write index; sets before the default, excluded ids nowhere."""
+    """R-UEV-011: by the write index; sets before the default, excluded ids nowhere, and nothing to a tracepoint that is not enabled: the
+    runtime reads the bit at enable_addr, which the kernel sets while the tracepoint has a reader."""
     here = {name: {record.event_id for record in run.of(name)} for name in TRACEPOINTS}
     streamed = {number for source, number, *_ in run.streamed if source == CLR}
     assert {METHOD_LOAD, JITTING_STARTED, JIT_MEMORY} <= streamed
     assert here["ClrMethodLoad"] == {METHOD_LOAD} and not here["Clr"] & {METHOD_LOAD, JITTING_STARTED, JIT_MEMORY}
-    assert here["Clr"] and here["Counters"] and here["Tpl"] and here["Logging"]
+    assert here["Clr"] and here["Counters"] and here["Tpl"] and here["Logging"] and not here["OffJitMemory"]
     sources = {name: {described(record.metadata).provider for record in run.of(name) if record.metadata} for name in SOURCES}
     assert sources == {name: {source} for name, source in SOURCES.items()}, sources
     return "only the set's id in its tracepoint, an excluded id in none, a tracepoint for each provider"
-
-
-def nothing_goes_to_a_tracepoint_that_is_not_enabled(run):
-    """The runtime reads the bit at enable_addr, which the kernel sets while the tracepoint has a reader."""
-    assert not run.of("OffJitMemory") and any(number == JIT_MEMORY for _, number, *_ in run.streamed)
-    return "its events are in the stream, none in records"
 
 
 def payloads_and_activities_are_those_of_eventpipe(run):
@@ -356,77 +340,36 @@ def a_payload_beyond_65535_bytes_is_dropped(run):
     return f"an exception of {LONGEST} bytes has a record, one of {TOO_LONG} is only in the stream"
 
 
-def half_close_is_no_hang_up(run):
-    """F-23."""
-    assert run.after_half_close and not run.unregistered_half_closed
-    return f"{run.after_half_close} records in {QUIET} s, nothing unregistered"
-
-
 def a_closed_connection_ends_the_session(run):
-    """F-23, F-87: each tracepoint is unregistered by its address, and the descriptor closed."""
+    """F-23, F-87: a half-close is no hang-up. After it each tracepoint is unregistered by its address, and the descriptor closed."""
+    assert run.after_half_close and not run.unregistered_half_closed
     assert [(reg, result) for reg, _, result in run.unregistered] == [
         (struct.pack("<IBBHQ", 16, 31, 0, 0, struct.unpack_from("<Q", reg, 8)[0]), 0) for reg, _, _ in run.registered]
     assert run.closed_by_the_runtime
-    return f"{len(run.unregistered)} unregistered in 16 bytes each, the descriptor closed"
+    return (f"{run.after_half_close} records in {QUIET} s after a half-close; after the end {len(run.unregistered)} unregistered in 16 bytes each, "
+            "the descriptor closed")
 
 
 # --- other actions of a client: small sessions -----------------------------------------------------------------------
-def refused(connection, code, ends):
-    """That error, and then the end or not."""
-    answer, _ = reply(connection)
-    assert answer == code, f"answered {answer}, expected {code:#x}"
-    if ends:
-        assert connection.recv(1) == b""
-    else:
-        assert silent(connection), "the connection has ended"
-
-
-def begun(connection):
-    answer, session = reply(connection)
-    assert answer == OK, f"{answer:#x}"
-    return session
-
-
-def a_byte_without_a_descriptor_is_refused(one):
-    """F-21, and F-5, F-74: the connection stays open. Credentials are not a descriptor."""
-    for control in ([], [credentials()]):
-        with connected(one.path) as connection:
-            connection.sendall(small("A"))
-            send(connection, b"x", *control)
-            refused(connection, BAD_ENCODING, ends=False)
-    return "BAD_ENCODING, and the connection is left open; the same with credentials"
-
-
-def a_descriptor_on_the_request_is_lost(one):
-    """F-20."""
-    for cut in (0, -1):
-        sink, request = Sink(), small("B")
-        with connected(one.path) as connection:
-            if cut:
-                connection.sendall(request[:cut])
-            send(connection, request[cut:], rights(sink.fileno()))
-            assert silent(connection), "it was accepted"
-            send(connection, b"x")
-            refused(connection, BAD_ENCODING, ends=False)
-    sink = Sink()
+@contextlib.contextmanager
+def session_of(one, request, *descriptors, code=OK, before=(), flags=0):
+    """A connection that asked for a session, passed the descriptors, and was answered with that code: after an error it has ended."""
     with connected(one.path) as connection:
-        send(connection, small("B"), rights(sink.fileno()))
-        send(connection, b"x", rights(sink.fileno()))
-        begun(connection)
-    return "on its first byte or its last; sent again with a separate byte, a session"
+        connection.sendall(request)
+        send(connection, b"\xff", *before, rights(*descriptors), flags=flags)
+        answer, _ = reply(connection)
+        assert answer == code, f"answered {answer:#x}, expected {code:#x}"
+        assert code == OK or connection.recv(1) == b""
+        yield connection
 
 
-def a_descriptor_of_something_else_is_refused(one):
-    """F-21: the real kernel refuses the registration of /dev/null."""
-    with open(os.devnull, "r+b", buffering=0) as file, connected(one.path) as connection:
-        connection.sendall(small("C"))
-        send(connection, b"x", rights(file.fileno()))
-        refused(connection, E_FAIL, ends=True)
-    return "/dev/null: E_FAIL, and the end"
+def asked(one, *names, **options):
+    with session_of(one, small(*names), Sink().fileno(), **options):
+        pass
 
 
 def of_two_descriptors_the_first_is_taken(one):
-    """The other one stays open in the runtime."""
+    """The other one stays open in the runtime. F-21: the real kernel refuses the registration of /dev/null."""
     def strangers():
         directory = f"/proc/{one.process.pid}/fd/"
         # One that is closed meanwhile does not count.
@@ -434,15 +377,10 @@ def of_two_descriptors_the_first_is_taken(one):
 
     sink, before = Sink(), strangers()
     with open(os.devnull, "r+b", buffering=0) as file:
-        with connected(one.path) as connection:
-            connection.sendall(small("D"))
-            send(connection, b"x", rights(sink.fileno(), file.fileno()))
-            begun(connection)
+        with session_of(one, small("D"), sink.fileno(), file.fileno()):
             leaked = strangers() - before
-        with connected(one.path) as connection:
-            connection.sendall(small("D"))
-            send(connection, b"x", rights(file.fileno(), sink.fileno()))
-            refused(connection, E_FAIL, ends=True)
+        with session_of(one, small("D"), file.fileno(), sink.fileno(), code=E_FAIL):
+            pass
     assert leaked == 1, leaked
     return "and the second stays open in the runtime"
 
@@ -454,11 +392,8 @@ class Message(ctypes.Structure):
 
 def flags_and_other_control_messages_are_ignored(one):
     """R-UEV-005: with credentials before the descriptor, and with flags in the structure, where lengths are size_t."""
-    sink = Sink()
-    with connected(one.path) as connection:
-        connection.sendall(small("E"))
-        send(connection, b"\xff", credentials(), rights(sink.fileno()), flags=socket.MSG_DONTWAIT)
-        begun(connection)
+    sink, pid = Sink(), struct.pack("iII", os.getpid(), os.getuid(), os.getgid())
+    asked(one, "E", before=[(socket.SOL_SOCKET, socket.SCM_CREDENTIALS, pid)], flags=socket.MSG_DONTWAIT)
     with connected(one.path) as connection:
         connection.sendall(small("E"))
         data = ctypes.create_string_buffer(b"\xff", 1)
@@ -467,80 +402,34 @@ def flags_and_other_control_messages_are_ignored(one):
         sent = Message(None, 0, ctypes.addressof(vector), 1, ctypes.addressof(control), 24, 0x7FFFFFFF)
         libc = ctypes.CDLL(None, use_errno=True)
         assert libc.sendmsg(connection.fileno(), ctypes.byref(sent), 0) == 1, os.strerror(ctypes.get_errno())
-        begun(connection)
+        assert reply(connection)[0] == OK
     return "credentials beside it, and every flag in msg_flags: a session"
 
 
-def stop_tracing_ends_the_session(one):
-    """Like any other session (F-31)."""
-    sink, before = Sink(), settled(one)
-    with connected(one.path) as connection, connected(one.path) as other:
-        connection.sendall(small("S"))
-        send(connection, b"x", rights(sink.fileno()))
-        session = begun(connection)
-        other.sendall(message(STOP_TRACING, session))
-        assert reply(other) == (OK, session)
-        until(lambda: len(one.log("unregister")) == before + 1, "the tracepoint is unregistered")
-    return "StopTracing with the session's id: unregistered"
-
-
-def a_name_of_436_bytes_is_registered(one):
-    """F-65: 512 with its fields and the NUL."""
-    for name in ("n" * 436, "\u00e9" * 218, "\u00dc\u8a3a\U0001f600"):
-        sink = Sink()
-        with connected(one.path) as connection:
-            connection.sendall(small(name))
-            send(connection, b"x", rights(sink.fileno()))
-            begun(connection)
-        assert one.log("register")[-1][1] == name + FIELDS
-    return "one byte a character, and two; names are UTF-8"
-
-
-def a_name_ends_at_its_first_nul(one):
-    """So that it is not too long for P-19. The grammar allows it."""
-    with connected(one.path) as connection:
-        connection.sendall(small("n" * 400 + "\0" + "n" * 400))
-        send(connection, b"x", rights(Sink().fileno()))
-        begun(connection)
-    assert one.log("register")[-1][1] == "n" * 400 + FIELDS
-    return "of 801 units, the 400 before it"
+def names_are_registered(one):
+    """F-65: 512 with its fields and the NUL. A name ends at its first NUL, so that it is not too long for P-19: the grammar allows it."""
+    names = ["n" * 436, "\u00e9" * 218, "\u00dc\u8a3a\U0001f600", "n" * 400 + "\0" + "n" * 400]
+    for name in names:
+        asked(one, name)
+        assert one.log("register")[-1][1] == name.partition("\0")[0] + FIELDS
+    return "one byte a character, and two; names are UTF-8; of 801 units, the 400 before the NUL"
 
 
 def a_failed_registration_fails_the_session(one):
     """F-21. The kernel reads the text after a space as the fields."""
-    before, sink = settled(one), Sink()
-    with connected(one.path) as connection:
-        connection.sendall(small("Good", ("two words", [1]), ("Later", [2])))
-        send(connection, b"x", rights(sink.fileno()))
-        refused(connection, E_FAIL, ends=True)
+    before = settled(one)
+    asked(one, "Good", ("two words", [1]), ("Later", [2]), code=E_FAIL)
     assert [text for _, text, _ in one.log("register")[-2:]] == ["Good" + FIELDS, "two words" + FIELDS]
     until(lambda: len(one.log("unregister")) == before + 3, "three are unregistered")
     assert [result for _, _, result in one.log("unregister")[before:]] == [0, 2, 2]
     return "E_FAIL and the end; the rest is not registered, but all three are unregistered"
 
 
-def a_name_of_437_bytes_ends_the_process(one):
-    """F-72: it need not have 600 characters. Only with a process that was started for it."""
-    with connected(one.path) as connection:
-        connection.sendall(small("n" * 437))
-        with contextlib.suppress(OSError):
-            send(connection, b"x", rights(connection.fileno()))
-        with contextlib.suppress(OSError):
-            assert connection.recv(1) == b""
-    assert one.process.wait(PATIENCE) == -signal.SIGSEGV
-    return "SIGSEGV"
-
-
 RUN = [the_reply_waits_for_the_descriptor, every_name_is_registered, user_reg_has_4_bytes_of_padding, records_are_as_described,
-       the_first_record_alone_has_metadata, versions_of_an_event_share_its_id, metadata_are_those_of_nettrace,
-       native_events_have_minimal_metadata, events_go_to_their_tracepoint, nothing_goes_to_a_tracepoint_that_is_not_enabled,
-       payloads_and_activities_are_those_of_eventpipe, a_payload_beyond_65535_bytes_is_dropped, half_close_is_no_hang_up,
-       a_closed_connection_ends_the_session]
-# The last one ends the process.
-SMALL = [a_byte_without_a_descriptor_is_refused, a_descriptor_on_the_request_is_lost, a_descriptor_of_something_else_is_refused,
-         of_two_descriptors_the_first_is_taken, flags_and_other_control_messages_are_ignored, stop_tracing_ends_the_session,
-         a_name_of_436_bytes_is_registered, a_name_ends_at_its_first_nul, a_failed_registration_fails_the_session,
-         a_name_of_437_bytes_ends_the_process]
+       the_first_record_alone_has_metadata, metadata_are_those_of_nettrace, native_events_have_minimal_metadata, events_go_to_their_tracepoint,
+       payloads_and_activities_are_those_of_eventpipe, a_payload_beyond_65535_bytes_is_dropped, a_closed_connection_ends_the_session]
+SMALL = [of_two_descriptors_the_first_is_taken, flags_and_other_control_messages_are_ignored, names_are_registered,
+         a_failed_registration_fails_the_session]
 
 
 # --- the results, for the vectors ----------------------------------------------------------------------------------
@@ -583,44 +472,25 @@ def write_down(run, path):
         file.write("\n")
 
 
-def data_file():
-    """R-UEV-002: this machine's file belongs to root, and only root may write it."""
-    for directory in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"):
-        try:
-            status = os.stat(directory + "/user_events_data")
-        except OSError:
-            continue
-        fault = status.st_uid != 0 or status.st_mode & (stat.S_IRWXO | stat.S_IWGRP)
-        verdict = "FAILED" if fault else "root alone"
-        print(f"{directory}/user_events_data: uid {status.st_uid}, mode {status.st_mode & 0o777:o}: {verdict}")
-        return 1 if fault else 0
-    print("SKIPPED: no user_events_data here", file=sys.stderr)
-    return launch.SKIP
-
-
 def main():
-    arguments = sys.argv[1:]
-    if arguments == ["--data-file"]:
-        sys.exit(data_file())
-    if arguments and (len(arguments) != 2 or arguments[0] != "--record"):
-        sys.exit(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record")
+    record = parser.parse_args().record
+    launch.fetch_or_skip(RUNTIME)
     with tempfile.TemporaryDirectory() as directory:
-        launch.fetch_or_skip(RUNTIME)
         try:
             library = launch.user_events_library(directory)
         except OSError as error:
-            print(f"SKIPPED: a C compiler is not available here: {error}", file=sys.stderr)
-            sys.exit(launch.SKIP)
+            checks.skip(f"a C compiler is not available here: {error}")
         with target(library) as one:
             run = Run(one)
             for check in RUN:
                 checks.agrees(f"{RUNTIME} {check.__name__}", check, run)
-            if len(arguments) == 2 and not checks.wrong:
-                write_down(run, arguments[1])
-        with target(library) as one:
+            if record and not checks.wrong:
+                write_down(run, record)
             for check in SMALL:
                 checks.agrees(f"{RUNTIME} {check.__name__}", check, one)
-    sys.exit(checks.wrong > 0)
+    checks.finish()
 
 
 if __name__ == "__main__":

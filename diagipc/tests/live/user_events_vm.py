@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """user_events_vm.py [--build]
 
-A real Linux kernel with user_events, in qemu, on a machine whose kernel need not have them: the kernel's answers (user_events_vm.c), who
+A real Linux kernel with user_events, in qemu, on a machine whose kernel need not have them: the kernel's answers (user_events_answers.py), who
 may open user_events_data, and a real .NET runtime that registers and writes there. Prints one line per check; exits with 1 if one fails,
-with 77 if qemu, the kernel, a compiler or the runtime is not available here. A run takes a minute or two.
+with 77 if qemu, the kernel or the runtime is not available here. A run takes some minutes.
 
 --build first builds the kernel, if missing: from Debian's package linux-source-6.12 with the options in CONFIG. It takes about ten
 minutes, 2 GB and make, gcc, flex, bison, bc and libelf-dev. No kernel package of Debian has CONFIG_USER_EVENTS. The kernel is kept in
@@ -25,10 +25,11 @@ import tempfile
 import time
 import traceback
 
+import checks
 import launch
 import user_events
+import user_events_answers
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = "linux-source-6.12"
 # The needs of a runtime, the guest's files, and user_events. Neither PCI nor ACPI: the machine is a microvm.
 CONFIG = """64BIT PRINTK TTY SERIAL_8250 SERIAL_8250_CONSOLE KERNEL_GZIP BINFMT_ELF BINFMT_SCRIPT MULTIUSER PROC_FS PROC_SYSCTL
@@ -39,22 +40,26 @@ WITHOUT = """KERNEL_XZ VT UNIX98_PTYS INPUT SERIO HID_SUPPORT INET IPV6 WIRELESS
     X86_KERNEL_IBT UNWINDER_ORC""".split()
 TOOLS = ["make", "gcc", "flex", "bison", "bc"]
 QEMU = "qemu-system-x86_64"
-TIME = 170           # for the guest, which has no hardware support
+TIME = 500           # for the guest, which has no hardware support
 TRACEFS = "/sys/kernel/tracing"
 NOBODY = 65534
 RUNTIME = user_events.RUNTIME
 
 
 # --- outside: the kernel, and a machine for it -----------------------------------------------------------------------
+def needs(tool):
+    if not shutil.which(tool):
+        raise OSError(f"{tool} missing")
+
+
 def home():
     return os.environ.get("USER_EVENTS_KERNEL") or os.path.expanduser("~/.cache/user-events-kernel")
 
 
 def build():
-    """Puts the kernel's image and its user_events.h into home()."""
-    missing = [tool for tool in [*TOOLS, "apt-get", "dpkg-deb"] if not shutil.which(tool)]
-    if missing:
-        raise OSError(f"{' '.join(missing)} missing")
+    """Puts the kernel's image into home()."""
+    for tool in [*TOOLS, "apt-get", "dpkg-deb"]:
+        needs(tool)
     os.makedirs(home(), exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home()) as directory:
         subprocess.run(["apt-get", "download", "-qq", SOURCE], cwd=directory, check=True, timeout=600)
@@ -74,7 +79,6 @@ def build():
         if lost:
             raise OSError(f"the source has no {' '.join(sorted(lost))}")
         subprocess.run([*make, "bzImage"], cwd=tree, check=True, timeout=3600)
-        shutil.copy(tree + "/include/uapi/linux/user_events.h", home())
         shutil.copy(tree + "/arch/x86/boot/bzImage", home())
 
 
@@ -91,24 +95,14 @@ def machine(script):
 
 
 def outside(directory):
-    program, script = directory + "/user_events_vm", directory + "/init"
-    # In the C program the compiler checks the kernel's structures against F-64 and F-87.
-    options = ["-static", "-O2", "-Wall", "-Wextra", "-Werror", "-I", home(), "-o", program]
-    subprocess.run(["gcc", *options, HERE + "/user_events_vm.c"], check=True, timeout=120)
-    inside = [os.path.realpath(sys.executable), os.path.abspath(__file__), "--inside", program]
-    with open(script, "w") as file:
-        runtimes = os.path.abspath(os.path.join(launch.fetch(RUNTIME).split(RUNTIME)[0]))
-        file.write(f"#!/bin/sh\nexport DOTNET_RUNTIMES={shlex.quote(runtimes)}\nexec {shlex.join(inside)}\n")
-    os.chmod(script, 0o755)
+    """The exit status of a run of the guest."""
+    script = directory + "/init"
+    inside = shlex.join([os.path.realpath(sys.executable), os.path.abspath(__file__), "--inside"])
+    launch.write_program(script, f"#!/bin/sh\nexport DOTNET_RUNTIMES={shlex.quote(os.path.dirname(launch.home_of(RUNTIME)))}\nexec {inside}\n")
     with open(directory + "/console", "w+b") as console:
-        process = subprocess.Popen(machine(script), stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT)
-        try:
-            process.wait(TIME)
-        except subprocess.TimeoutExpired:
-            pass  # its console shows the progress
-        finally:
-            process.kill()
-            process.wait()
+        # Its console shows the progress.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(machine(script), stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT, timeout=TIME, check=False)
         console.seek(0)
         text = console.read().decode(errors="replace").replace("\r", "")
     lines = [line for line in text.split("\n") if re.match(r"(kernel|file|net[\d.]+): ", line)]
@@ -134,7 +128,7 @@ def traced(name):
 
 
 def read(path):
-    with open(path) as file:
+    with open(path, errors="replace") as file:
         return file.read()
 
 
@@ -231,36 +225,22 @@ class Trace:
         return [record for source, record in self.collect() if source == name]
 
 
-def asked(*requests):
-    return user_events.user_events(*requests)
-
-
-CLR = user_events.CLR, 0x8000 | 0x10 | 0x8, 5
-
-
-def sends_descriptor(connection, request):
-    connection.sendall(request)
-    fd = data()
-    user_events.send(connection, b"\0", user_events.rights(fd))
-    os.close(fd)
-    return user_events.reply(connection)
+@contextlib.contextmanager
+def session_of(one, *names, code=user_events.OK):
+    """A connection with a session of these tracepoints, which the runtime answered with that code."""
+    request = user_events.provider(user_events.CLR, 0x8000 | 0x10 | 0x8, 5) + user_events.config(*names)
+    with os.fdopen(data(), "r+b", buffering=0) as file, \
+            user_events.session_of(one, user_events.user_events(request), file.fileno(), code=code) as connection:
+        file.close()
+        yield connection
 
 
 def status():
     return re.findall(r"^(\S+)(?: # Used by)?", read(TRACEFS + "/user_events_status").split("\n\n")[0], re.M)
 
 
-def exceptions(one, *sizes):
-    """Exceptions with an event payload of that size: the name is in their text, with 156 more bytes."""
-    for size in sizes:
-        one.ask("x" * ((size - 156) // 2))
-
-
 def a_runtime_registers(one, connection):
     """P-18, R-UEV-007, R-UEV-008: the kernel accepts what the runtime passes in user_events.py."""
-    answer, _ = sends_descriptor(connection, asked(
-        user_events.provider(*CLR) + user_events.config("NetClr", ("NetLoad", [user_events.METHOD_LOAD]))))
-    assert answer == user_events.OK, f"{answer:#x}"
     assert {"NetClr", "NetLoad"} <= set(status()), status()
     return "OK; NetClr and NetLoad are in user_events_status"
 
@@ -279,10 +259,10 @@ def the_kernel_has_read_the_fields(one, connection):
 def nothing_is_written_until_it_is_enabled(one, connection):
     """The word from the kernel decides, which the runtime reads."""
     trace = Trace("NetClr", "NetLoad")
-    exceptions(one, 1000)
+    one.throw(1000)
     assert not trace.collect()
     write(traced("NetLoad") + "/enable", "1")
-    exceptions(one, 1000)
+    one.throw(1000)
     assert not trace.of("NetClr")
     return "no record; none for NetClr while only NetLoad is enabled"
 
@@ -291,7 +271,7 @@ def records_arrive(one, connection):
     """F-66, F-67, R-UEV-010 to R-UEV-014, R-UEV-028: `parsed` would have failed."""
     trace = Trace("NetClr", "NetLoad")
     write(traced("NetClr") + "/enable", "1")
-    exceptions(one, 1000, 1200)
+    one.throw(1000, 1200)
     here = [record for record in trace.of("NetClr") if record.event_id == user_events.EXCEPTION]
     sizes = [len(record.payload) for record in here]
     assert 1000 in sizes and 1200 in sizes, sizes
@@ -304,9 +284,9 @@ def records_arrive(one, connection):
 
 
 def a_large_record_is_lost(one, connection):
-    """The runtime gets no error: the write succeeds (user_events_vm.c). A reader never sees it."""
+    """The runtime gets no error: the write succeeds (user_events_answers.py). A reader never sees it."""
     trace = Trace("NetClr", "NetLoad")
-    exceptions(one, 3000, 5000, 3002)
+    one.throw(3000, 5000, 3002)
     sizes = [len(record.payload) for record in trace.of("NetClr") if record.event_id == user_events.EXCEPTION]
     assert 3000 in sizes and 3002 in sizes and 5000 not in sizes, sizes
     return "payloads of 3000, 5000 and 3002 bytes: the second is not in the trace, nor a mark for it"
@@ -315,11 +295,9 @@ def a_large_record_is_lost(one, connection):
 def a_name_may_have_two_sessions(one, connection):
     """The same name with the same fields is one tracepoint: each session writes to it."""
     trace = Trace("NetClr", "NetLoad")
-    exceptions(one, 1402)
-    with user_events.connected(one.path) as other:
-        answer, _ = sends_descriptor(other, asked(user_events.provider(*CLR) + user_events.config("NetClr")))
-        assert answer == user_events.OK, f"{answer:#x}"
-        exceptions(one, 1400)
+    one.throw(1402)
+    with session_of(one, "NetClr"):
+        one.throw(1400)
         sizes = [len(record.payload) for record in trace.of("NetClr")]
     assert sizes.count(1402) and sizes.count(1400) == 2 * sizes.count(1402), sizes
     return f"{sizes.count(1400)} records for {sizes.count(1402)} with one session"
@@ -332,7 +310,7 @@ def hanging_up_removes_them(one, connection):
     def written():
         trace.collect()
         trace.records.clear()
-        exceptions(one, 1000)
+        one.throw(1000)
         return trace.collect()
 
     assert written()
@@ -346,36 +324,28 @@ def hanging_up_removes_them(one, connection):
     return "no more records; both are gone from user_events_status, the enabled one once it is disabled"
 
 
-def some_names_are_refused(one, connection):
-    """F-21: as the kernel answers in user_events_vm.c."""
-    for name in (" Net", "Net two", "Net:colon"):
-        with user_events.connected(one.path) as other:
-            answer, _ = sends_descriptor(other, asked(user_events.provider(*CLR) + user_events.config(name)))
-        assert answer == user_events.E_FAIL, f"{name!r}: {answer}"
-    return "a space before the name, a space in it, a colon in it: E_FAIL"
-
-
-def other_names_are_taken(one, connection):
-    """F-65."""
-    for name in ("n" * 436, "\u00dc\u8a3a\U0001f600", "Net/slash", "Net\ttab"):
-        with user_events.connected(one.path) as other:
-            answer, _ = sends_descriptor(other, asked(user_events.provider(*CLR) + user_events.config(name)))
-            assert answer == user_events.OK, f"{name!r}: {answer:#x}"
-    return "436 bytes; characters beyond ASCII and beyond the BMP; a slash; a tab"
+def names(one, connection):
+    """F-21, F-65: as the kernel answers in user_events_answers.py."""
+    for name in " Net", "Net two", "Net:colon":
+        with session_of(one, name, code=user_events.E_FAIL):
+            pass
+    for name in "n" * 436, "\u00dc\u8a3a\U0001f600", "Net/slash", "Net\ttab":
+        with session_of(one, name):
+            pass
+    return ("a space before the name or in it, a colon: E_FAIL; 436 bytes, characters beyond ASCII and beyond the BMP, a slash, a tab: taken")
 
 
 def a_name_of_437_bytes_ends_the_process(one, connection):
-    """F-72. Only with a process that was started for it."""
-    with contextlib.suppress(OSError), user_events.connected(one.path) as other:
-        sends_descriptor(other, asked(user_events.provider(*CLR) + user_events.config("n" * 437)))
+    """F-72: it need not have 600 characters. Only with a process that was started for it."""
+    with contextlib.suppress(OSError), session_of(one, "n" * 437):
+        pass
     assert one.process.wait(user_events.PATIENCE) == -signal.SIGSEGV
     return "SIGSEGV"
 
 
 # In this order; the last one ends the process.
 WITH_RUNTIME = [a_runtime_registers, the_kernel_has_read_the_fields, nothing_is_written_until_it_is_enabled, records_arrive,
-                a_large_record_is_lost, a_name_may_have_two_sessions, hanging_up_removes_them, some_names_are_refused,
-                other_names_are_taken, a_name_of_437_bytes_ends_the_process]
+                a_large_record_is_lost, a_name_may_have_two_sessions, hanging_up_removes_them, names, a_name_of_437_bytes_ends_the_process]
 
 
 def passes(what, check, *subject):
@@ -391,12 +361,12 @@ def passes(what, check, *subject):
 def with_runtime():
     with launch.started(RUNTIME, {}) as (process, directory):
         one = user_events.Target(process, directory)
-        one.ask("initialize", protocolVersion="2024-11-05", capabilities={}, clientInfo={"name": "test", "version": "1"})
-        with user_events.connected(one.path) as connection:
+        one.begin()
+        with session_of(one, "NetClr", ("NetLoad", [user_events.METHOD_LOAD])) as connection:
             return [passes(RUNTIME, check, one, connection) for check in WITH_RUNTIME]
 
 
-def inside(program):
+def inside():
     if os.getpid() != 1:
         sys.exit("--inside is only for the guest's first process")
     results = [False]
@@ -404,10 +374,9 @@ def inside(program):
         for kind, place in ("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/run"), ("tracefs", TRACEFS):
             mount(kind, place)
         tempfile.tempdir = "/run"
+        user_events.PATIENCE = 200.0
         print(f"kernel: {os.uname().release}", flush=True)
-        results = [passes("file", only_root_may_open_it)]
-        results.append(subprocess.run([program, TRACEFS], timeout=60).returncode == 0)
-        results += with_runtime()
+        results = [passes("file", only_root_may_open_it), user_events_answers.are_right(TRACEFS), *with_runtime()]
     except Exception:
         traceback.print_exc()
         results.append(False)
@@ -418,23 +387,19 @@ def inside(program):
 
 def main():
     arguments = sys.argv[1:]
-    if len(arguments) == 2 and arguments[0] == "--inside":
-        return inside(arguments[1])
+    if arguments == ["--inside"]:
+        return inside()
     if arguments not in ([], ["--build"]):
         sys.exit(__doc__)
     try:
-        if arguments and not os.path.exists(home() + "/bzImage"):
-            build()
-        for path in "bzImage", "user_events.h":
-            if not os.path.exists(os.path.join(home(), path)):
-                raise OSError(f"no {path} in {home()}; --build builds it")
-        for tool in QEMU, "gcc":
-            if not shutil.which(tool):
-                raise OSError(f"{tool} missing")
+        needs(QEMU)
         launch.fetch(RUNTIME)
+        if not os.path.exists(home() + "/bzImage"):
+            if not arguments:
+                raise OSError(f"no bzImage in {home()}; --build builds it")
+            build()
     except (OSError, subprocess.SubprocessError) as error:
-        print(f"SKIPPED: qemu, a kernel with user_events, a compiler or {RUNTIME} is not available here: {error}", file=sys.stderr)
-        sys.exit(launch.SKIP)
+        checks.skip(f"qemu, a kernel with user_events or {RUNTIME} is not available here: {error}")
     with tempfile.TemporaryDirectory() as directory:
         sys.exit(outside(directory))
 

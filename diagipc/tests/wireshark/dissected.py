@@ -54,22 +54,9 @@ def children(item):
 
 def as_shown(text):
     """A text of the vectors as shown: unprintable characters by number."""
-    units = text["utf16"] if isinstance(text, dict) else None
-    if units is None:
-        data = text.encode("utf-16-le", "surrogatepass")
-        units = struct.unpack(f"<{len(data) // 2}H", data)
-    out, i = "", 0
-    while i < len(units):
-        unit = units[i]
-        if 0xD800 <= unit < 0xDC00 and i + 1 < len(units) and 0xDC00 <= units[i + 1] < 0xE000:
-            out += chr(0x10000 + ((unit - 0xD800) << 10) + units[i + 1] - 0xDC00)
-            i += 1
-        elif unit < 0x20 or 0x7F <= unit < 0xA0 or 0xD800 <= unit < 0xE000 or unit >= 0xFFFE:
-            out += "\\u{%X}" % unit
-        else:
-            out += chr(unit)
-        i += 1
-    return out
+    data = struct.pack(f"<{len(text['utf16'])}H", *text["utf16"]) if isinstance(text, dict) else text.encode("utf-16-le", "surrogatepass")
+    unprintable = "[\0-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]"
+    return re.sub(unprintable, lambda unit: "\\u{%X}" % ord(unit[0]), data.decode("utf-16-le", "surrogatepass"))
 
 
 def differs(item, value, types):
