@@ -99,13 +99,14 @@ pub(crate) struct Run<R> {
     /// Which cases passed only at the second attempt.
     pub(crate) notes: Vec<String>,
     lost: Option<String>,
-    not_run: usize,
+    /// How many cases were not run.
+    missing: usize,
 }
 
 impl<R> Run<R> {
     /// Writes into a report why the run ended early, if it did.
     pub(crate) fn end_into(&self, report: &mut Report) {
-        let not_run = self.not_run;
+        let not_run = self.missing;
         report.lost = self.lost.clone().map(|reason| Lost { reason, not_run });
         report.interrupted =
             (self.lost.is_none() && not_run > 0).then_some(Interrupted { not_run });
@@ -156,7 +157,7 @@ where
         unavailable: Vec::new(),
         notes: Vec::new(),
         lost: None,
-        not_run: 0,
+        missing: 0,
     };
     let mut late = BTreeMap::new();
     let (sender, progress) = mpsc::channel();
@@ -167,10 +168,10 @@ where
             let (sender, first) = (sender.clone(), first.take());
             workers.push(scope.spawn(move || {
                 let player = first.map_or_else(|| queue.suite.player(), Ok);
-                let played = player.and_then(|mut player| {
+                let ended = player.and_then(|mut player| {
                     queue.play_all(worker, &mut player, &sender).map(|()| player)
                 });
-                played.map_err(|reason| queue.lose(reason, &sender)).ok()
+                ended.map_err(|reason| queue.lose(reason, &sender)).ok()
             }));
         }
         drop(sender);
@@ -189,12 +190,14 @@ where
         }
     }
     drop(sender);
-    progress.into_iter().for_each(|one| run.take(one, done));
+    for one in progress {
+        run.take(one, done);
+    }
     // Cases that were not played again keep their first result.
     for (nth, result) in late {
         run.take(Progress::Played(nth, Played::Done(result)), done);
     }
-    run.not_run = cases - run.results.len() - run.unavailable.len();
+    run.missing = cases - run.results.len() - run.unavailable.len();
     run
 }
 
@@ -259,15 +262,15 @@ impl<S: Suite> Queue<'_, S> {
                 if self.is_over() {
                     break;
                 }
-                let played = self.suite.play(player, *nth)?;
+                let result = self.suite.play(player, *nth)?;
                 if self.limits.is_cancelled() {
                     return Ok(());
                 }
-                let fails = match &played {
+                let fails = match &result {
                     Played::Done(result) => self.suite.failure(result).is_some(),
                     _ => false,
                 };
-                let _ = sender.send(Progress::Played(*nth, played));
+                let _ = sender.send(Progress::Played(*nth, result));
                 self.suite.check(player)?;
                 if fails && self.limits.fail_fast {
                     self.over.store(true, Ordering::Relaxed);
@@ -300,18 +303,18 @@ impl<S: Suite> Queue<'_, S> {
                 if self.is_over() {
                     return Ok(());
                 }
-                let played = self.suite.play(player, *nth)?;
+                let result = self.suite.play(player, *nth)?;
                 if self.limits.is_cancelled() {
                     return Ok(());
                 }
                 let Some(first) = late.remove(nth).as_ref().and_then(failure) else { continue };
-                let passes = match &played {
+                let passes = match &result {
                     Played::Done(result) | Played::Late(result) => failure(result).is_none(),
                     Played::Unavailable(_) => true,
                 };
                 let times = failed_again.entry(first.kind).or_default();
                 *times = if passes { 0 } else { times.saturating_add(1) };
-                let _ = sender.send(Progress::Played(*nth, played));
+                let _ = sender.send(Progress::Played(*nth, result));
                 if passes {
                     let (name, found) = (self.suite.name(*nth), first.found);
                     let _ = sender.send(Progress::Note(format!(
@@ -409,16 +412,16 @@ mod tests {
     fn each_case_is_played_once_by_several_workers() {
         let jobs = NonZeroUsize::new(16).unwrap();
         let (run, reported) = run_failing(0, 100, &RunLimits { jobs, ..LIMITS });
-        assert_eq!((run.results.len(), reported, run.not_run), (100, 100, 0));
+        assert_eq!((run.results.len(), reported, run.missing), (100, 100, 0));
     }
 
     #[test]
     fn cancelled_or_late_run_counts_what_was_not_run() {
         let canceller = Canceller::new().unwrap();
         canceller.cancel();
-        let cancelled = RunLimits { canceller: Some(&canceller), ..LIMITS };
+        let stopped = RunLimits { canceller: Some(&canceller), ..LIMITS };
         let late = RunLimits { max_time: Some(Duration::ZERO), ..LIMITS };
-        for limits in [cancelled, late] {
+        for limits in [stopped, late] {
             let (run, _) = run_failing(0, 7, &limits);
             let mut report = Report::new("server", "a target");
             run.end_into(&mut report);

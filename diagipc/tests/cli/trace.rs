@@ -233,6 +233,10 @@ fn answer_stop(mut stop: &UnixStream) {
 }
 
 /// Answers the stop, and ends the stream where it is.
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "the functions of the table close both connections"
+)]
 fn stopped_well(session: UnixStream, stop: UnixStream) {
     answer_stop(&stop);
     drop(session);

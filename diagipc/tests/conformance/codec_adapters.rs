@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::Duration;
 
-use diagipc::codec::{self, Answer, CodecFault};
+use diagipc::codec::{self, Answer};
 use diagipc::{
     Adapter, AdapterCommand, Case, Counts, Glob, Grade, Playable as _, Program, Report, embedded,
 };
@@ -319,8 +319,8 @@ fn answer_is_judged_by_its_vector() {
     ] {
         let case = cases.iter().find(|case| case.is_chosen(&Glob::new(name))).expect(name);
         let judged = case.judge(&Answer::parse(answer).unwrap(), false);
-        let named = judged.fault.as_ref().map(CodecFault::name).unwrap_or_default();
-        assert_eq!((judged.grade, named.as_str()), (grade, fault), "{name} {answer}");
+        let named = judged.faults.first().map(|fault| fault.name.as_str()).unwrap_or_default();
+        assert_eq!((judged.grade, named), (grade, fault), "{name} {answer}");
     }
 }
 
