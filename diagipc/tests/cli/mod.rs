@@ -23,8 +23,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::tool::{self, DIAGIPC};
-pub(crate) use crate::tool::{errors, failed_cases, run, text};
+use crate::tool;
+pub(crate) use crate::tool::{errors, run, text};
 
 const STOP: &str = "444f544e45545f4950435f5631001c00020100000100000000000000";
 const STOPPED: &str = "444f544e45545f4950435f5631001c00ff0000000100000000000000";
@@ -46,7 +46,7 @@ fn signalled(arguments: &[&str]) -> Command {
     }
     crate::tool::set_umask();
     let mut command = Command::new("env");
-    command.args(["--default-signal=HUP,INT,TERM", DIAGIPC]).args(arguments);
+    command.args(["--default-signal=HUP,INT,TERM", tool::DIAGIPC]).args(arguments);
     command
 }
 

@@ -447,9 +447,14 @@ fn known_faults_of_a_codec_are_accepted_until_they_are_gone() {
     let failed = run(&["--write-known", &known], 1);
     let accepted = run(&["--known", &known], 0);
     assert_eq!(accepted.counts.informational, failed.counts.fail);
-    fs::write(&known, fs::read_to_string(&known).unwrap() + "runs-on = ['*/uint/*']\n").unwrap();
+    let text = fs::read_to_string(&known).unwrap() + "runs-on = ['*/uint/*']\n";
+    // A part of the suite does not show whether a fault of other cases is gone.
+    let text = text.replace("[cases]", "faults = ['wrong-layer']\n[cases]");
+    fs::write(&known, text).unwrap();
     let stale = run(&["--known", &known], 1).stale;
-    assert_eq!(stale[0], "runs-on is not a fault of this suite");
+    let unknown =
+        ["runs-on is not a fault of this suite", "runs-on in */uint/*, which is not a case"];
+    assert_eq!(stale, unknown);
     assert_eq!(run(&["--known", &known, "--write-known", &known], 1).counts.fail, 0);
 }
 

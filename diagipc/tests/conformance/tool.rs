@@ -2,14 +2,16 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::Write as _;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::thread;
-use std::time::{Duration, Instant};
 
-use diagipc::{Case, Report};
+use diagipc::Report;
+
+#[cfg(unix)]
+pub(crate) use self::unix::{Runtime, case, causes, fixture, found, python, signal};
 
 pub(crate) const DIAGIPC: &str = env!("CARGO_BIN_EXE_diagipc");
 
@@ -36,14 +38,6 @@ pub(crate) fn diagipc() -> Command {
     command
 }
 
-/// `python3`, also for a user who may not read where the [`interpreter`] is.
-#[cfg(unix)]
-pub(crate) fn python() -> Command {
-    let mut command = Command::new("python3");
-    command.env("PATH", search_path());
-    command
-}
-
 /// The interpreter. With a version manager, `python3` on the search path may be a script that starts
 /// dozens of processes each time.
 pub(crate) fn interpreter() -> &'static str {
@@ -55,11 +49,6 @@ pub(crate) fn interpreter() -> &'static str {
         let path = said.map(|said| said.trim_end().to_owned()).filter(|path| !path.is_empty());
         path.unwrap_or_else(|| "python3".to_owned())
     })
-}
-
-/// A file of `tests/fixtures`.
-pub(crate) fn fixture(name: &str) -> String {
-    format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// Runs `diagipc`, which must end with `status` and without a panic.
@@ -115,90 +104,6 @@ pub(crate) fn report(arguments: &[&str], status: i32) -> Report {
     Report::parse(&text(&output)).expect("a report")
 }
 
-#[track_caller]
-pub(crate) fn case<'r>(report: &'r Report, name: &str) -> &'r Case {
-    let case = report.cases.iter().find(|case| case.name == name);
-    case.unwrap_or_else(|| panic!("{name} was not played"))
-}
-
-/// What was found in a case, separated by `; `.
-pub(crate) fn found(case: &Case) -> String {
-    case.detail.as_ref().map(|detail| detail.found.join("; ")).unwrap_or_default()
-}
-
-/// The name and the number of failures of each cause.
-pub(crate) fn causes(report: &Report) -> Vec<(&str, usize)> {
-    report.causes.iter().map(|cause| (cause.name.as_str(), cause.cases)).collect()
-}
-
-/// A reference runtime in a process and a directory of its own, both of which end with it.
-pub(crate) struct Runtime {
-    pub(crate) process: Child,
-    /// The path of its socket.
-    pub(crate) socket: String,
-    pub(crate) home: tempfile::TempDir,
-}
-
-impl Runtime {
-    pub(crate) fn start(options: &[&str]) -> Self {
-        Self::start_with(options, |_| {})
-    }
-
-    pub(crate) fn start_with(options: &[&str], prepare: impl FnOnce(&mut Command)) -> Self {
-        let home = directory();
-        let mut command = diagipc();
-        command.args(["runtime", "--until-eof"]).args(options).env("TMPDIR", home.path());
-        command.current_dir(home.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
-        prepare(&mut command);
-        let mut process = command.spawn().unwrap();
-        let mut socket = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut socket).unwrap();
-        Self { process, socket: socket.trim_end().to_owned(), home }
-    }
-
-    pub(crate) fn pid(&self) -> String {
-        self.process.id().to_string()
-    }
-
-    /// A path in its directory.
-    pub(crate) fn path(&self, name: &str) -> String {
-        self.home.path().join(name).to_str().unwrap().to_owned()
-    }
-
-    /// Its status, once it has ended by itself.
-    pub(crate) fn status(&mut self) -> ExitStatus {
-        let began = Instant::now();
-        loop {
-            if let Some(status) = self.process.try_wait().unwrap() {
-                return status;
-            }
-            assert!(began.elapsed() < Duration::from_secs(60), "the runtime does not end");
-            thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
-
-impl Drop for Runtime {
-    fn drop(&mut self) {
-        drop(self.process.stdin.take());
-        let began = Instant::now();
-        while matches!(self.process.try_wait(), Ok(None)) {
-            if began.elapsed() > Duration::from_secs(30) {
-                let _ = self.process.kill();
-            }
-            thread::sleep(Duration::from_millis(2));
-        }
-    }
-}
-
-/// Sends a signal, such as `-TERM`, to a process that was started.
-#[cfg(unix)]
-#[track_caller]
-pub(crate) fn signal(child: &Child, name: &str) {
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
-}
-
 /// The search path with the tool and the interpreter at its front.
 pub(crate) fn search_path() -> &'static OsString {
     static PATH: OnceLock<OsString> = OnceLock::new();
@@ -209,4 +114,111 @@ pub(crate) fn search_path() -> &'static OsString {
         let others = env::var_os("PATH").unwrap_or_default();
         env::join_paths(own.map(Path::to_owned).chain(env::split_paths(&others))).unwrap()
     })
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Child, Command, ExitStatus, Stdio};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use diagipc::{Case, Report};
+
+    use super::{diagipc, directory, search_path};
+
+    /// A file of `tests/fixtures`.
+    pub(crate) fn fixture(name: &str) -> String {
+        format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
+    }
+
+    /// `python3`, also for a user who may not read where the [`interpreter`] is.
+    pub(crate) fn python() -> Command {
+        let mut command = Command::new("python3");
+        command.env("PATH", search_path());
+        command
+    }
+
+    #[track_caller]
+    pub(crate) fn case<'r>(report: &'r Report, name: &str) -> &'r Case {
+        let case = report.cases.iter().find(|case| case.name == name);
+        case.unwrap_or_else(|| panic!("{name} was not played"))
+    }
+
+    /// What was found in a case, separated by `; `.
+    pub(crate) fn found(case: &Case) -> String {
+        case.detail.as_ref().map(|detail| detail.found.join("; ")).unwrap_or_default()
+    }
+
+    /// The name and the number of failures of each cause.
+    pub(crate) fn causes(report: &Report) -> Vec<(&str, usize)> {
+        report.causes.iter().map(|cause| (cause.name.as_str(), cause.cases)).collect()
+    }
+
+    /// A reference runtime in a process and a directory of its own, both of which end with it.
+    pub(crate) struct Runtime {
+        pub(crate) process: Child,
+        /// The path of its socket.
+        pub(crate) socket: String,
+        pub(crate) home: tempfile::TempDir,
+    }
+
+    impl Runtime {
+        pub(crate) fn start(options: &[&str]) -> Self {
+            Self::start_with(options, |_| {})
+        }
+
+        pub(crate) fn start_with(options: &[&str], prepare: impl FnOnce(&mut Command)) -> Self {
+            let home = directory();
+            let mut command = diagipc();
+            command.args(["runtime", "--until-eof"]).args(options).env("TMPDIR", home.path());
+            command.current_dir(home.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+            prepare(&mut command);
+            let mut process = command.spawn().unwrap();
+            let mut socket = String::new();
+            BufReader::new(process.stdout.take().unwrap()).read_line(&mut socket).unwrap();
+            Self { process, socket: socket.trim_end().to_owned(), home }
+        }
+
+        pub(crate) fn pid(&self) -> String {
+            self.process.id().to_string()
+        }
+
+        /// A path in its directory.
+        pub(crate) fn path(&self, name: &str) -> String {
+            self.home.path().join(name).to_str().unwrap().to_owned()
+        }
+
+        /// Its status, once it has ended by itself.
+        pub(crate) fn status(&mut self) -> ExitStatus {
+            let began = Instant::now();
+            loop {
+                if let Some(status) = self.process.try_wait().unwrap() {
+                    return status;
+                }
+                assert!(began.elapsed() < Duration::from_secs(60), "the runtime does not end");
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+
+    impl Drop for Runtime {
+        fn drop(&mut self) {
+            drop(self.process.stdin.take());
+            let began = Instant::now();
+            while matches!(self.process.try_wait(), Ok(None)) {
+                if began.elapsed() > Duration::from_secs(30) {
+                    let _ = self.process.kill();
+                }
+                thread::sleep(Duration::from_millis(2));
+            }
+        }
+    }
+
+    /// Sends a signal, such as `-TERM`, to a process that was started.
+    #[track_caller]
+    pub(crate) fn signal(child: &Child, name: &str) {
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    }
 }

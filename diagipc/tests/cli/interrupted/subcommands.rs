@@ -17,9 +17,8 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use super::{Run, Tmpdir};
-use crate::cli::{failed_cases, signalled};
-use crate::tool::DIAGIPC;
-use crate::tool::Runtime;
+use crate::cli::signalled;
+use crate::tool::{DIAGIPC, Runtime, failed_cases};
 
 /// The moments at which SIGTERM ends a run. The first are counted from its start, the others from
 /// when it handles signals.
