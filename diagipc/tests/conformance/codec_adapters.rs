@@ -331,7 +331,8 @@ fn answer_is_judged_by_its_vector() {
     let empty = codec::answer(&question.replacen(r#""arguments":null"#, r#""arguments":"""#, 1));
     let judged = case.judge(&Answer::parse(&empty).unwrap(), false);
     let found = "written as many libraries do: arguments is \"\", expected null";
-    assert_eq!((judged.grade, judged.found.as_deref()), (Grade::PassLenient, Some(found)));
+    let texts = judged.detail.map(|detail| detail.found).unwrap_or_default();
+    assert_eq!((judged.grade, texts), (Grade::PassLenient, vec![found.to_owned()]));
 }
 
 /// Runs three types, of which `wchar` has the fault, and returns the cases of `wchar`: all others
