@@ -8,9 +8,9 @@ use floors::Floors;
 const TOOL: Floors = Floors {
     root: env!("CARGO_MANIFEST_DIR"),
     floors: &[
-        &["embedded", "faults", "names", "nettrace", "order", "process"],
+        &["embedded", "faults", "names", "nettrace", "process"],
         &["network", "print", "report"],
-        &["conversation"],
+        &["conversation", "suite"],
         &["codec", "known"],
         &["server"],
         &["runtime"],
