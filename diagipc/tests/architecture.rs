@@ -10,8 +10,7 @@ const TOOL: Floors = Floors {
     floors: &[
         &["embedded", "faults", "names", "nettrace", "process"],
         &["network", "print", "report"],
-        &["suite"],
-        &["conversation"],
+        &["conversation", "suite"],
         &["codec", "known"],
         &["server"],
         &["runtime"],

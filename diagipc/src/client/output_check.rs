@@ -42,7 +42,7 @@ impl Output {
 }
 
 /// Returns the bytes of parts that capture nothing.
-pub(super) fn known(parts: &[Literal]) -> Vec<u8> {
+fn known(parts: &[Literal]) -> Vec<u8> {
     parts.iter().filter_map(|part| part.bytes(&Captures::new()).ok()).flatten().collect()
 }
 
@@ -116,6 +116,8 @@ fn findings_in_texts(texts: &[String], bytes: &[u8], fault: Fault) -> Findings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::process::KEPT;
+    use crate::client::scenarios;
 
     #[test]
     fn environment_entries_lost_or_invented_are_reported() {
@@ -192,5 +194,18 @@ mod tests {
         assert_eq!(judge("[{\"name\": \"Requests\", \"value\": 41.5}]"), Findings::default());
         assert_eq!(judge("{\"Events\": []}").faults(), [Fault::CountersLost]);
         assert_eq!(judge("Requests 0").texts(), ["\"41.5\" is missing from the output"]);
+    }
+
+    #[test]
+    fn more_is_kept_than_any_scenario_sends() {
+        let lengths =
+            scenarios().unwrap().iter().filter_map(|scenario| match scenario.output.as_ref()? {
+                Output::Stream { stream, not_before, .. } => {
+                    Some(known(not_before).len() + known(stream).len())
+                }
+                Output::Environment { .. } | Output::Texts { .. } => None,
+            });
+        let longest = lengths.max().unwrap();
+        assert!((1 << 20..KEPT).contains(&longest), "{longest}");
     }
 }

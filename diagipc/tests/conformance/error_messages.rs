@@ -1,7 +1,26 @@
 //! The texts of the tool's errors: `error_messages.txt` has a line for every kind, `kind | text`, for
 //! review.
 
+use std::fmt;
+
+use diagipc::CaseFault;
+
 use crate::error_texts::{Snapshot, Texts};
+
+/// A fault of a codec's answer: its name, and its text.
+struct CodecFault(CaseFault);
+
+impl fmt::Debug for CodecFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CodecFault::{}", self.0.name)
+    }
+}
+
+impl fmt::Display for CodecFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.text)
+    }
+}
 
 /// What is wrong with answers of codecs.
 fn codec_faults(texts: &mut Texts) {
@@ -15,7 +34,7 @@ fn codec_faults(texts: &mut Texts) {
         let case = cases.iter().find(|case| case.is_chosen(&stop(operation))).unwrap();
         let answer = format!(r#"{{ "result": {answer} }}"#);
         let judged = case.judge(&Answer::parse(&answer).unwrap(), true);
-        judged.faults.into_iter().next().unwrap().text
+        CodecFault(judged.faults.into_iter().next().unwrap())
     };
     texts.all([
         judge("decode", r#""error""#),
