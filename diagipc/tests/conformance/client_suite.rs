@@ -2,6 +2,7 @@
 //! `client_detection`.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -196,7 +197,7 @@ fn client_files_of_project_parse_and_are_in_readme() {
     for entry in fs::read_dir(Path::new(ROOT).join("clients")).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
-        if !name.ends_with(".toml") {
+        if path.extension() != Some(OsStr::new("toml")) {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
@@ -585,7 +586,7 @@ fn client_other_command_is_answered_as_runtime() {
     assert_eq!((grade, said[0]), (Grade::Fail, wrong));
 }
 
-/// It does not wait for a late reply, and asks ProcessInfo3 alone; it starts in its own directory.
+/// It does not wait for a late reply, and asks `ProcessInfo3` alone; it starts in its own directory.
 #[test]
 fn client_missing_ability_is_unimplemented() {
     let directory = directory();
