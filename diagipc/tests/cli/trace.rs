@@ -239,7 +239,7 @@ fn answer_stop(mut stop: &UnixStream) {
 )]
 fn stopped_well(session: UnixStream, stop: UnixStream) {
     answer_stop(&stop);
-    drop(session);
+    drop((session, stop));
 }
 
 /// Thread 7 has written five events until the sequence point, none of which is in the stream.

@@ -2,6 +2,7 @@
 //! `client_detection`.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -196,7 +197,7 @@ fn client_files_of_project_parse_and_are_in_readme() {
     for entry in fs::read_dir(Path::new(ROOT).join("clients")).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
-        if path.extension().is_none_or(|extension| extension != "toml") {
+        if path.extension() != Some(OsStr::new("toml")) {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();

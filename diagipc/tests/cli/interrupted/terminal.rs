@@ -3,8 +3,7 @@
 
 use std::process::{Command, Output};
 
-use crate::tool::DIAGIPC;
-use crate::tool::Runtime;
+use crate::tool::{DIAGIPC, Runtime};
 
 /// Runs the rest of the command line at a new terminal, types the first argument once `ready` is
 /// shown, prints what the terminal shows, and exits with the status of the program.

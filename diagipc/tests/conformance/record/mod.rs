@@ -204,7 +204,8 @@ fn record_client_finds_runtime_by_process() {
     let lines = words.lines().filter_map(|line| Some(line.split_once(" s    0  ")?.1));
     let events: Vec<&str> = lines.map(|line| line.split(" bytes").next().unwrap()).collect();
     assert_eq!((events[0], events[1]), ("opened", "client: 20"));
-    assert_eq!(events.last(), Some(&"runtime: closed"), "{words}");
+    // The client needs no end, so either side closes first.
+    assert!(events.last().is_some_and(|last| last.ends_with(": closed")), "{words}");
 
     // A client that fails is recorded, and reported.
     let fails = ["sh", "-c", "test -S '{socket}' && exit 7"];
