@@ -6,7 +6,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
 use dotnet_diagnostics_ipc::io::windows::PipeTransport;
@@ -17,9 +17,6 @@ use crate::client::scenario::{Decoy, Move, Scenario};
 use crate::network::{self, Listener, LiveNetwork};
 use crate::process::OwnDirectory;
 use crate::process::program::Program;
-
-/// The turn to own the pipe.
-static TURN: Mutex<()> = Mutex::new(());
 
 /// How long the arguments of a client may be in a command line, which has at most 32,767 units.
 const MOST_UNITS: usize = 32_000;
@@ -33,12 +30,39 @@ pub(in crate::client) struct Target {
     pub(in crate::client) user_events_data: PathBuf,
     pub(in crate::client) client_data: PathBuf,
     // Last: the next one begins after everything here is gone.
-    _turn: MutexGuard<'static, ()>,
+    _turn: Turn,
+}
+
+/// The turn to own the pipe.
+static TURN: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+
+/// The only turn at a time. A guard of the mutex could not move to another thread.
+struct Turn;
+
+impl Turn {
+    /// Waits until the turn before is over.
+    fn wait() -> Self {
+        let (is_taken, ended) = &TURN;
+        let mut taken = is_taken.lock().unwrap_or_else(PoisonError::into_inner);
+        while *taken {
+            taken = ended.wait(taken).unwrap_or_else(PoisonError::into_inner);
+        }
+        *taken = true;
+        Self
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let (is_taken, ended) = &TURN;
+        *is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        ended.notify_one();
+    }
 }
 
 impl Target {
     pub(in crate::client) fn start(_: &Program, _: &[Decoy]) -> io::Result<Self> {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = Turn::wait();
         let directory = OwnDirectory::new("dc-")?;
         let at = |name: &str| directory.path().join(name);
         let target = Self {
