@@ -67,7 +67,7 @@ pub(crate) struct Arguments {
     /// The expected behaviour: auto, coreclr-VERSION, nativeaot-VERSION, nativeaot, mono-VERSION,
     /// mono or strict. auto recognises the target by its behaviour, and the report explains how: a
     /// server that is not recognisably .NET is strict, which follows only the document. A build
-    /// that was not recorded is held to the nearest recorded server and platform
+    /// that was never recorded is compared with the nearest recorded ones of its family
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = profile)]
     profile: Auto,
 

@@ -92,7 +92,7 @@ impl Profile {
     }
 
     /// Whether no build of its family and version was recorded.
-    pub(crate) fn is_foretold(self) -> bool {
+    pub(crate) fn is_predicted(self) -> bool {
         self.platform().is_some() && !nearest(self).iter().any(|one| self.is_of_version(*one))
     }
 
@@ -116,7 +116,7 @@ impl Profile {
         if nearest == [self] {
             return "compared with its recording".into();
         }
-        let never = if self.is_foretold() { "never recorded: " } else { "" };
+        let never = if self.is_predicted() { "never recorded: " } else { "" };
         let names: Vec<_> = nearest.iter().map(ToString::to_string).collect();
         let names = match names.split_last() {
             Some((last, others)) if !others.is_empty() => {

@@ -82,7 +82,7 @@ pub fn run(
     let mut entries: Vec<Option<Case>> = cases.iter().map(|_| None).collect();
     let (mut to_play, mut left_out) = (Vec::new(), Vec::new());
     let mut notes: Vec<String> = survey.conclusion.iter().map(Conclusion::note).collect();
-    if survey.conclusion.is_none() && survey.profile.is_foretold() {
+    if survey.conclusion.is_none() && survey.profile.is_predicted() {
         notes.push(format!("profile {}: {}", survey.profile, survey.profile.held_to()));
     }
     notes.extend(subject.unknown_process().map(String::from));
