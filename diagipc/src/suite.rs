@@ -1,8 +1,7 @@
 //! Run the cases of a suite: the queue of several workers, the second attempt of cases that failed
 //! by time alone, cancellation, and the cases that were not run.
 //!
-//! A suite says how a case is played, and decides from what it showed. Which cases are played, and
-//! the verdicts, are not of interest here.
+//! A suite chooses its cases, plays them, and decides about them; this module only runs them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -25,11 +24,11 @@ const COMPUTES: usize = 8;
 
 /// The result of playing a case.
 pub(crate) enum Played<R> {
-    /// It counts.
+    /// The result counts.
     Done(R),
-    /// It failed, and only the time may be the cause: it is played again, with nothing beside it.
+    /// The case failed, and only the time may be the cause: it is played again, with nothing beside it.
     Late(R),
-    /// This machine cannot play it: why.
+    /// This machine cannot play the case, for this reason.
     Unavailable(String),
 }
 
@@ -48,16 +47,16 @@ pub(crate) trait Suite: Sync {
     /// What playing a case showed.
     type Result: Send;
 
-    /// The name of a case.
+    /// Returns the name of a case.
     fn name(&self, case: usize) -> String;
 
-    /// Another player. The error ends the run.
+    /// Makes another player. The error ends the run.
     fn player(&self) -> Result<Self::Player, String>;
 
     /// Plays a case. The error ends the run: no target answers any more.
     fn play(&self, player: &mut Self::Player, case: usize) -> Result<Played<Self::Result>, String>;
 
-    /// How a case failed; `None` if it passed.
+    /// Returns how a case failed; `None` if it passed.
     fn failure(&self, result: &Self::Result) -> Option<Failure>;
 
     /// Checks the player after a case was reported. The error ends the run.
@@ -201,7 +200,7 @@ where
     run
 }
 
-/// The turns with how long they wait: the longest first, and then those that do not wait.
+/// Returns the turns with how long they wait: the longest first, and then those that do not wait.
 fn ordered(
     turns: Vec<Vec<usize>>,
     wait: impl Fn(&Vec<usize>) -> Duration,

@@ -81,7 +81,7 @@ struct ScenarioFile {
 /// are parsed once.
 ///
 /// # Errors
-/// None, as the crate's tests check; the type leaves that to the caller.
+/// The texts in the program are valid, as the crate's tests check, so no error occurs.
 ///
 /// ```
 /// let scenarios = diagipc::client::scenarios()?;

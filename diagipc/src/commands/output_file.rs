@@ -151,7 +151,8 @@ pub(crate) struct Written {
     /// Where its bytes are, if there are any.
     pub(crate) file: Option<String>,
     pub(crate) bytes: u64,
-    /// Of a trace from the start of the session to the end of the stream, of a dump the whole request.
+    /// How long it took: a trace from the start of the session to the end of the stream, a dump
+    /// with its whole request.
     pub(crate) seconds: f64,
     /// What the process says of itself; .NET Core 3.1 says nothing.
     pub(crate) process: Option<Info>,

@@ -318,7 +318,7 @@ impl Named {
         self.name.as_deref()
     }
 
-    /// Its address, if one was given. A name is looked for.
+    /// Returns the address of the target, if one was given. A name is looked for.
     pub(crate) fn address(&self) -> anyhow::Result<Option<Address>> {
         match (&self.target, self.process_id, &self.name) {
             (Some(target), _, name) if name.is_none() || matches!(target, Address::Port(_)) => {

@@ -478,7 +478,7 @@ pub(super) enum Layout {
 }
 
 impl Layout {
-    /// That of a reply with this code to `command`; `None` if it may have any payload.
+    /// Returns the layout of a reply with this code to `command`; `None` if any payload is allowed.
     pub(super) fn of(code: Command, command: Option<Command>) -> Option<Self> {
         if code == Command::ERROR {
             return Some(Self::Error { message: ErrorReply::has_message(command) });

@@ -264,7 +264,7 @@ pub static SUBJECTS: LazyLock<Vec<Asked>> = LazyLock::new(|| {
     subjects
 });
 
-/// Those that `c/dotnet_ipc.h` has as well: whole messages, and what a client reads after a reply.
+/// The subjects that `c/dotnet_ipc.h` has as well: whole messages, and what a client reads after a reply.
 pub fn asked_of_c_header() -> impl Iterator<Item = &'static Asked> {
     use Type::{Advertise, Environment, Error, Reply, Request, StreamStart};
     SUBJECTS.iter().filter(|asked| {

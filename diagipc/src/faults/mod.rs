@@ -25,12 +25,12 @@ impl Suite {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Server, Self::Client, Self::Codec, Self::Fuzz];
 
-    /// That of this name.
+    /// Returns the suite with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|suite| suite.name() == name)
     }
 
-    /// Its name in reports.
+    /// Returns the name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Server => "server",
@@ -73,17 +73,17 @@ macro_rules! faults {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$Variant),*];
 
-            /// Its name in reports, which never changes its meaning.
+            /// Returns the name in reports, which never changes its meaning.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$Variant => $name,)* }
             }
 
-            /// The suites that find it.
+            /// Returns the suites that find it.
             pub const fn suites(self) -> &'static [Suite] {
                 match self { $(Self::$Variant => &[$(Suite::$suite),*],)* }
             }
 
-            /// Its description.
+            /// Returns the description.
             pub const fn sentence(self) -> &'static str {
                 match self { $(Self::$Variant => $sentence,)* }
             }

@@ -51,7 +51,7 @@ named! {
         Crash = "crash",
         /// It no longer answers a complete `ProcessInfo`, but its process exists.
         Hang = "hang",
-        /// Its endpoint has no listener any more. Its process exists, or that is unknown.
+        /// The endpoint has no listener any more. The process exists, or that is unknown.
         EndpointGone = "endpoint-gone",
         /// It sent bytes without a header: the server's memory (F-71).
         Leaked = "leaked",
@@ -61,7 +61,7 @@ named! {
         LeftOpen = "left-open",
         /// It accepted a request with an invalid header.
         Unchecked = "unchecked",
-        /// Its memory grows with each request. No single case has this verdict.
+        /// The memory of the target grows with each request. No single case has this verdict.
         MemoryGrowth = "memory-growth",
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Shown<B> {
     pub(super) rows: BTreeMap<String, Vec<B>>,
     /// By the fact of a deviation.
     pub(super) deviations: BTreeMap<String, Vec<B>>,
-    /// Those that did not survive a case, by its last word: a `tcId`, or the name of a script.
+    /// The builds that did not survive a case, by its last word: a `tcId`, or the name of a script.
     pub(super) ended: BTreeMap<String, String>,
 }
 

@@ -106,7 +106,7 @@ impl FromStr for Seen {
 /// A file of `evidence/`.
 #[derive(Clone, Debug)]
 pub(crate) struct Recording {
-    /// Its name in vectors and scripts: `net10.0.9`.
+    /// The name of the build in vectors and scripts: `net10.0.9`.
     pub(crate) build: String,
     pub(crate) profile: Profile,
     /// By the name of the case.

@@ -200,7 +200,7 @@ fn profile_text_names_known_builds() {
     assert_eq!(Profile::of_version("10.0.0-rc.1.25451.107"), Some(Profile::CORECLR_10));
 }
 
-/// Those of every system.
+/// The recordings of every system.
 fn all_recordings() -> Vec<Recording> {
     let directory = format!("{}/evidence", env!("CARGO_MANIFEST_DIR"));
     let paths = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
@@ -277,7 +277,7 @@ fn row_of(
     }
 }
 
-/// Of wine, on which .NET for Windows was recorded: deleting a variable that is not there is OK.
+/// Wine, on which .NET for Windows was recorded, lets a variable be deleted that is not there.
 const OF_WINE: &str = "scripts/process/set-variable-then-delete-twice";
 
 /// What the recordings show, and the outcomes that no row explains.

@@ -79,7 +79,7 @@ impl Level {
         levels.filter(|level| *level != Self::Informative).min().unwrap_or_default()
     }
 
-    /// Its name in reports.
+    /// Returns the name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Must => "must",

@@ -25,6 +25,8 @@ pub(super) struct Facts<'c> {
     /// Why the target no longer answers after the case, if it does not.
     pub(super) hangs: Option<String>,
     pub(super) took: Duration,
+    /// Whether the target did not do what the case expects, whatever is known of it.
+    pub(super) fails: bool,
 }
 
 /// How far a case was played.
@@ -57,6 +59,7 @@ impl Facts<'_> {
             death_after: None,
             hangs: None,
             took: Duration::ZERO,
+            fails: true,
         }
     }
 }

@@ -94,7 +94,7 @@ impl Verdict {
         })
     }
 
-    /// Its entry in the report.
+    /// Returns the entry of the report.
     pub(super) fn case(self, case: &ServerCase<'_>, conversation: &Conversation) -> Case {
         let Self { grade, deviation, found, faults, outcome } = self;
         let detail = (grade != Grade::Pass).then(|| {
@@ -107,7 +107,7 @@ impl Verdict {
                 }
             };
             let mut detail = Detail::conversation(Turn::all(conversation), &expected, found);
-            // Not where nothing was sent.
+            // What was not sent has harmed nothing.
             let is_played = conversation.has_bytes();
             if let (Some(Hazard::Harmful), Some(word), true) =
                 (case.hazard(), case.words().last(), is_played)
@@ -201,7 +201,7 @@ pub(super) fn may_be_late(verdict: &Verdict) -> bool {
         && verdict.faults.iter().all(FaultSeen::may_be_lateness)
 }
 
-/// The verdict about a reaction to a request.
+/// Decides about a reaction to a request.
 fn of_request(
     known: &Known<'_>,
     case: &ServerCase<'_>,
@@ -237,7 +237,7 @@ fn crash(death: Death) -> Verdict {
     Verdict::fail(text.clone(), [FaultSeen::new(Fault::Crash, text)].into())
 }
 
-/// The verdict about a script that was played to its end.
+/// Decides about a script that was played to its end.
 fn of_played_script(
     known: &Known<'_>,
     case: &ServerCase<'_>,
@@ -268,7 +268,7 @@ fn of_played_script(
     }
 }
 
-/// What differed in a script, and the faults shown by it.
+/// Returns what differed in a script, and the faults shown by it.
 fn difference(
     known: &Known<'_>,
     case: &ServerCase<'_>,
@@ -285,7 +285,7 @@ fn difference(
     (format!("{failure}{death}"), faults)
 }
 
-/// The verdict about a script that failed: the target lacks the command, or is known for this, or
+/// Decides about a script that failed: the target lacks the command, or is known for this, or
 /// is wrong.
 fn of_failed_script(
     known: &Known<'_>,
@@ -330,7 +330,7 @@ fn lacks_it(known: &Known<'_>, case: &ServerCase<'_>, exchanges: &Exchanges) -> 
         })
 }
 
-/// A command that is refused like one that does not exist is not known: its request is not misread.
+/// Names a refusal that is the one of commands that do not exist: the request is not misread.
 fn name_unknown_command(known: &Known<'_>, facts: &Facts<'_>, faults: &mut [FaultSeen]) {
     let is_unknown = |exchange: &Exchange| {
         let error = exchange.reply.error();
@@ -347,7 +347,7 @@ fn name_unknown_command(known: &Known<'_>, facts: &Facts<'_>, faults: &mut [Faul
     }
 }
 
-/// The target's answer to each request of a script; if it died, for the last one.
+/// Returns the target's answer to each request of a script; if it died, to the last one.
 fn seen_in(case: &ServerCase<'_>, exchanges: &Exchanges, died: bool) -> Vec<(Request, Seen)> {
     let in_pieces = case.sends_in_pieces();
     let seen = |answer| Seen { answer, died, left_open: false, wrong: false };

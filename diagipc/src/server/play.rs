@@ -91,7 +91,7 @@ impl<'o> CasePlayer<'o> {
         let facts = self.collect(case, own)?;
         let served = facts.exchanges.answered().filter(|exchange| exchange.reply.is_ok());
         self.known.served.extend(served.filter_map(Exchange::command));
-        if !self.fails(case, &facts) {
+        if !facts.fails {
             self.pace.passed(about(case), facts.took);
         } else if facts.exchanges.answered().next().is_none() && began.elapsed() >= self.whole(case)
         {
@@ -178,7 +178,7 @@ impl<'o> CasePlayer<'o> {
                         }
                     })?;
                     let is_unavailable = matches!(facts.end, PlayEnd::Unavailable(_));
-                    if is_unavailable || !self.fails(case, &facts) {
+                    if is_unavailable || !facts.fails {
                         return Ok(facts);
                     }
                     first.get_or_insert(facts);
@@ -244,9 +244,11 @@ impl<'o> CasePlayer<'o> {
             let process = process_of(&network);
             let directory = Some(spawned.directory());
             let stage = Stage { process: &process, directory, death: &|| spawned.death() };
-            return Ok(self.once_started(!is_suspended(way.target), || {
+            let mut facts = self.once_started(!is_suspended(way.target), || {
                 facts_of(&mut network, way.within, &stage, &play)
-            }));
+            });
+            facts.fails = self.fails(case, &facts);
+            return Ok(facts);
         }
         let mut network = self.subject.shared()?.with_user_events_data(stand_in);
         let process = process_of(&network);
@@ -256,7 +258,8 @@ impl<'o> CasePlayer<'o> {
         drop(network);
         facts.death_after = self.subject.death();
         let is_unavailable = matches!(facts.end, PlayEnd::Unavailable(_));
-        if facts.death_after.is_none() && !is_unavailable && self.fails(case, &facts) {
+        facts.fails = self.fails(case, &facts);
+        if facts.fails && facts.death_after.is_none() && !is_unavailable {
             self.look_after(case, &mut facts);
         }
         Ok(facts)
@@ -314,7 +317,17 @@ fn facts_of<'c>(
     let _ = player.close_all();
     let conversation = player.conversation().clone();
     let process = stage.process.clone();
-    Facts { end, conversation, exchanges, process, death, death_after: None, hangs: None, took }
+    Facts {
+        end,
+        conversation,
+        exchanges,
+        process,
+        death,
+        death_after: None,
+        hangs: None,
+        took,
+        fails: false,
+    }
 }
 
 /// How the target ended, if it is ending: it may take a moment after its last message.

@@ -254,7 +254,8 @@ fn after(player: &mut Player<'_>, time: Duration) -> Duration {
 /// How long the rest of a reply of no interest may take.
 const REST: Duration = Duration::from_secs(1);
 
-/// Waits for one message, and reads no byte beyond it. The connection so far, with its first reply.
+/// Waits for one message, and reads no byte beyond it. Returns the connection so far, with its first
+/// reply.
 pub(super) fn next_message(
     player: &mut Player<'_>,
     on: &str,
@@ -264,7 +265,7 @@ pub(super) fn next_message(
     player.so_far(on).map(Exchange::so_far)
 }
 
-/// The same, whatever it says.
+/// Waits for one message, whatever it says.
 pub(super) fn hear_message(
     player: &mut Player<'_>,
     on: &str,
@@ -339,7 +340,7 @@ pub(super) fn reacts(network: &mut dyn Network, within: Duration) -> Result<(), 
     player.open(on, until)?;
     let _ = player.send(on, &request, None, until)?;
     let first = player.receive(on, 1, until)?;
-    // One that is slow reacts too.
+    // A slow target reacts too.
     let until = player.network().now().saturating_add(REST.min(within));
     while let Received::Bytes(..) = player.listen(on, Conversation::KEPT, until)? {}
     player.end(on, Ending::Close)?;
@@ -367,7 +368,7 @@ fn ask(
     came
 }
 
-/// The same request, with the named file in `directory` if it would be written anywhere else. A
+/// Returns the request with the named file in `directory` if it would be written anywhere else. A
 /// path that cannot be written stays: its answer depends on that.
 pub(super) fn with_dump_below<'t>(directory: &Path, test: &'t Test) -> Cow<'t, Test> {
     let wire = test.wire.as_deref().and_then(|wire| moved(directory, wire));

@@ -225,7 +225,7 @@ pub(super) struct TargetProcess {
 }
 
 impl TargetProcess {
-    /// Its advertise at the port through which it is reached.
+    /// Returns the advertise at the port through which it is reached.
     pub(super) fn advertise(&self) -> Option<Advertise> {
         self.peer.advertise()
     }
@@ -295,7 +295,7 @@ mod linux {
 
     use crate::process::procfs::{self, Stat};
 
-    /// Those of a process that lives, in our pid namespace first.
+    /// Returns the ids of a process that lives, the one in our pid namespace first.
     pub(super) fn ids(process: u32) -> Vec<u32> {
         if !crate::network::lives(process) {
             return Vec::new();

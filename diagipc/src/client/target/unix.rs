@@ -214,7 +214,7 @@ impl Decoys {
             let path = directory.join(&name);
             match decoy {
                 Decoy::PlainFile => fs::write(path, b"")?,
-                // Its process is gone: no listener.
+                // The process of this socket is gone, and no listener is left.
                 Decoy::EarlierKey => drop(UnixListener::bind(path)?),
                 _ => {
                     let listener = UnixListener::bind(&path)?;

@@ -235,7 +235,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Of a session that begins now. `is_alone`: nothing else is printed at the terminal.
+    /// Shows the progress of a session that begins now. With `is_alone` nothing else is printed at the
+    /// terminal.
     pub(crate) fn new(bytes: Arc<AtomicU64>, is_alone: bool) -> Self {
         let now = Instant::now();
         let bar = (is_alone && io::stderr().is_terminal()).then(ProgressBar::new_spinner);
