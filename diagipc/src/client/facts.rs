@@ -366,7 +366,7 @@ fn check_messages(scenario: &Scenario, ended: &Ended, findings: &mut Findings) {
         let spellings = [format!("{:x}", code.0), code.0.to_string(), code.to_i32().to_string()];
         if !spellings.iter().any(|one| said.contains(one.as_str())) {
             findings.may(
-                Fault::HresultNotTold,
+                Fault::HresultNotReported,
                 format!("its output does not contain the code 0x{:08X}", code.0),
             );
         }

@@ -52,7 +52,7 @@ fn by_any_reply(played: &mut Played<'_>) {
         faults.extend(scenario.reveals);
     }
     seen.retain(|_, (is_any, faults)| {
-        let all = [Fault::ErrorTakenForOk, Fault::NoReplyTakenForOk, Fault::MagicUnchecked];
+        let all = [Fault::ErrorTreatedAsSuccess, Fault::NoReplyTakenForOk, Fault::MagicUnchecked];
         *is_any && all.iter().all(|fault| faults.contains(fault))
     });
     for (scenario, facts) in played.iter_mut() {
@@ -66,7 +66,7 @@ fn by_any_reply(played: &mut Played<'_>) {
 /// Whether the client must fail because of what it reads, or does not read.
 fn is_refusal_of_a_reply(scenario: &Scenario) -> bool {
     const SHOWN: &[Fault] = &[
-        Fault::ErrorTakenForOk,
+        Fault::ErrorTreatedAsSuccess,
         Fault::ErrorCode0TakenForOk,
         Fault::FailingHresultIgnored,
         Fault::NoReplyTakenForOk,
@@ -80,12 +80,13 @@ fn is_refusal_of_a_reply(scenario: &Scenario) -> bool {
 
 /// A client that treats every error as success treats one of code 0 as success too.
 fn by_any_error(played: &mut Played<'_>) {
-    let takes_any = played.iter().filter(|(_, facts)| facts.findings.has(Fault::ErrorTakenForOk));
+    let takes_any =
+        played.iter().filter(|(_, facts)| facts.findings.has(Fault::ErrorTreatedAsSuccess));
     let takes_any: BTreeSet<_> = takes_any.map(|(scenario, _)| scenario.operation).collect();
     for (scenario, facts) in played.iter_mut() {
         if takes_any.contains(&scenario.operation) {
             let is_it = |finding: &Finding| finding.fault == Some(Fault::ErrorCode0TakenForOk);
-            facts.findings.rename(Fault::ErrorTakenForOk, is_it);
+            facts.findings.rename(Fault::ErrorTreatedAsSuccess, is_it);
         }
     }
 }
@@ -106,14 +107,15 @@ fn by_sizes(played: &mut Played<'_>, is_meant: impl Fn(&Scenario) -> bool) {
             return None;
         }
         Some(match size {
-            20 | 28 if refuses(20) && refuses(28) => Fault::ReplyOf24InsistedOn,
+            20 | 28 if refuses(20) && refuses(28) => Fault::Only24ByteOkAccepted,
             20 => Fault::ReplyOf20Refused,
             _ => Fault::ReplySurplusRefused,
         })
     };
     rename_each(played, fault, |finding, fault| {
         finding.fault.is_none()
-            || fault == Fault::ReplyOf24InsistedOn && finding.fault == Some(Fault::ReplySizeIgnored)
+            || fault == Fault::Only24ByteOkAccepted
+                && finding.fault == Some(Fault::ReplySizeIgnored)
     });
 }
 

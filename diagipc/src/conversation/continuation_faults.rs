@@ -203,7 +203,7 @@ pub(crate) fn fault_in_stream(request: &[u8], stream: &[u8], is_all: bool) -> Op
     } else {
         let start = stream.get(..stream.len().min(24)).unwrap_or_default().escape_ascii();
         let text = format!("the stream begins with \"{start}\", expected nettrace or netperf");
-        return Some(FaultSeen::new(Fault::StreamIsNoNettrace, text));
+        return Some(FaultSeen::new(Fault::StreamNotNettrace, text));
     };
     // There may be no first bytes yet.
     (came != asked && !stream.is_empty()).then(|| {
@@ -272,7 +272,7 @@ mod stream_faults_tests {
             assert_eq!(fault(format, other), Some(Fault::StreamFormatWrong));
         }
         for none in [b"hello".as_slice(), b"Nettrace\x15", b"nettrace"] {
-            assert_eq!(fault(1, none), Some(Fault::StreamIsNoNettrace));
+            assert_eq!(fault(1, none), Some(Fault::StreamNotNettrace));
         }
         let text = fault_in_stream(&request(1), b"hello", true).unwrap().text;
         assert_eq!(fault_in_stream(&request(1), b"", true).unwrap().fault, Fault::StreamEmpty);

@@ -178,7 +178,7 @@ faults! {
         "A request whose size is below 20 is served.",
         "Check the size before anything else; answer Error 0x80131384.",
         ["R-HDR-015", "F-69"];
-    CutMessageTaken = "cut-message-taken", [Server],
+    TruncatedRequestAccepted = "truncated-request-accepted", [Server],
         "An incomplete request is served.",
         "Wait for `size` bytes; if the input ends before, answer Error 0x80131384.",
         ["R-HDR-009", "F-69"];
@@ -262,7 +262,7 @@ faults! {
         "Stream the requested format: 0 netperf, 1 nettrace. Refuse a format that the server does \
          not have.",
         ["R-EVP-004", "R-EVP-015", "R-FLW-008"];
-    StreamIsNoNettrace = "stream-is-no-nettrace", [Server, Fuzz],
+    StreamNotNettrace = "stream-not-nettrace", [Server, Fuzz],
         "The stream of a session is neither nettrace nor netperf.",
         "Begin a nettrace stream with `Nettrace`, then 14 00 00 00 !FastSerialization.1 or, from \
          version 6 on, a uint 0 and the versions; netperf begins with 14 00 00 00 \
@@ -366,7 +366,7 @@ faults! {
         "The client reads as many bytes of a reply as it expects, whatever the size field says.",
         "Read the 20-byte header, then `size` - 20 bytes, and only then what follows the reply.",
         ["F-1", "F-2"];
-    ReplyOf24InsistedOn = "reply-of-24-insisted-on", [Client],
+    Only24ByteOkAccepted = "only-24-byte-ok-accepted", [Client],
         "An OK of any size other than 24 bytes is refused.",
         "Accept an OK of 20, 24 or 28 bytes: read as many bytes as its size says, and use the \
          fields that are there.",
@@ -454,7 +454,7 @@ faults! {
         "Read the reply to each request, and exit with a status other than 0 if there is none, or \
          if it is not an OK.",
         ["R-ERR-001", "R-ERR-003", "R-FLW-011"];
-    ErrorTakenForOk = "error-taken-for-ok", [Client],
+    ErrorTreatedAsSuccess = "error-treated-as-success", [Client],
         "The runtime refuses, and the client reports success.",
         "Check the reply's command id: 0xFF is an error, and its payload is the HRESULT.",
         ["R-ERR-001"];
@@ -466,7 +466,7 @@ faults! {
         "An OK with a failing HRESULT is treated as success.",
         "Check the HRESULT of an OK too: if its highest bit is set, it is a failure.",
         ["F-41"];
-    HresultNotTold = "hresult-not-told", [Client],
+    HresultNotReported = "hresult-not-reported", [Client],
         "The runtime refuses, and the client's output does not contain the HRESULT.",
         "Print the HRESULT with the error, as 0x and 8 digits.",
         ["R-ERR-007"];

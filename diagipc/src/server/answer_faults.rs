@@ -247,7 +247,7 @@ fn answer(
                 // It was read further (F-69).
                 (
                     Some(code),
-                    Fault::SizeUnchecked | Fault::CutMessageTaken | Fault::MagicUnchecked,
+                    Fault::SizeUnchecked | Fault::TruncatedRequestAccepted | Fault::MagicUnchecked,
                 ) if code == HResult::UNKNOWN_COMMAND && !is_known
                     || code == HResult::INVALID_ARG && is_known =>
                 {
@@ -271,7 +271,7 @@ fn unchecked(exchange: &Exchange) -> Fault {
         return Fault::SizeUnchecked;
     }
     if is_cut(wire) {
-        return Fault::CutMessageTaken;
+        return Fault::TruncatedRequestAccepted;
     }
     match request_as(exchange.command()).decode(message_of(wire)) {
         Ok(decoded) if decoded.kind == Type::Unknown => Fault::UnknownCommandTaken,
@@ -279,7 +279,7 @@ fn unchecked(exchange: &Exchange) -> Fault {
         Err(refusal) => match refusal.fault.kind.as_str() {
             "bad_magic" => Fault::MagicUnchecked,
             "size_too_small" => Fault::SizeUnchecked,
-            "end_of_input" => Fault::CutMessageTaken,
+            "end_of_input" => Fault::TruncatedRequestAccepted,
             "count_too_large" => Fault::CountUnchecked,
             "missing_terminator" => Fault::TerminatorUnchecked,
             "unknown_session_type" => Fault::LimitsUnchecked,

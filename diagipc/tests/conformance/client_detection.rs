@@ -69,8 +69,11 @@ fn client_every_fault_is_planted_and_in_the_readme() {
 fn client_text_report_separates_failure_from_explanation() {
     let directory = directory();
     let file = directory.path().join("client.toml").display().to_string();
-    fs::write(&file, faulty(Some(Fault::ErrorTakenForOk)).replace("client.py\"", "a client\""))
-        .unwrap();
+    fs::write(
+        &file,
+        faulty(Some(Fault::ErrorTreatedAsSuccess)).replace("client.py\"", "a client\""),
+    )
+    .unwrap();
     let arguments = ["client", "--verbose", "--only", "reply/error/resume", "--operations", &file];
     let text = text(&run(&arguments, b"", 1));
     let mut rest = text.as_str();
@@ -80,7 +83,7 @@ fn client_text_report_separates_failure_from_explanation() {
         "  about     exit status: 0",
         "a client (strict): 1 case, 0 passed, ",
         "FAILED: 1 of 1 judged, 1 cause",
-        "CAUSE  error-taken-for-ok, 1 failure: ",
+        "CAUSE  error-treated-as-success, 1 failure: ",
         "  seen in reply/error/resume: it reports success, expected failure",
         "  sent by the client: request Process/ResumeRuntime, 0x0401, 20 bytes",
         "  sent by diagipc: error after Process/ResumeRuntime, 0xFFFF, 24 bytes",

@@ -250,7 +250,7 @@ fn one_wrong_size_is_one_cause_with_its_bytes_and_fix() {
 const PAIRS: [(&str, &str, &str); 9] = [
     ("fault", "string-count-in-bytes", "magic-unchecked"),
     ("fault", "fields-aligned", "size-unchecked"),
-    ("fault", "echoes-command", "cut-message-taken"),
+    ("fault", "echoes-command", "truncated-request-accepted"),
     ("fault", "reserved", "pid-wrong"),
     ("fault", "stream-empty", "one-error-code"),
     ("fault", "environment-of-names", "version-missing"),

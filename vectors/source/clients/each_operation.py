@@ -23,7 +23,7 @@ def refusals(operation):
             ("error", "An error, and a close", ["F-1", "R-ERR-001"], E_FAIL, close("a")),
             ("error-and-no-end", "An error, and no close", ["F-5", "F-74"], BAD_ENCODING, lets_go("a"))):
         FILE.add(f"reply/{what}/{operation}", comment, spec, operation, asked(operation, answer("a", error(code)), end), "failure",
-                 reveals="error-taken-for-ok")
+                 reveals="error-treated-as-success")
 
 
 def no_replies(operation):

@@ -156,7 +156,7 @@ def revealed(outcome):
         return {"header": "magic-unchecked", "reply": "reply-command-set-unchecked",
                 "payload": "reply-too-short-accepted"}.get(outcome["error"]["layer"])
     if kind == "error":
-        return "error-code-0-taken-for-ok" if outcome["hresult"] == "0x00000000" else "error-taken-for-ok"
+        return "error-code-0-taken-for-ok" if outcome["hresult"] == "0x00000000" else "error-treated-as-success"
     if kind == "ok":
         environment = outcome.get("environment", {})
         if "cut" in environment:
@@ -170,7 +170,7 @@ def revealed(outcome):
 
 def of_block(error):
     if error["layer"] == "reply":
-        return "error-taken-for-ok"
+        return "error-treated-as-success"
     # All other numbers of the block are right, or would truncate an entry.
     by_count = {"bytes_after_message": True, "unexpected_end": error["offset"] > 0, "count_too_large": error["offset"] == 0}
     return "environment-count-ignored" if by_count.get(error["kind"]) else "reply-cut-unnoticed"
@@ -189,8 +189,8 @@ def suspected(script):
         return suspects
     suspects += ["reply-in-pieces-misread"] if any(len(step.get("chunks", ())) > 1 for step in sends) else []
     suspects += ["reply-reserved-insisted-on"] if reply.reserved else []
-    return suspects + (["reply-of-24-insisted-on", "reply-of-20-refused", "reply-size-ignored"] if reply.size == 20 else
-                       ["reply-of-24-insisted-on", "reply-surplus-refused"])
+    return suspects + (["only-24-byte-ok-accepted", "reply-of-20-refused", "reply-size-ignored"] if reply.size == 20 else
+                       ["only-24-byte-ok-accepted", "reply-surplus-refused"])
 
 
 # What an OK has at most, for a client that knows the fields of today.
