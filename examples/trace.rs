@@ -15,8 +15,8 @@ use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::io::{Client, Endpoint};
 use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, SessionBufferMode,
-    StreamingProviderConfig, StreamingSession6,
+    CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format,
+    StreamingProviderConfig, StreamingSession,
 };
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
@@ -57,14 +57,14 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     ];
     // The newest command; the fallback steps down to one that the runtime knows, if it means the
     // same.
-    let request = AnyRequest::CollectTracing6(CollectTracing6::Streaming(StreamingSession6 {
+    let session = StreamingSession {
         circular_buffer_mb: 256,
         format: Format::NET_TRACE,
         rundown_keyword: DEFAULT_RUNDOWN_KEYWORD,
         request_stackwalk: true,
         providers: Array::new(&providers),
-        session_buffer_mode: SessionBufferMode::DROP,
-    }));
+    };
+    let request = AnyRequest::CollectTracing6(CollectTracing6::Streaming(session.into()));
     let mut file = File::create(path)?;
     let (mut trace, _) = client.trace_by(Fallback::new(request))?;
     eprintln!("session {:#x}", trace.session_id().unwrap_or_default());

@@ -29,7 +29,7 @@ use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDum
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
     CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, EventFilter, EventLevel, Format, ProviderConfig,
-    SessionBufferMode, StopTracing, StreamingProviderConfig, StreamingSession, StreamingSession6,
+    StopTracing, StreamingProviderConfig, StreamingSession,
 };
 use dotnet_diagnostics_ipc::message::process::{
     ApplyStartupHook, DisablePerfMap, EnablePerfMap, PerfMapType, ProcessEnvironment, ProcessInfo,
@@ -260,18 +260,9 @@ impl Probe {
             providers: filtered,
         };
         self.trace("start a session that streams", &CollectTracing5::Streaming(session))?;
-        let session_buffer_mode = SessionBufferMode::DROP;
-        let session = StreamingSession6 {
-            circular_buffer_mb,
-            format,
-            rundown_keyword,
-            request_stackwalk,
-            providers: filtered,
-            session_buffer_mode,
-        };
         self.trace(
             "start a session that drops events when its buffer is full",
-            &CollectTracing6::Streaming(session),
+            &CollectTracing6::Streaming(session.into()),
         )?;
         self.ask("stop an unknown session", &StopTracing { session_id: 0 })?;
         Ok(())

@@ -139,14 +139,9 @@ fn collect_tracing_1_to_4_limit_reports_offset() {
 #[test]
 fn streaming_session_limit_reports_offset() {
     fn six(session: StreamingSession<'_>, mode: u32) -> AnyRequest<'_> {
-        let StreamingSession { circular_buffer_mb, format, rundown_keyword, .. } = session;
         AnyRequest::CollectTracing6(CollectTracing6::Streaming(StreamingSession6 {
-            circular_buffer_mb,
-            format,
-            rundown_keyword,
-            request_stackwalk: session.request_stackwalk,
-            providers: session.providers,
             session_buffer_mode: SessionBufferMode(mode),
+            ..session.into()
         }))
     }
     let filter = EventFilter { enable: true, event_ids: Array::new(&[1, 2, 3]) };

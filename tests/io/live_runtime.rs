@@ -315,16 +315,11 @@ fn trace_of_each_command_streams_to_end() {
 fn fallback_ends_at_newest_known_command() {
     let target = target();
     let providers = [provider(EventFilter { enable: false, event_ids: Array::new(&[9]) })];
-    let StreamingSession { circular_buffer_mb, format, request_stackwalk, providers, .. } =
-        session_of(&providers);
     // Each step down loses one of these, so the losses show where it ended.
     let request = AnyRequest::CollectTracing6(CollectTracing6::Streaming(StreamingSession6 {
-        circular_buffer_mb,
-        format,
         rundown_keyword: 0x100,
-        request_stackwalk,
-        providers,
         session_buffer_mode: SessionBufferMode::BLOCK,
+        ..session_of(&providers).into()
     }));
     let (trace, lost) =
         target.client.trace_by(Fallback::new(request).allowing(DroppedFields::ALL)).unwrap();

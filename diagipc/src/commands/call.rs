@@ -402,20 +402,9 @@ impl Trace {
             request_stackwalk: self.stacks.parse()?,
             providers: Array::new(&providers),
         };
-        let StreamingSession {
-            circular_buffer_mb,
-            format,
-            rundown_keyword,
-            request_stackwalk,
-            providers,
-        } = session;
         let six = CollectTracing6::Streaming(StreamingSession6 {
-            circular_buffer_mb,
-            format,
-            rundown_keyword,
-            request_stackwalk,
-            providers,
             session_buffer_mode: SessionBufferMode(self.mode),
+            ..session.into()
         });
         let five = CollectTracing5::Streaming(session);
         if self.command == "CollectTracing" {
@@ -428,8 +417,11 @@ impl Trace {
                 )
             };
             let providers = [provider];
-            let request =
-                CollectTracing { circular_buffer_mb, format, providers: Array::new(&providers) };
+            let request = CollectTracing {
+                circular_buffer_mb: self.buffer,
+                format: Format::NET_TRACE,
+                providers: Array::new(&providers),
+            };
             return self.record(client, client.trace(&request)?);
         }
         let mut fallback = Fallback::new(if self.command == "CollectTracing6" {

@@ -185,22 +185,46 @@ streaming_session! {
     /// full (F-30).
     ///
     /// ```
-    /// use dotnet_diagnostics_ipc::message::eventpipe::{Format, SessionBufferMode, StreamingSession6};
+    /// use dotnet_diagnostics_ipc::message::eventpipe::{
+    ///     Format, SessionBufferMode, StreamingSession, StreamingSession6,
+    /// };
     /// use dotnet_diagnostics_ipc::wire::{Array, Encode as _};
     ///
-    /// let session = StreamingSession6 {
+    /// let session = StreamingSession {
     ///     circular_buffer_mb: 16,
     ///     format: Format::NET_TRACE,
     ///     rundown_keyword: 0,
     ///     request_stackwalk: false,
     ///     providers: Array::EMPTY,
-    ///     session_buffer_mode: SessionBufferMode::BLOCK,
     /// };
-    /// assert_eq!(session.encoded_len(), Ok(25));
+    /// let blocking =
+    ///     StreamingSession6 { session_buffer_mode: SessionBufferMode::BLOCK, ..session.into() };
+    /// assert_eq!(blocking.encoded_len(), Ok(25));
     /// ```
     StreamingSession6, {
         /// What the session does when its buffer is full.
         pub session_buffer_mode: SessionBufferMode = SessionBufferMode,
+    }
+}
+
+/// Adds the field of [`CollectTracing6`], with the value that means the same as the older command: events are dropped.
+impl<'a> From<StreamingSession<'a>> for StreamingSession6<'a> {
+    fn from(session: StreamingSession<'a>) -> Self {
+        let StreamingSession {
+            circular_buffer_mb,
+            format,
+            rundown_keyword,
+            request_stackwalk,
+            providers,
+        } = session;
+        Self {
+            circular_buffer_mb,
+            format,
+            rundown_keyword,
+            request_stackwalk,
+            providers,
+            session_buffer_mode: SessionBufferMode::DROP,
+        }
     }
 }
 

@@ -15,7 +15,9 @@ use dotnet_diagnostics_ipc::io::{
     Canceller, Client, Connect, Deadlines, Error, ErrorKind, StopHandle, Trace,
 };
 use dotnet_diagnostics_ipc::message::AnyRequest;
-use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing6, Format, StreamingSession6};
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing6, Format, StreamingSession, StreamingSession6,
+};
 use dotnet_diagnostics_ipc::wire::Array;
 
 use crate::commands::info::{Info, subject};
@@ -198,13 +200,16 @@ fn record(
     let configs: Vec<_> = providers.iter().map(Provider::config).collect();
     // The newest command; the fallback steps down to one that the runtime knows, if it means the
     // same.
-    let request = AnyRequest::CollectTracing6(CollectTracing6::Streaming(StreamingSession6 {
+    let session = StreamingSession {
         circular_buffer_mb: arguments.buffer,
         format: Format::NET_TRACE,
         rundown_keyword: arguments.rundown(),
         request_stackwalk: !arguments.no_stacks,
         providers: Array::new(&configs),
+    };
+    let request = AnyRequest::CollectTracing6(CollectTracing6::Streaming(StreamingSession6 {
         session_buffer_mode: arguments.session_buffer_mode(),
+        ..session.into()
     }));
     let (mut trace, _) = client.trace_by(Fallback::new(request)).map_err(|error| {
         match (error.hresult(), arguments.newest()) {
