@@ -6,19 +6,13 @@
 
 #[cfg(unix)]
 mod client;
-mod log;
 #[cfg(unix)]
 mod proxy;
-#[cfg(unix)]
-mod relay;
-mod script;
+mod recording;
 
 #[cfg(unix)]
 pub use client::{ClientRun, RecordedClient};
 pub use dotnet_diagnostics_ipc_vectors::Direction;
-pub use log::{Log, Recording, Witness};
 #[cfg(unix)]
-pub use proxy::Proxy;
-#[cfg(unix)]
-pub use relay::ConnectionSummary;
-pub use script::script_file;
+pub use proxy::{ConnectionSummary, Proxy};
+pub use recording::{Log, Recording, Witness, script_file};
