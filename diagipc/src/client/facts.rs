@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc_vectors::player::Conversation;
 
 use super::Argument;
 use super::operations::CommandLine;
-use super::process::Ended;
+use super::operations::Ended;
 use super::scenario::{Exit, Flag, Output, Scenario};
 use crate::faults::Fault;
 use crate::{Case, CaseFault, Detail, Glob, Grade, Playable as _, Turn};

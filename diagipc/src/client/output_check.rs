@@ -116,7 +116,7 @@ fn findings_in_texts(texts: &[String], bytes: &[u8], fault: Fault) -> Findings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::process::KEPT;
+    use crate::client::operations::KEPT;
     use crate::client::scenarios;
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -12,11 +13,11 @@ use dotnet_diagnostics_ipc_vectors::player::Player;
 
 use super::facts::{Facts, Finding, Findings, Manner, end_of};
 use super::operations::CommandLine;
-use super::process::{CANNOT, Running};
+use super::operations::{CANNOT, Running};
 use super::reclassify::reclassify;
 use super::scenario::{Arguments, Flag, Scenario};
 use super::scenario_player::{ScenarioPlayer, Stop};
-use super::target::{Target, lacking, text};
+use super::target::{Target, lacking};
 use super::{Argument, Operations};
 use crate::process::program::{Program, shown};
 use crate::process::timeouts::{Limit, here};
@@ -322,4 +323,9 @@ fn other_spellings(arguments: &Arguments) -> Vec<(Argument, String)> {
         (Argument::ArgumentsQuoted, arguments_text.map(|text| quoted(text).unwrap_or_default())),
     ];
     all.into_iter().filter_map(|(argument, value)| Some((argument, value?))).collect()
+}
+
+/// Returns a path as text for a command line.
+fn text(path: &Path) -> String {
+    path.to_str().map_or_else(|| format!("{}", path.display()), ToOwned::to_owned)
 }
