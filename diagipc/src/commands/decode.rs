@@ -6,7 +6,7 @@ use std::iter;
 
 use anyhow::{Context as _, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use diagipc::print::explained;
+use diagipc::print;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::explain::{Item, MOST_IN_FIELDS, Splitter};
 use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if arguments.json {
         printable::json_array(items, out)?;
     } else {
-        items.try_for_each(|item| explained::item(out, &item, &bytes))?;
+        items.try_for_each(|item| print::explained(out, &item, &bytes))?;
         if is_empty {
             writeln!(out, "no bytes")?;
         }

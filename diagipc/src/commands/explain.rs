@@ -7,7 +7,7 @@ use diagipc::codec::{self, CodecCase};
 use diagipc::embedded::{self, SCENARIOS};
 use diagipc::faults::{Fault, Suite};
 use diagipc::known::harm_of;
-use diagipc::print::explained;
+use diagipc::print;
 use diagipc::report::{Glossary, Requirement, cited};
 use diagipc::{Citations, client};
 use dotnet_diagnostics_ipc::command::Command;
@@ -307,7 +307,7 @@ fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  value   {}", shortened(&test.value.to_string()))?;
     }
     if let (Some(wire), Some(subject)) = (&test.wire, group.subject()) {
-        explained::fields(out, subject, wire)?;
+        print::explained_fields(out, subject, wire)?;
     }
     Ok(())
 }
@@ -411,7 +411,7 @@ fn explain_step(
         .next()
         .filter(|item: &Item| item.subject.is_some())
     {
-        explained::item(out, &item, &bytes)?;
+        print::explained(out, &item, &bytes)?;
     }
     Ok(())
 }

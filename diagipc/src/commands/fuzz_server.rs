@@ -15,14 +15,14 @@ use diagipc::fuzz::{
     run as campaign,
 };
 use diagipc::known::Profile;
-use diagipc::print::explained;
+use diagipc::print;
 use dotnet_diagnostics_ipc_vectors::Direction;
 use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
-use crate::commands::address::AddressArguments;
 use crate::commands::output::{Accepted, Json};
 use crate::commands::printable::{json, plain};
+use crate::commands::target::AddressArguments;
 use crate::commands::text::counted;
 use crate::commands::{Outcome, interrupt, output_file};
 
@@ -228,7 +228,7 @@ fn write(finding: &Finding, directory: &Path, within: Duration) -> anyhow::Resul
 /// A message in words.
 fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
     for item in Splitter::new(bytes, Some(Direction::Client), None) {
-        explained::item(out, &item, bytes)?;
+        print::explained(out, &item, bytes)?;
     }
     Ok(())
 }

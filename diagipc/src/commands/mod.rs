@@ -1,6 +1,5 @@
 //! The commands, a file or directory each, and what they share.
 
-mod address;
 mod call;
 mod check;
 mod client;

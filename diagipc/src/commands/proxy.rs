@@ -101,9 +101,9 @@ mod unix {
     use dotnet_diagnostics_ipc_vectors::script::Ending;
 
     use super::Arguments;
-    use crate::commands::address::existing;
     use crate::commands::recording;
     use crate::commands::recording::Capture;
+    use crate::commands::target::existing;
     use crate::commands::{Outcome, interrupt};
 
     /// How long connections may continue after their client has ended.

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
-use diagipc::print::explained;
+use diagipc::print;
 use diagipc::record::{Direction, Recording, Witness, script_file};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
@@ -129,7 +129,7 @@ fn items(
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     for item in Splitter::new(bytes, Some(from), request) {
-        explained::item(out, &item, bytes)?;
+        print::explained(out, &item, bytes)?;
     }
     Ok(())
 }

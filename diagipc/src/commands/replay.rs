@@ -68,7 +68,7 @@ mod unix {
     use dotnet_diagnostics_ipc_vectors::{Hazard, parse_scripts};
 
     use super::Arguments;
-    use crate::commands::address::existing;
+    use crate::commands::target::existing;
     use crate::commands::{Outcome, interrupt};
 
     /// The most bytes shown of one message.

@@ -19,14 +19,14 @@ use diagipc::{Address, Program, SpawnCommand};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::Canceller;
 
-use crate::commands::address::AddressArguments;
-#[cfg(unix)]
-use crate::commands::address::STARTS;
 #[cfg(unix)]
 use crate::commands::output::OfSuite;
 #[cfg(unix)]
 use crate::commands::output::hurry;
 use crate::commands::output::{Chosen, Output, Progress};
+use crate::commands::target::AddressArguments;
+#[cfg(unix)]
+use crate::commands::target::STARTS;
 use crate::commands::target::trust;
 use crate::commands::{Outcome, interrupt};
 

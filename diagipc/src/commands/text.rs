@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use diagipc::print::explained;
+use diagipc::print;
 use diagipc::report::TurnDirection;
 use diagipc::{Case, Cause, Citations, Counts, Detail, Grade, KnownDeviation, Report, Turn};
 use dotnet_diagnostics_ipc::command::Command;
@@ -257,7 +257,7 @@ fn last_message(
         let begin = item.offset;
         end = begin.saturating_add(item.size).min(bytes.len());
         let mut shown = Vec::new();
-        explained::item(&mut shown, &item, bytes)?;
+        print::explained(&mut shown, &item, bytes)?;
         if begin == 0 {
             match direction {
                 TurnDirection::Received => write!(out, "sent by the {suite}: ")?,
