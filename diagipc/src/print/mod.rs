@@ -133,52 +133,45 @@ impl Language {
             out.push_str(&line);
             return;
         }
-        let inner = depth + 1;
+        let ([first, last], entries) = match value {
+            Value::Array(_) | Value::Object(_) => self.entries(value),
+            _ => return out.push_str(&line),
+        };
         let indent = |depth: usize| format!("\n{}", "  ".repeat(depth));
-        let [first, last] = self.list;
+        out.push(first);
+        for (nth, (name, item)) in entries.into_iter().enumerate() {
+            out.push_str(if nth == 0 { "" } else { "," });
+            out.push_str(&indent(depth + 1));
+            out.push_str(&name);
+            self.write(item, depth + 1, out);
+        }
+        out.push_str(&indent(depth));
+        out.push(last);
+    }
+
+    /// Returns the brackets of a list or an object, and its items with their names.
+    fn entries<'v>(&self, value: &'v Value) -> ([char; 2], Vec<(String, &'v Value)>) {
         match value {
             Value::Array(items) => {
-                out.push(first);
-                for (nth, item) in items.iter().enumerate() {
-                    out.push_str(if nth == 0 { "" } else { "," });
-                    out.push_str(&indent(inner));
-                    self.write(item, inner, out);
-                }
-                out.push_str(&indent(depth));
-                out.push(last);
+                (self.list, items.iter().map(|item| (String::new(), item)).collect())
             }
             Value::Object(object) => {
-                out.push('{');
-                for (nth, (key, item)) in object.iter().enumerate() {
-                    out.push_str(if nth == 0 { "" } else { "," });
-                    out.push_str(&indent(inner));
-                    out.push_str(&(self.name)(key));
-                    self.write(item, inner, out);
-                }
-                out.push_str(&indent(depth));
-                out.push('}');
+                let entry = |(key, item): (&String, &'v Value)| ((self.name)(key), item);
+                (['{', '}'], object.iter().map(entry).collect())
             }
-            _ => out.push_str(&line),
+            _ => (['{', '}'], Vec::new()),
         }
     }
 
     fn in_a_line(&self, value: &Value) -> String {
-        let joined = |items: Vec<String>| items.join(", ");
-        let [first, last] = self.list;
-        match value {
-            Value::Array(items) => format!(
-                "{first}{}{last}",
-                joined(items.iter().map(|item| self.in_a_line(item)).collect())
-            ),
-            Value::Object(object) if object.is_empty() => "{}".to_string(),
-            Value::Object(object) => {
-                let entry = |(key, item): (&String, &Value)| {
-                    format!("{}{}", (self.name)(key), self.in_a_line(item))
-                };
-                format!("{{ {} }}", joined(object.iter().map(entry).collect()))
-            }
-            other => other.to_string(),
-        }
+        let ([first, last], entries) = match value {
+            Value::Array(_) | Value::Object(_) => self.entries(value),
+            other => return other.to_string(),
+        };
+        let item = |(name, item): &(String, &Value)| format!("{name}{}", self.in_a_line(item));
+        let items = entries.iter().map(item).collect::<Vec<_>>().join(", ");
+        let space = if value.is_object() && !items.is_empty() { " " } else { "" };
+        format!("{first}{space}{items}{space}{last}")
     }
 }
 
