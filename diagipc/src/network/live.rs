@@ -15,19 +15,17 @@ use dotnet_diagnostics_ipc_vectors::player::{
 use dotnet_diagnostics_ipc_vectors::script::{Ending, FdKind, Life, Presence, SignalKind, Step};
 use system::{Descriptors, Listener, Stream};
 
-use super::Background;
 use super::target::StartedTarget;
 #[cfg(unix)]
 use super::unix as system;
 #[cfg(windows)]
 use super::windows as system;
+use super::{Background, PIECE};
 use super::{Peer, cancelled, failed};
 use crate::process::timeouts;
 
 /// The length of a wait that the canceller cannot end.
 const SLICE: Duration = Duration::from_millis(50);
-/// The most that is read at once.
-const PIECE: usize = 65_536;
 
 /// Where the default port is.
 enum DefaultPort {
@@ -173,21 +171,10 @@ impl LiveNetwork {
         self
     }
 
-    /// `open` opens the replacement for `user_events_data`.
-    #[cfg(unix)]
-    #[must_use]
-    pub fn with_user_events(
-        mut self,
-        open: impl FnMut() -> io::Result<std::os::fd::OwnedFd> + Send + 'static,
-    ) -> Self {
-        self.descriptors = Descriptors::opened_by(open);
-        self
-    }
-
     /// `user_events_data` is the file of this system; or, for a target that accepts it, a socket
     /// replaces it.
     #[must_use]
-    pub(crate) fn with_user_events_data(mut self, is_replaced: bool) -> Self {
+    pub fn with_user_events_data(mut self, is_replaced: bool) -> Self {
         self.descriptors = Descriptors::new(is_replaced);
         self
     }

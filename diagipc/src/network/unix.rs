@@ -190,49 +190,36 @@ pub(super) fn in_background(stream: &Stream) -> io::Result<Background> {
     Background::start(move |into| reader.read(into), move || drop(stopper.shutdown(Shutdown::Both)))
 }
 
-/// Opens the file of user events.
-type OpenUserEvents = Box<dyn FnMut() -> io::Result<OwnedFd> + Send>;
-
 /// The descriptors to pass.
 #[derive(Default)]
 pub(super) struct Descriptors {
-    user_events: Option<OpenUserEvents>,
-    /// The ends of pipes whose other ends were passed.
+    /// Whether `user_events_data` is known, and a socket replaces it.
+    is_replaced: Option<bool>,
+    /// The ends of pipes and sockets whose other ends were passed.
     kept: Vec<OwnedFd>,
 }
 
 impl Descriptors {
-    /// `open` opens `user_events_data`, or what replaces it.
-    pub(super) fn opened_by(open: impl FnMut() -> io::Result<OwnedFd> + Send + 'static) -> Self {
-        Self { user_events: Some(Box::new(open)), kept: Vec::new() }
+    /// Passes the file of this system as `user_events_data`, or a socket, of which every write is a
+    /// packet.
+    pub(super) const fn new(is_replaced: bool) -> Self {
+        Self { is_replaced: Some(is_replaced), kept: Vec::new() }
     }
 
-    /// With the file of this system as `user_events_data`, or with a socket: every write is a packet.
-    pub(super) fn new(is_replaced: bool) -> Self {
-        if !is_replaced {
-            return Self::opened_by(|| {
+    /// Opens a descriptor of that kind.
+    pub(super) fn open(&mut self, kind: FdKind) -> Result<OwnedFd, PlayerError> {
+        let mut keep = |(ours, theirs)| {
+            self.kept.push(ours);
+            theirs
+        };
+        let opened = match (kind, self.is_replaced) {
+            (FdKind::Null, _) => read_write("/dev/null"),
+            (FdKind::Pipe, _) => rustix::pipe::pipe().map(keep).map_err(io::Error::from),
+            (FdKind::UserEventsData, Some(true)) => packets().map(&mut keep),
+            (FdKind::UserEventsData, Some(false)) => {
                 let [first, second] = USER_EVENTS_DATA.map(read_write);
                 first.or(second)
-            });
-        }
-        let mut peers = Vec::new();
-        Self::opened_by(move || {
-            let (ours, theirs) = packets()?;
-            peers.push(ours);
-            Ok(theirs)
-        })
-    }
-
-    /// A descriptor of that kind.
-    pub(super) fn open(&mut self, kind: FdKind) -> Result<OwnedFd, PlayerError> {
-        let opened = match (kind, &mut self.user_events) {
-            (FdKind::Null, _) => read_write("/dev/null"),
-            (FdKind::Pipe, _) => rustix::pipe::pipe().map_err(io::Error::from).map(|pipe| {
-                let (reader, writer) = pipe;
-                self.kept.push(reader);
-                writer
-            }),
-            (FdKind::UserEventsData, Some(open)) => open(),
+            }
             (FdKind::UserEventsData, None) => {
                 let why = "there is no user_events_data here";
                 return Err(PlayerError::Unavailable(why.to_owned()));

@@ -8,7 +8,6 @@ use dotnet_diagnostics_ipc::endpoint::SUN_PATH_LINUX;
 use dotnet_diagnostics_ipc::port::{
     DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE, default_port_suspend,
 };
-use dotnet_diagnostics_ipc_vectors::script::Target;
 
 use super::Misbehaviour;
 use crate::known::{Profile, is_told};
@@ -76,25 +75,6 @@ impl Config {
             misbehaviours: Vec::new(),
             dies: false,
         }
-    }
-
-    /// As required for the target of an exchange script. `address` returns the addresses of the
-    /// ports, by name.
-    #[must_use]
-    pub fn for_target(mut self, target: &Target, address: impl Fn(&str) -> String) -> Self {
-        self.suspended = target.suspended;
-        for (name, value) in &target.environment {
-            self.set(name, value.as_bytes());
-        }
-        if !target.ports.is_empty() {
-            let mode = |suspend| if suspend { "suspend" } else { "nosuspend" };
-            let ports = target
-                .ports
-                .iter()
-                .map(|port| format!("{},{}", address(&port.id), mode(port.suspend)));
-            self.ports = Some(ports.collect::<Vec<_>>().join(";"));
-        }
-        self
     }
 
     /// Adds a variable to its environment, with any bytes as its value.
