@@ -94,7 +94,7 @@ mod unix {
 
     use anyhow::{Context as _, anyhow, bail};
     use diagipc::Address;
-    use diagipc::record::{ConnectionSummary, Direction, Proxy, RecordedClient};
+    use diagipc::record::{ConnectionSummary, Direction, Proxy, RecordedClient, Witness};
     use diagipc::socket_name;
     use dotnet_diagnostics_ipc::endpoint as names;
     use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, bind_private};
@@ -190,16 +190,16 @@ mod unix {
             says_who_looks_elsewhere(&at);
         }
         let (listener, guard) = bind_private(&at)?;
-        let mut proxy = Proxy::new(listener, to).until(closing.clone());
-        if arguments.port.is_some() {
-            proxy = proxy.of_a_port();
-        }
-        if arguments.out.is_some() {
-            proxy = proxy.recording();
-        }
-        if let Some(capture) = capture.clone() {
-            proxy = proxy.witnessed_by(capture);
-        }
+        let witness = capture
+            .clone()
+            .map(|capture| -> Witness { Arc::new(move |event, bytes| capture.saw(event, bytes)) });
+        let proxy = Proxy {
+            runtime_connects: arguments.port.is_some(),
+            records: arguments.out.is_some(),
+            witness,
+            closing: Some(closing.clone()),
+            ..Proxy::new(listener, to)
+        };
         if arguments.until_eof {
             let canceller = canceller.clone();
             thread::spawn(move || {

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use diagipc::print;
-use diagipc::record::{Direction, Recording, Witness, script_file};
+use diagipc::record::{Direction, Recording, script_file};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc_vectors::explain::Splitter;
@@ -188,10 +188,9 @@ impl Capture {
         let trouble = self.state.lock().unwrap_or_else(PoisonError::into_inner).trouble.take();
         trouble.map_or(Ok(()), Err).with_context(|| self.path.display().to_string())
     }
-}
 
-impl Witness for Capture {
-    fn saw(&self, event: &Event, bytes: &[u8]) {
+    /// Writes the packet of an event.
+    pub(crate) fn saw(&self, event: &Event, bytes: &[u8]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.trouble.is_none() {
             // Taken here, so that packets are in the order of their times.

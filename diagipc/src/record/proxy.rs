@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
@@ -36,54 +35,30 @@ const ATTEMPTS: u32 = 100;
 /// use dotnet_diagnostics_ipc::io::{Canceller, Endpoint};
 ///
 /// let listener = UnixListener::bind("/tmp/proxy")?;
-/// let proxy = Proxy::new(listener, Endpoint::process(12345)).recording();
+/// let proxy = Proxy { records: true, ..Proxy::new(listener, Endpoint::process(12345)) };
 /// let recording = proxy.run(&Canceller::new()?, Some(1), &|summary| eprintln!("{} bytes", summary.client))?;
 /// println!("{} connections", recording.conversation.connections.len());
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Proxy {
-    listener: UnixListener,
-    to: Endpoint,
-    runtime_connects: bool,
-    records: bool,
-    witness: Option<Arc<dyn Witness>>,
-    closing: Option<Canceller>,
+    /// Where clients connect.
+    pub listener: UnixListener,
+    /// Where the runtime listens.
+    pub to: Endpoint,
+    /// The reverse: runtimes connect to `listener`, their diagnostic port, and a tool listens at `to`.
+    pub runtime_connects: bool,
+    /// Whether the messages are recorded.
+    pub records: bool,
+    /// Receives every event, whether it is recorded or not.
+    pub witness: Option<Witness>,
+    /// Stops accepting; the proxy continues until the open connections have ended.
+    pub closing: Option<Canceller>,
 }
 
 impl Proxy {
-    /// Clients connect to `listener`; a runtime listens at `to`.
+    /// Forwards from `listener` to a runtime at `to`, and records nothing.
     pub const fn new(listener: UnixListener, to: Endpoint) -> Self {
         Self { listener, to, runtime_connects: false, records: false, witness: None, closing: None }
-    }
-
-    /// The reverse: runtimes connect to `listener`, their diagnostic port, and a tool listens at
-    /// the endpoint.
-    #[must_use]
-    pub fn of_a_port(mut self) -> Self {
-        self.runtime_connects = true;
-        self
-    }
-
-    /// Records the messages.
-    #[must_use]
-    pub fn recording(mut self) -> Self {
-        self.records = true;
-        self
-    }
-
-    /// Passes every event to a witness, whether it is recorded or not.
-    #[must_use]
-    pub fn witnessed_by(mut self, witness: Arc<dyn Witness>) -> Self {
-        self.witness = Some(witness);
-        self
-    }
-
-    /// Stops accepting on `closing`, and continues until the open connections have ended.
-    #[must_use]
-    pub fn until(mut self, closing: Canceller) -> Self {
-        self.closing = Some(closing);
-        self
     }
 
     /// Forwards until `connections` have been served, or until `canceller`. `told` is called for
@@ -97,13 +72,8 @@ impl Proxy {
         connections: Option<u64>,
         told: &(dyn Fn(&ConnectionSummary) + Sync),
     ) -> io::Result<Recording> {
-        let (began, mut log) = (Instant::now(), Log::new(self.runtime_connects));
-        if let Some(witness) = &self.witness {
-            log = log.witnessed_by(Arc::clone(witness));
-        }
-        if !self.records {
-            log = log.without_recording();
-        }
+        let began = Instant::now();
+        let log = Log::of_proxy(self.runtime_connects, self.records, self.witness.clone());
         self.listener.set_nonblocking(true)?;
         let until = WaitLimit {
             deadline: None,

@@ -1,8 +1,6 @@
 //! The conversation on the connections of a proxy, and an exchange script of it for `replay`.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -41,32 +39,9 @@ impl Recording {
     pub const CONNECTIONS: usize = 256;
 }
 
-/// Receives each event when it happens, including what a [`Recording`] does not keep.
-///
-/// ```
-/// use std::sync::{Arc, Mutex};
-/// use diagipc::record::{Direction, Log, Witness};
-/// use dotnet_diagnostics_ipc_vectors::player::Event;
-///
-/// #[derive(Debug, Default)]
-/// struct Count(Mutex<usize>);
-///
-/// impl Witness for Count {
-///     fn saw(&self, _: &Event, bytes: &[u8]) {
-///         *self.0.lock().unwrap() += bytes.len();
-///     }
-/// }
-///
-/// let count = Arc::new(Count::default());
-/// let log = Log::new(false).witnessed_by(count.clone());
-/// log.piece(log.opened(), Direction::Client, &[0; 200_000], Vec::new());
-/// assert_eq!(*count.0.lock().unwrap(), 200_000);
-/// ```
-pub trait Witness: fmt::Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
-    /// Receives an event with all of its bytes. Connections are numbered from 0 in the order in
-    /// which they were opened.
-    fn saw(&self, event: &Event, bytes: &[u8]);
-}
+/// Receives each event with all of its bytes when it happens, including what a [`Recording`] does not
+/// keep. Connections are numbered from 0 in the order in which they were opened.
+pub type Witness = Arc<dyn Fn(&Event, &[u8]) + Send + Sync>;
 
 /// Records connections from several threads.
 ///
@@ -79,11 +54,10 @@ pub trait Witness: fmt::Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
 /// let recording = log.recording();
 /// assert_eq!(recording.conversation.connections[connection.unwrap()].sent.len, 14);
 /// ```
-#[derive(Debug)]
 pub struct Log {
     began: Instant,
     recording: Mutex<Recording>,
-    witness: Option<Arc<dyn Witness>>,
+    witness: Option<Witness>,
     /// How many connections are kept.
     most: usize,
     /// Who opens them.
@@ -102,18 +76,15 @@ impl Log {
         }
     }
 
-    /// Passes every event from now on to a witness.
-    #[must_use]
-    pub fn witnessed_by(mut self, witness: Arc<dyn Witness>) -> Self {
-        self.witness = Some(witness);
-        self
-    }
-
-    /// Keeps nothing: only the witness receives events.
+    /// Keeps the connections, or nothing, and passes every event to the witness.
     #[cfg(unix)]
-    pub(super) fn without_recording(mut self) -> Self {
-        self.most = 0;
-        self
+    pub(super) fn of_proxy(
+        runtime_connects: bool,
+        records: bool,
+        witness: Option<Witness>,
+    ) -> Self {
+        let most = if records { Recording::CONNECTIONS } else { 0 };
+        Self { witness, most, ..Self::new(runtime_connects) }
     }
 
     /// Something that happens now.
@@ -127,7 +98,7 @@ impl Log {
 
     fn tell(&self, event: &Event, bytes: &[u8]) {
         if let Some(witness) = &self.witness {
-            witness.saw(event, bytes);
+            witness(event, bytes);
         }
     }
 
