@@ -481,13 +481,9 @@ mod tests {
 
     #[test]
     fn growth_names_command_and_restarts_with_process() {
-        let case = |id: u8| FuzzCase {
-            number: id.into(),
-            tc_id: 1,
-            base: Command { set: 4, id },
-            mutations: Vec::new(),
-            message: Vec::from(*b"DOTNET_IPC_V1\0\x14\0\x04"),
-            delivery: Delivery::Whole,
+        let case = |id: u8| {
+            let case = FuzzCase::of(b"DOTNET_IPC_V1\0\x14\0\x04", Delivery::Whole);
+            FuzzCase { number: id.into(), base: Command { set: 4, id }, ..case }
         };
         let mut watch = MemoryWatch::default();
         let mut memory = 10 << 10;

@@ -490,21 +490,11 @@ mod tests {
     use super::*;
     use crate::fuzz::Mutation;
 
-    fn case(message: &[u8]) -> FuzzCase {
-        let (base, delivery) = (Command::PROCESS_INFO, Delivery::Whole);
-        FuzzCase {
-            number: 1,
-            tc_id: 1,
-            base,
-            mutations: Vec::new(),
-            message: message.to_vec(),
-            delivery,
-        }
-    }
-
     #[test]
     fn cause_name_has_symptom_and_request_fault() {
-        let name = |fault, message: &[u8]| Cause::new(fault, None, &case(message)).name();
+        let name = |fault, message: &[u8]| {
+            Cause::new(fault, None, &FuzzCase::of(message, Delivery::Whole)).name()
+        };
         let crash = |message| name(Fault::Crash, message);
         assert_eq!(crash(b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"), "crash:right-request");
         assert_eq!(crash(b"DOTNET_IPC_V1\0\x15\0\x04\x00\0\0\x07"), "crash:not-canonical");
@@ -524,14 +514,8 @@ mod tests {
     const MAGIC_TEXT: &str = "444f544e45545f4950435f563100";
 
     fn finding(fault: Fault, received: usize) -> Finding {
-        let case = FuzzCase {
-            number: 7,
-            tc_id: 6200,
-            base: Command::RESUME_RUNTIME,
-            mutations: Vec::from([Mutation::ExtraBytes]),
-            message: b"DOTNET_IPC_V1\0\x15\0\x04\x01\0\0\0".to_vec(),
-            delivery: Delivery::Whole,
-        };
+        let case = FuzzCase::of(b"DOTNET_IPC_V1\0\x15\0\x04\x01\0\0\0", Delivery::Whole);
+        let case = FuzzCase { number: 7, mutations: vec![Mutation::ExtraBytes], ..case };
         let death = (fault == Fault::Crash).then_some(Death::Signal(11));
         let new = Finding::new(&[], Cause::new(fault, death, &case), &case);
         Finding { number: 3, reproduced: Some(true), received, ..new }
