@@ -124,7 +124,7 @@ impl ReferenceRuntime {
     /// [`StartError`]: the socket's path or the pipe's name is taken or cannot be trusted, there are too many ports, the system has no
     /// thread or descriptor left, or nothing that shows a misbehaviour.
     pub fn start(config: Config) -> Result<Self, StartError> {
-        let mut recorded = Recorded::of(config.profile)?;
+        let mut recorded = Recorded::of(config.profile).ok_or(StartError::Vectors)?;
         recorded.describe(config.command_line.as_deref(), config.entry_assembly.as_deref());
         let ports = config.ports_text();
         let counting: Vec<_> =
