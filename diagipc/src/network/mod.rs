@@ -23,7 +23,6 @@
 
 pub(crate) mod address;
 mod live;
-mod target;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -38,7 +37,7 @@ use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc_vectors::player::{Flow, PlayerError};
 
 pub use live::LiveNetwork;
-pub(crate) use target::Peer;
+pub(crate) use live::Peer;
 #[cfg(unix)]
 pub use unix::Listener;
 #[cfg(unix)]
