@@ -34,7 +34,7 @@ use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler}
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
 use crate::commands::info::Info;
-use crate::commands::printable::{printable, printable_lines};
+use crate::commands::printable::{printable, say};
 use crate::commands::{Outcome, interrupt, output_file};
 
 /// Sends one request to a runtime.
@@ -184,9 +184,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         (Ok(()), _) => Ok(Outcome::Well),
         (Err(_), Some(signal)) => Ok(Outcome::Interrupted(signal)),
         (Err(error), None) => {
-            // Standard error may be closed too.
-            let _ =
-                writeln!(io::stderr(), "diagipc call: {}", printable_lines(&format!("{error:#}")));
+            say(&format!("diagipc call: {error:#}"));
             Ok(Outcome::Faulty)
         }
     }
@@ -309,11 +307,11 @@ fn process_info(client: &Client, command: &str, out: &mut dyn Write) -> anyhow::
         "ProcessInfo2" => client.process_info2()?.payload().ok_or_else(no_payload)?.into(),
         _ => client.info()?,
     };
-    Info(info).rows().iter().try_for_each(|(_, text)| say(text, out))
+    Info(info).rows().iter().try_for_each(|(_, text)| line(text, out))
 }
 
 /// A line of the target's text: unchanged for a program, printable on a terminal.
-fn say(text: &impl std::fmt::Display, out: &mut dyn Write) -> anyhow::Result<()> {
+fn line(text: &impl std::fmt::Display, out: &mut dyn Write) -> anyhow::Result<()> {
     if io::stdout().is_terminal() {
         writeln!(out, "{}", printable(&text.to_string()))?;
     } else {
@@ -326,7 +324,7 @@ fn environment(client: &Client, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut written = Ok(());
     client.environment()?.for_each(|entry| {
         if written.is_ok() {
-            written = say(&entry.text(), out);
+            written = line(&entry.text(), out);
         }
     })?;
     written

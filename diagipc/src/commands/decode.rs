@@ -102,7 +102,7 @@ impl Input {
             let form = PastedForm::of(text);
             let bytes = form.read(text).with_context(|| format!("--text, read as {form}"))?;
             if form != PastedForm::Hexadecimal {
-                writeln!(io::stderr(), "diagipc: --text is {form} of {} bytes", bytes.len())?;
+                printable::say(&format!("diagipc: --text is {form} of {} bytes", bytes.len()));
             }
             return Ok(bytes);
         }

@@ -10,8 +10,8 @@ use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec, Value};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::commands::decode;
-use crate::commands::{Outcome, output_file};
+use crate::commands::printable::say;
+use crate::commands::{Outcome, decode, output_file};
 
 /// Creates bytes from the JSON that `decode --json` prints.
 ///
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     {
         Ok(encoded) => encoded,
         Err(error) => {
-            writeln!(std::io::stderr(), "diagipc: {}: {error:#}", arguments.file)?;
+            say(&format!("diagipc: {}: {error:#}", arguments.file));
             return Ok(Outcome::Faulty);
         }
     };
@@ -95,10 +95,7 @@ fn encode((nth, item): (usize, &Given)) -> anyhow::Result<Vec<u8>> {
         bail!("item {nth}: an error instead of a value");
     }
     if item.canonical == Some(false) {
-        writeln!(
-            std::io::stderr(),
-            "diagipc: item {nth} was not canonical; its canonical form differs"
-        )?;
+        say(&format!("diagipc: item {nth} was not canonical; its canonical form differs"));
     }
     let command = item.command.as_deref().map(str::parse::<Command>);
     let Some(kind) = kind(item).with_context(context)? else {

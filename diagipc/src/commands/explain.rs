@@ -13,7 +13,7 @@ use diagipc::{Citations, client};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc_vectors::explain::{Item, Splitter};
-use dotnet_diagnostics_ipc_vectors::script::{Captures, Part, Plays, Script, Step};
+use dotnet_diagnostics_ipc_vectors::script::{Captures, Deviation, Part, Plays, Script, Step};
 use dotnet_diagnostics_ipc_vectors::{Direction, ExpectedResult, Group, Hazard, Test};
 use serde::Serialize;
 use serde_json::Value;
@@ -102,39 +102,19 @@ impl Known {
         writeln!(out, "{id}  {line}")?;
         if let Some(requirement) = Requirement::embedded().iter().find(|one| one.id == id) {
             writeln!(out, "  level     {}", requirement.level.name())?;
-            writeln!(
-                out,
-                "  section   {} (editions {})",
-                requirement.section,
-                requirement.edition.join(", ")
-            )?;
+            let (section, editions) = (&requirement.section, requirement.edition.join(", "));
+            writeln!(out, "  section   {section} (editions {editions})")?;
             for fact in &requirement.fact {
                 writeln!(out, "  {fact:<8}  {}", self.citations.line(fact).unwrap_or_default())?;
             }
             writeln!(out, "  shown by  {}", requirement.shown_by.join(", "))?;
         }
-        let groups: Vec<&str> = Self::groups()?
-            .filter(|group| group.spec.contains(&id))
-            .map(|group| group.name.as_str())
-            .collect();
-        if !groups.is_empty() {
-            writeln!(out, "  vectors   {}", groups.join(", "))?;
-        }
-        let cite = |script: &&Script| script.spec.contains(&id);
-        let scripts: Vec<&str> = Self::scripts()?
-            .map(|(_, script)| script)
-            .filter(cite)
-            .map(|one| one.name.as_str())
-            .collect();
-        if !scripts.is_empty() {
-            writeln!(out, "  scripts   {}", scripts.join(", "))?;
-        }
-        let differs = |one: &&Requirement| one.fact.contains(&id);
-        let requirements: Vec<&str> =
-            Requirement::embedded().iter().filter(differs).map(|one| one.id.as_str()).collect();
-        if !requirements.is_empty() {
-            writeln!(out, "  required  {}", requirements.join(", "))?;
-        }
+        let groups = Self::groups()?.filter(|group| group.spec.contains(&id));
+        listed("vectors", groups.map(|group| group.name.as_str()), out)?;
+        let scripts = Self::scripts()?.filter(|(_, script)| script.spec.contains(&id));
+        listed("scripts", scripts.map(|(_, script)| script.name.as_str()), out)?;
+        let requirements = Requirement::embedded().iter().filter(|one| one.fact.contains(&id));
+        listed("required", requirements.map(|one| one.id.as_str()), out)?;
         Ok(true)
     }
 
@@ -162,22 +142,18 @@ impl Known {
     }
 
     fn vector(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-        let files = embedded::vectors()?.iter().map(|file| (file.name.as_str(), &file.file));
-        let mut all = files.flat_map(|(file, vectors)| {
-            vectors
-                .groups
-                .iter()
-                .flat_map(move |group| group.tests.iter().map(move |test| (file, group, test)))
+        let all = embedded::vectors()?.iter().flat_map(|file| {
+            let of = |group: &'static Group| group.tests.iter().map(move |test| (group, test));
+            file.file.groups.iter().flat_map(of).map(|(group, test)| (&file.name, group, test))
         });
-        let is_it = |(file, group, test): &(&str, &Group, &Test)| {
+        let is_it = |(file, group, test): &(&String, &Group, &Test)| {
             let id = test.tc_id.to_string();
-            let of_codec = || {
-                name.rsplit_once('/')
-                    .is_some_and(|(front, _)| front == format!("{file}/{}/{id}", group.name))
-            };
-            name == id || name == format!("requests/{file}/{id}") || of_codec()
+            let of_codec = || format!("{file}/{}/{id}", group.name);
+            name == id
+                || name == format!("requests/{file}/{id}")
+                || name.rsplit_once('/').is_some_and(|(front, _)| front == of_codec())
         };
-        let Some((_, group, test)) = all.find(is_it) else { return Ok(false) };
+        let Some((_, group, test)) = all.into_iter().find(is_it) else { return Ok(false) };
         describe(group, test, out)?;
         for flag in &test.flags {
             writeln!(out, "  {flag}  {}", self.glossary.meaning(flag).unwrap_or_default())?;
@@ -216,11 +192,7 @@ impl Known {
         let has_it = |group: &&Group| {
             group.tests.iter().any(|test| test.flags.iter().any(|flag| flag == name))
         };
-        let groups: Vec<&str> =
-            Self::groups()?.filter(has_it).map(|group| group.name.as_str()).collect();
-        if !groups.is_empty() {
-            writeln!(out, "  vectors   {}", groups.join(", "))?;
-        }
+        listed("vectors", Self::groups()?.filter(has_it).map(|group| group.name.as_str()), out)?;
         Ok(true)
     }
 
@@ -252,6 +224,16 @@ impl Known {
     }
 }
 
+/// Writes a line of names, unless there is none.
+fn listed<'n>(
+    what: &str,
+    names: impl Iterator<Item = &'n str>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let names = names.collect::<Vec<_>>().join(", ");
+    if names.is_empty() { Ok(()) } else { writeln!(out, "  {what:<8}  {names}") }
+}
+
 /// The steps of a scenario, as they are in its file.
 fn steps_of(name: &str) -> anyhow::Result<Vec<Value>> {
     for (_, text) in SCENARIOS {
@@ -280,12 +262,8 @@ fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::Result<()> {
         source.fact.clone(),
         source.runtime.clone(),
     ];
-    writeln!(
-        out,
-        "  source  {}: {}",
-        words.into_iter().flatten().collect::<Vec<_>>().join(", "),
-        group.made
-    )?;
+    let words = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    writeln!(out, "  source  {words}: {}", group.made)?;
     if !group.spec.is_empty() {
         writeln!(out, "  facts   {}", group.spec.join(", "))?;
     }
@@ -346,24 +324,14 @@ fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
     match &script.plays {
         Plays::Client(part) => {
             writeln!(out, "  target  {}", serde_json::to_string(&part.target)?)?;
+            let seen_on = part.seen_on.join(", ");
             writeln!(
                 out,
                 "  seen on {}",
-                if part.seen_on.is_empty() {
-                    "no runtime".to_owned()
-                } else {
-                    part.seen_on.join(", ")
-                }
+                if seen_on.is_empty() { "no runtime" } else { &seen_on }
             )?;
-            for deviation in &part.deviations {
-                writeln!(
-                    out,
-                    "  on {}, from step {}: {} ({})",
-                    deviation.on.join(", "),
-                    deviation.from,
-                    deviation.text,
-                    deviation.fact
-                )?;
+            for Deviation { on, from, text, fact, .. } in &part.deviations {
+                writeln!(out, "  on {}, from step {from}: {text} ({fact})", on.join(", "))?;
             }
         }
         Plays::Runtime(part) => {

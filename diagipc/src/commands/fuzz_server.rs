@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use comfy_table::CellAlignment;
 use diagipc::embedded;
 use diagipc::faults::{Fault, Suite};
 use diagipc::fuzz::{
@@ -23,7 +22,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use crate::commands::output::{Accepted, Json};
 use crate::commands::printable::{json, plain};
 use crate::commands::target::AddressArguments;
-use crate::commands::text::counted;
+use crate::commands::text::{counted, mark, number_table};
 use crate::commands::{Outcome, interrupt, output_file};
 
 /// How many lines of the message that shows a cause are printed.
@@ -235,24 +234,15 @@ fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
 
 /// The counts.
 fn text(summary: &CampaignSummary, out: &mut dyn Write) -> anyhow::Result<()> {
-    let mut table = crate::commands::check::table(["command", "cases"]);
     let came: Vec<CaseVerdict> =
         CaseVerdict::ALL.iter().copied().filter(|verdict| summary.of(*verdict) > 0).collect();
-    table.set_header(
-        ["command", "cases"].into_iter().chain(came.iter().map(|verdict| verdict.name())),
-    );
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let mark = |count: u64| if count > 0 { count.to_string() } else { String::new() };
+    let names = came.iter().map(|verdict| verdict.name());
+    let mut table = number_table(["command", "cases"].into_iter().chain(names));
     for row in &summary.commands {
         let counts =
             came.iter().map(|verdict| mark(row.verdicts.get(verdict).copied().unwrap_or_default()));
-        table.add_row(
-            [plain(&row.command), row.verdicts.values().sum::<u64>().to_string()]
-                .into_iter()
-                .chain(counts),
-        );
+        let all = row.verdicts.values().sum::<u64>().to_string();
+        table.add_row([plain(&row.command), all].into_iter().chain(counts));
     }
     let all = came.iter().map(|verdict| mark(summary.of(*verdict)));
     table.add_row(["all".to_owned(), summary.cases.to_string()].into_iter().chain(all));

@@ -18,7 +18,7 @@ use dotnet_diagnostics_ipc::io::{Canceller, Client, Deadlines, Endpoint, Error, 
 use serde::Serialize;
 
 use crate::commands::info::Info;
-use crate::commands::printable::{json_array, plain, printable};
+use crate::commands::printable::{json_array, plain, printable, say};
 use crate::commands::{Outcome, interrupt};
 
 /// Time limit for everything that is asked, of all processes together.
@@ -89,12 +89,11 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     } else {
         table(&rows, out)?;
     }
-    not_seen(&seen.unseen)?;
+    not_seen(&seen.unseen);
     let is_there = |id: &&u32| rows.iter().any(|row| row.process_id == Some(**id));
     match arguments.process.iter().find(|id| !is_there(id)) {
         Some(id) => {
-            // Standard error may be closed too.
-            let _ = writeln!(io::stderr(), "diagipc ps: process {id} has no visible endpoint");
+            say(&format!("diagipc ps: process {id} has no visible endpoint"));
             Ok(Outcome::Faulty)
         }
         None => Ok(Outcome::Well),
@@ -271,29 +270,23 @@ fn cells(row: &Row) -> [String; 4] {
 const NAMED: usize = 8;
 
 /// One line for each reason.
-fn not_seen(unseen: &[UnreadablePath]) -> io::Result<()> {
+fn not_seen(unseen: &[UnreadablePath]) {
     let mut processes: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-    let mut errors = io::stderr().lock();
     for one in unseen {
         match (one.process_id, one.path.file_name()) {
             (Some(id), Some(file)) if one.path.starts_with("/proc") => {
                 let what = format!("{}: {}", file.to_string_lossy(), one.why);
                 processes.entry(what).or_default().push(id);
             }
-            _ => writeln!(errors, "not readable: {}", printable(&one.to_string()))?,
+            _ => say(&format!("not readable: {}", printable(&one.to_string()))),
         }
     }
     for (what, ids) in processes {
         let named: Vec<String> = ids.iter().take(NAMED).map(u32::to_string).collect();
         let more = if ids.len() > NAMED { ", …" } else { "" };
-        writeln!(
-            errors,
-            "not readable: {} × /proc/PID/{what} (PID {}{more})",
-            ids.len(),
-            named.join(", ")
-        )?;
+        let (count, named) = (ids.len(), named.join(", "));
+        say(&format!("not readable: {count} × /proc/PID/{what} (PID {named}{more})"));
     }
-    Ok(())
 }
 
 /// A target by its address, process id or name.

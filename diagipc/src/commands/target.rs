@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, Write as _};
+use std::io;
 #[cfg(unix)]
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use dotnet_diagnostics_ipc::io::{
     Canceller, Client, Connect, Deadlines, Endpoint, Error, ErrorKind, Phase,
 };
 
-use crate::commands::printable::printable_lines;
+use crate::commands::printable::say;
 use crate::commands::{Outcome, interrupt};
 
 /// The target process.
@@ -115,8 +115,7 @@ pub(crate) fn outcome(command: &str, asked: anyhow::Result<()>) -> anyhow::Resul
         None if error.is::<Refused>() => Outcome::Faulty,
         None => return Err(error),
     };
-    // Standard error may be closed too.
-    let _ = writeln!(io::stderr(), "diagipc {command}: {}", printable_lines(&format!("{error:#}")));
+    say(&format!("diagipc {command}: {error:#}"));
     Ok(outcome)
 }
 

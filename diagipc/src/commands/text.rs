@@ -286,30 +286,28 @@ fn rows(report: &Report) -> Vec<(String, Counts)> {
 
 /// A table of counts.
 pub(crate) fn table(first: &str, rows: &[(String, Counts)]) -> Table {
+    let grades = ["pass", "lenient", "unimplemented", "informational", "fail"];
+    let mut table = number_table([first, "cases"].into_iter().chain(grades));
+    for (name, counts) in rows {
+        let marks = Grade::ALL.map(|grade| mark(counts.of(grade)));
+        table.add_row([plain(name), counts.all().to_string()].into_iter().chain(marks));
+    }
+    table
+}
+
+/// Returns a table without lines, whose columns after the first have right-aligned numbers.
+pub(crate) fn number_table<'t>(header: impl Iterator<Item = &'t str>) -> Table {
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_header([
-        first,
-        "cases",
-        "pass",
-        "lenient",
-        "unimplemented",
-        "informational",
-        "fail",
-    ]);
+    table.load_preset(NOTHING).set_header(header);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    for (name, counts) in rows {
-        let mark = |grade| {
-            Some(counts.of(grade))
-                .filter(|count| *count > 0)
-                .map_or_else(String::new, |count| count.to_string())
-        };
-        table.add_row(
-            [plain(name), counts.all().to_string()].into_iter().chain(Grade::ALL.map(mark)),
-        );
-    }
     table
+}
+
+/// Returns the text of a count; empty for 0.
+pub(crate) fn mark<N: Default + PartialEq + ToString>(count: N) -> String {
+    if count == N::default() { String::new() } else { count.to_string() }
 }
 
 fn failure(case: &Case, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
@@ -361,14 +359,15 @@ fn cited(
 ) -> anyhow::Result<()> {
     let deviations = report.deviations().map(|(case, _)| case);
     let ids: BTreeSet<&str> = report.failures().chain(deviations).flat_map(Case::cited).collect();
-    if !ids.is_empty() {
-        writeln!(out, "Facts and requirements:")?;
+    if ids.is_empty() {
+        return Ok(());
     }
+    writeln!(out, "Facts and requirements:")?;
     for id in &ids {
         let line = plain(citations.line(id).unwrap_or("unknown"));
         writeln!(out, "  {}  {line}", colours.paint(&format!("{id:<9}"), AnsiColor::Yellow))?;
     }
-    if ids.is_empty() { Ok(()) } else { Ok(writeln!(out)?) }
+    Ok(writeln!(out)?)
 }
 
 /// The known deviations by fact, with the observation in each case.
@@ -420,28 +419,24 @@ fn what_deviations_are(report: &Report) -> &'static str {
 
 /// The cases that passed leniently.
 fn lenient(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
-    let mut cases = report.cases.iter().filter(|case| case.grade == Grade::PassLenient).peekable();
-    if cases.peek().is_some() {
-        writeln!(out, "Passed leniently: correct, where a stricter implementation refuses:")?;
+    let is_lenient = |case: &&Case| case.grade == Grade::PassLenient;
+    let cases: Vec<&Case> = report.cases.iter().filter(is_lenient).collect();
+    if cases.is_empty() {
+        return Ok(());
     }
-    let any = cases.peek().is_some();
+    writeln!(out, "Passed leniently: correct, where a stricter implementation refuses:")?;
     for case in cases {
         writeln!(out, "  {}: {}", plain(&case.name), plain(&beginning(&case.title, 120)))?;
     }
-    if any { Ok(writeln!(out)?) } else { Ok(()) }
+    Ok(writeln!(out)?)
 }
 
 /// What the target does not support: one line each, sorted by number of cases.
 fn lacking(report: &Report, verbose: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut cases_by_lack: BTreeMap<&str, usize> = BTreeMap::new();
     for case in report.cases.iter().filter(|case| case.grade == Grade::Unimplemented) {
-        let found = case
-            .detail
-            .as_ref()
-            .and_then(|detail| detail.found.first())
-            .map_or("no reason given", String::as_str);
-        let cases = cases_by_lack.entry(found).or_default();
-        *cases += 1;
+        let found = case.detail.as_ref().and_then(|detail| detail.found.first());
+        *cases_by_lack.entry(found.map_or("no reason given", String::as_str)).or_default() += 1;
     }
     if !cases_by_lack.is_empty() {
         writeln!(
