@@ -6,7 +6,6 @@ use super::operations::CommandLine;
 use super::scenario::Arguments;
 use super::{Argument, Operation};
 
-/// The expected value of a field.
 pub(super) enum Wanted {
     /// This text; absent counts as empty.
     Text(String),

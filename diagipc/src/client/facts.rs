@@ -56,7 +56,6 @@ impl Findings {
         }
     }
 
-    /// Adds an error.
     pub(super) fn must(&mut self, fault: impl Into<Option<Fault>>, text: impl Into<String>) {
         self.add(Weight::Must, fault.into(), text);
     }
@@ -107,7 +106,6 @@ impl Findings {
         }
     }
 
-    /// Whether there is an error.
     pub(super) fn is_bad(&self) -> bool {
         self.0.iter().any(|finding| finding.weight == Weight::Must)
     }
@@ -150,7 +148,6 @@ pub(super) struct Manner {
     pub(super) waits_for_more: bool,
     /// It has everything it needs, but closes the connection only after its patience.
     pub(super) waits_for_the_end: bool,
-    /// It has sent a request.
     pub(super) has_sent_request: bool,
 }
 
@@ -179,7 +176,6 @@ pub(super) struct Facts {
     /// Whether this machine may have decided: it took so long that a limit of the client or of the
     /// suite was reached, or a program could not be started.
     pub(super) is_of_machine: bool,
-    /// Whether the client reported success.
     pub(super) is_success: bool,
     pub(super) took: Duration,
 }
@@ -208,7 +204,6 @@ impl Facts {
         names.join(" ")
     }
 
-    /// Returns what failed, in words.
     pub(super) fn why(&self) -> String {
         let texts: Vec<&str> = self.findings.iter().map(|finding| finding.text.as_str()).collect();
         texts.join("; ")
@@ -386,7 +381,6 @@ const fn expected(scenario: &Scenario) -> &'static str {
     }
 }
 
-/// Returns how it ended, with all its messages.
 pub(super) fn end_of(ended: &Ended) -> String {
     let status =
         ended.status.map_or_else(|| "it did not end".to_owned(), |status| status.to_string());

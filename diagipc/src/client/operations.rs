@@ -46,7 +46,6 @@ pub struct Operations {
 /// The command line of one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandLine {
-    /// The program, and its arguments.
     words: Vec<Word>,
     /// Environment variables, besides `TMPDIR`.
     pub env: BTreeMap<String, String>,
@@ -345,10 +344,8 @@ pub(super) const KEPT: usize = 4 << 20;
 /// The exit status of a program that cannot do what it is told to.
 pub(super) const CANNOT: i32 = 77;
 
-/// A running client.
 pub(super) struct Running {
     process: Started,
-    /// How it ended.
     death: Option<Death>,
     stdout: Captured,
     stderr: Captured,
@@ -407,7 +404,6 @@ impl Running {
         self.death.is_some()
     }
 
-    /// Whether it has ended successfully.
     pub(super) fn is_success(&self) -> bool {
         self.death == Some(Death::Status(0))
     }

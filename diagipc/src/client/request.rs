@@ -23,9 +23,7 @@ pub(super) struct ReceivedRequest<'a> {
     pub(super) arguments: &'a Arguments,
     /// As many bytes as its size field says, or as arrived.
     pub(super) bytes: &'a [u8],
-    /// What arrived after it.
     pub(super) after: &'a [u8],
-    /// How many descriptors arrived with it.
     pub(super) fds: usize,
     /// Whether all of it was to be read.
     pub(super) is_whole: bool,
@@ -80,7 +78,6 @@ impl ReceivedRequest<'_> {
         if self.is_whole { 20 } else { 19 }
     }
 
-    /// Returns the errors in its header.
     pub(super) fn header(&self) -> Findings {
         let mut findings = Findings::default();
         let len = self.bytes.len();
@@ -332,7 +329,6 @@ fn empty_before_zeroes(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
     (zeroes % 4 == 3).then_some(Fault::EmptyStringAsTwoBytes)
 }
 
-/// Encodes a string by the grammar.
 pub(super) fn string(text: &str) -> Vec<u8> {
     Spelling::Right.written(&text.encode_utf16().collect::<Vec<_>>(), 0)
 }

@@ -301,7 +301,6 @@ fn values(arguments: &Arguments, target: &Target) -> std::io::Result<Arguments> 
     Ok(values)
 }
 
-/// Returns the other spellings of the arguments.
 fn other_spellings(arguments: &Arguments) -> Vec<(Argument, String)> {
     let number = |argument| arguments.get(&argument).and_then(|text| text.parse::<u64>().ok());
     let level = |level| LEVELS.get(usize::try_from(level).ok()?);
@@ -325,7 +324,6 @@ fn other_spellings(arguments: &Arguments) -> Vec<(Argument, String)> {
     all.into_iter().filter_map(|(argument, value)| Some((argument, value?))).collect()
 }
 
-/// Returns a path as text for a command line.
 fn text(path: &Path) -> String {
     path.to_str().map_or_else(|| format!("{}", path.display()), ToOwned::to_owned)
 }

@@ -117,7 +117,6 @@ impl Target {
         Some(self)
     }
 
-    /// Listens at the socket on behalf of the process.
     pub(super) fn network(&mut self) -> Result<LiveNetwork, String> {
         let listener = Listener::bind(&self.socket).map_err(|error| format!("{error:#}"))?;
         let hand_over = || -> io::Result<()> {
@@ -158,7 +157,6 @@ pub(super) fn lacking(scenario: &Scenario) -> Option<String> {
     scenario.decoys.iter().find_map(|decoy| decoy.lacks())
 }
 
-/// Whether the client listens at its port.
 pub(super) fn is_there(port: &Path) -> bool {
     port.exists()
 }

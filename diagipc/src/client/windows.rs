@@ -40,7 +40,6 @@ static TURN: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 struct Turn;
 
 impl Turn {
-    /// Waits until the turn before is over.
     fn wait() -> Self {
         let (is_taken, ended) = &TURN;
         let mut taken = is_taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,7 +88,6 @@ impl Target {
         None
     }
 
-    /// Listens at the pipe of this process.
     pub(super) fn network(&mut self) -> Result<LiveNetwork, String> {
         let listener = Listener::bind(&self.socket).map_err(|error| format!("{error:#}"))?;
         Ok(LiveNetwork::in_place_of_a_runtime(listener).with_port("p", &self.port))
@@ -133,7 +131,6 @@ pub(super) fn lacking(scenario: &Scenario) -> Option<String> {
     })
 }
 
-/// Whether the client listens at its port.
 pub(super) fn is_there(port: &Path) -> bool {
     PipeTransport::is_there(&port.to_string_lossy()).is_ok_and(|is_there| is_there)
 }

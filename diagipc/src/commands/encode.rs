@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 #[serde(deny_unknown_fields)]
 struct Given {
     kind: String,
-    /// Of a piece.
+    /// The type of a piece.
     #[serde(rename = "type")]
     piece: Option<Type>,
     command: Option<String>,
@@ -82,7 +82,6 @@ struct Given {
     _limits: Option<IgnoredAny>,
 }
 
-/// A list of items, or one item.
 fn parse(text: &[u8]) -> anyhow::Result<Vec<Given>> {
     let value: Value = serde_json::from_slice(text)?;
     let items = if value.is_array() { value } else { Value::Array(vec![value]) };

@@ -59,7 +59,6 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     Ok(Outcome::Well)
 }
 
-/// All known names.
 struct Known {
     citations: Citations,
     glossary: Glossary,
@@ -196,7 +195,6 @@ impl Known {
         Ok(true)
     }
 
-    /// The texts of the facts and requirements.
     fn cited<'i>(
         &self,
         ids: impl Iterator<Item = &'i str>,
@@ -208,7 +206,6 @@ impl Known {
         Ok(())
     }
 
-    /// Names that contain `part`.
     fn alike(&self, part: &str) -> anyhow::Result<Vec<String>> {
         let part = part.to_lowercase();
         let words =
@@ -248,7 +245,6 @@ fn steps_of(name: &str) -> anyhow::Result<Vec<Value>> {
     Ok(Vec::new())
 }
 
-/// All information on one test.
 fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "tcId {}: {}", test.tc_id, test.comment)?;
     write!(out, "  group   {} ({}", group.name, group.kind)?;
@@ -295,7 +291,6 @@ pub(crate) fn name(word: &impl Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_value(word)?.as_str().unwrap_or_default().to_owned())
 }
 
-/// The hazard of a case, and which builds it ended.
 fn hazard(hazard: Option<Hazard>, case: &str, out: &mut dyn Write) -> io::Result<()> {
     match hazard {
         None => Ok(()),
@@ -311,7 +306,6 @@ pub(crate) fn played(script: &Script) -> &'static str {
     }
 }
 
-/// The whole script.
 fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "scId {}: {}", script.sc_id, script.comment)?;
     writeln!(out, "  name    {}", script.name)?;

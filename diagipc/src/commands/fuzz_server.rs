@@ -224,7 +224,6 @@ fn write(finding: &Finding, directory: &Path, within: Duration) -> anyhow::Resul
     output_file::write(&text, &words)
 }
 
-/// A message in words.
 fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
     for item in Splitter::new(bytes, Some(Direction::Client), None) {
         print::explained(out, &item, bytes)?;
@@ -232,7 +231,6 @@ fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The counts.
 fn text(summary: &CampaignSummary, out: &mut dyn Write) -> anyhow::Result<()> {
     let came: Vec<CaseVerdict> =
         CaseVerdict::ALL.iter().copied().filter(|verdict| summary.of(*verdict) > 0).collect();

@@ -149,7 +149,6 @@ impl Outcome {
     /// The exit status of an error.
     pub(crate) const FAILURE: i32 = 2;
 
-    /// The exit status.
     pub(crate) fn status(&self) -> i32 {
         match self {
             Self::Well => 0,

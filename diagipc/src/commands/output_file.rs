@@ -160,7 +160,6 @@ pub(crate) struct Written {
     /// How many events the runtime dropped, of a trace that is whole, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lost: Option<u64>,
-    /// Why it is not complete.
     pub(crate) why: Option<String>,
     exit: i32,
 }

@@ -204,7 +204,6 @@ fn forward(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome
     Ok(Outcome::Well)
 }
 
-/// Where to listen.
 fn socket(at: &Path, pid: Option<u32>) -> PathBuf {
     let number = at.to_str().and_then(|text| text.parse::<u32>().ok());
     let directory = match number {

@@ -306,7 +306,6 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// The name that the process must have.
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -327,7 +326,6 @@ impl Named {
     }
 }
 
-/// The only process of that name.
 fn only(name: &str) -> anyhow::Result<u32> {
     match *named(name)? {
         [id] => Ok(id),

@@ -190,7 +190,6 @@ fn network(script: &Script, arguments: &Arguments) -> anyhow::Result<Option<Live
     Ok(Some(network))
 }
 
-/// The bytes on the connections.
 fn show(conversation: &Conversation, out: &mut dyn Write) -> anyhow::Result<()> {
     for turn in Turn::all(conversation) {
         let what = match turn.direction {

@@ -85,7 +85,6 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     Ok(Outcome::Well)
 }
 
-/// A report, or the one of a recording.
 fn read(text: &str) -> Result<Report, String> {
     let is_recording = serde_json::from_str::<Value>(text)
         .is_ok_and(|value| value.get("outcomes").is_some() && value.get("build").is_some());

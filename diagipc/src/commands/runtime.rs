@@ -13,7 +13,7 @@ use crate::commands::Outcome;
 
 /// Plays a runtime, for testing clients: answers like a recorded one, or with a fault.
 ///
-/// Its first line of output is its socket, on Windows its pipe. It serves until it is ended, and
+/// The first line of output is the socket, on Windows the pipe. It serves until it is ended, and
 /// runs no code: it streams few events, and writes only the head of a dump. A test suite can start it
 /// in place of a .NET process.
 #[derive(clap::Args)]
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     suspended: bool,
 
-    /// Its command line, instead of the recorded one; while it is suspended only the program, as of
+    /// The command line, instead of the recorded one; while it is suspended only the program, as of
     /// the imitated runtime
     #[arg(long, value_name = "TEXT")]
     command_line: Option<String>,
@@ -161,7 +161,7 @@ fn default_socket() -> PathBuf {
     PathBuf::from(directory).join(diagipc::socket_name(std::process::id()).to_string())
 }
 
-/// The same on Windows.
+/// Returns the pipe where the runtime of this process would listen.
 #[cfg(windows)]
 fn default_socket() -> PathBuf {
     PathBuf::from(dotnet_diagnostics_ipc::endpoint::PipeName::new(std::process::id()).to_string())

@@ -66,7 +66,6 @@ impl TargetArguments {
 }
 
 impl Reach {
-    /// The limit that the command line gives.
     pub(crate) fn timeout(&self) -> Option<Duration> {
         self.timeout.map(Duration::from_secs)
     }
@@ -119,7 +118,6 @@ pub(crate) fn outcome(command: &str, asked: anyhow::Result<()>) -> anyhow::Resul
     Ok(outcome)
 }
 
-/// Whether a wait was ended by its canceller.
 fn is_interruption(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Error>().is_some_and(|error| matches!(error.kind(), ErrorKind::Cancelled))
         || error

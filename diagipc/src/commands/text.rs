@@ -91,7 +91,6 @@ fn verdict(report: &Report, colours: &Colours) -> Vec<String> {
     lines
 }
 
-/// The causes, sorted by number of failures.
 fn causes(report: &Report, verbose: bool, colours: &Colours, screen: &mut Vec<String>) {
     let explained = if verbose { report.causes.len() } else { EXPLAINED };
     let shown: Vec<Vec<String>> = report
@@ -183,7 +182,6 @@ fn shortened(dump: &[String], most: usize) -> Vec<String> {
     lines
 }
 
-/// The failures without a named cause.
 fn unnamed(report: &Report, screen: &mut Vec<String>) {
     let unnamed: Vec<&Case> = report.failures().filter(|case| case.faults.is_empty()).collect();
     if unnamed.is_empty() {
@@ -284,7 +282,6 @@ fn rows(report: &Report) -> Vec<(String, Counts)> {
     rows
 }
 
-/// A table of counts.
 pub(crate) fn table(first: &str, rows: &[(String, Counts)]) -> Table {
     let grades = ["pass", "lenient", "unimplemented", "informational", "fail"];
     let mut table = number_table([first, "cases"].into_iter().chain(grades));
@@ -390,7 +387,6 @@ fn deviations(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow
     Ok(writeln!(out)?)
 }
 
-/// How many cases show each fact.
 fn deviations_in_short(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
     let by_fact = by_fact(report);
     let facts: Vec<String> =
@@ -417,7 +413,6 @@ fn what_deviations_are(report: &Report) -> &'static str {
     }
 }
 
-/// The cases that passed leniently.
 fn lenient(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
     let is_lenient = |case: &&Case| case.grade == Grade::PassLenient;
     let cases: Vec<&Case> = report.cases.iter().filter(is_lenient).collect();
@@ -502,7 +497,6 @@ mod tests {
         report
     }
 
-    /// The last screen.
     fn screen(report: &Report, verbose: bool) -> String {
         let colours = Colours::of_output();
         let mut screen = verdict(report, &colours);

@@ -263,7 +263,6 @@ impl<'c> Campaign<'c> {
         Ok((is_one && grows && after.saturating_sub(before) >= MIN_GROWTH_ALONE).then_some(growth))
     }
 
-    /// Takes a fault that was observed in a case.
     fn take(&mut self, case: &FuzzCase, observed: &Observed, fault: Fault) -> Result<(), String> {
         let found = Cause::new(fault, observed.death, case);
         let findings = &mut self.summary.findings;

@@ -217,7 +217,6 @@ impl Seeds {
     }
 }
 
-/// Returns the command of a group of requests.
 fn requested(group: &Group) -> Option<Command> {
     let is_request = group.kind == Type::Request && group.direction == Some(Direction::Client);
     group.command.as_deref().filter(|_| is_request)?.parse().ok()

@@ -78,7 +78,6 @@ impl fmt::Display for Growth {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cause {
     pub(super) fault: Fault,
-    /// How the process ended, if known.
     pub(super) death: Option<Death>,
     /// The defect of the request; `None` if it does not matter.
     defect: Option<String>,
@@ -129,7 +128,6 @@ pub struct Finding {
     pub(super) cause: Cause,
     /// The cases that lead to it, before shortening.
     pub(super) found: Vec<Cause>,
-    /// The observation, with its numbers.
     pub(super) text: Option<String>,
     /// The first case that led to it.
     pub case: FuzzCase,
@@ -204,7 +202,6 @@ impl Finding {
         words.replace([' ', '/', '_'], "-")
     }
 
-    /// Returns itself, and its further requests.
     pub(super) fn members(&self) -> impl Iterator<Item = &Self> {
         std::iter::once(self).chain(&self.further)
     }

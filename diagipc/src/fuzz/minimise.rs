@@ -33,7 +33,6 @@ struct Minimiser<'d> {
 }
 
 impl Minimiser<'_> {
-    /// Accepts a candidate if it shows the cause.
     fn offer(&mut self, candidate: FuzzCase) -> Result<bool, String> {
         if self.tries >= self.most || candidate == self.best {
             return Ok(false);
@@ -98,7 +97,6 @@ impl Minimiser<'_> {
     }
 }
 
-/// Removes these bytes from the case.
 fn without(case: &FuzzCase, begin: usize, end: usize) -> Option<FuzzCase> {
     let message = if case.is_complete() {
         replaced(&case.message, &(begin..end), &[])?

@@ -94,13 +94,11 @@ pub(super) struct Observed {
     pub(super) verdict: CaseVerdict,
     /// What no server may do, with the numbers.
     pub(super) faults: Vec<FaultSeen>,
-    /// How its process ended, if known.
     pub(super) death: Option<Death>,
     pub(super) reaction: Reaction,
 }
 
 impl Observed {
-    /// Returns how many bytes were received.
     pub(super) fn received(&self) -> usize {
         self.reaction.exchange().came.len()
     }

@@ -31,10 +31,8 @@ const SLICE: Duration = Duration::from_millis(50);
 /// How often the state of a target is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Reports a condition.
 type Condition = Box<dyn FnMut() -> bool + Send>;
 
-/// Where the default port is.
 enum DefaultPort {
     /// The side under test listens there.
     Theirs(PathBuf),
@@ -67,11 +65,9 @@ pub struct LiveNetwork {
     connections: Vec<Option<Connection>>,
     /// Whether the target's process is alive, if it is known.
     lives: Option<Condition>,
-    /// The process to which signals are sent.
     signalled: Option<u32>,
     /// Whether the target has a socket, if its path is not known yet.
     finds_socket: Option<Condition>,
-    /// The current directory of the target.
     directory: Option<PathBuf>,
     canceller: Option<Canceller>,
     descriptors: Descriptors,
@@ -117,7 +113,6 @@ impl LiveNetwork {
         Self::new(DefaultPort::Ours(listener))
     }
 
-    /// The process at the other end, as far as known.
     pub(crate) fn peer(&self) -> Peer {
         self.peer.clone()
     }

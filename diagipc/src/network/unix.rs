@@ -28,11 +28,10 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// How long a connection to a listener with room takes.
 const CONNECTS: Duration = Duration::from_millis(50);
 
-/// Its path in tracefs.
+/// The path of the file in tracefs.
 const USER_EVENTS_DATA: [&str; 2] =
     ["/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data"];
 
-/// One end of a connection.
 pub(super) type Stream = UnixStream;
 
 /// A socket on which the player listens. Its file is removed with the last copy.
@@ -246,7 +245,6 @@ fn packets() -> io::Result<(OwnedFd, OwnedFd)> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Sends a signal to a process started by the player.
 pub(super) fn signal(id: u32, signal: SignalKind) -> io::Result<()> {
     let signal = match signal {
         SignalKind::Term => Signal::TERM,

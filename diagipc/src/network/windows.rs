@@ -33,7 +33,6 @@ const NO_DESCRIPTORS: &str = "a pipe cannot pass descriptors";
 const NO_SIGNALS: &str = "Windows has no signals";
 const NO_FILE_OF_THE_PORT: &str = "a pipe has no file that can remain";
 
-/// One end of a connection.
 pub(super) type Stream = PipeTransport;
 
 /// A pipe on which the player listens.
@@ -155,7 +154,6 @@ pub(super) fn send(
     pipe.send(bytes, until)
 }
 
-/// Receives some bytes, and no descriptors.
 pub(super) fn receive(
     pipe: &mut Stream,
     into: &mut [u8],

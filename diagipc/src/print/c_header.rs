@@ -14,7 +14,6 @@ const CONTINUATIONS: [&str; 4] = ["close", "nettrace", "environment", "user_even
 /// Layers, in the order of the header.
 const LAYERS: [&str; 5] = ["transport", "header", "payload", "limits", "reply"];
 
-/// Returns the text of `c/dotnet_ipc.h`.
 pub(super) fn header(grammar: &Grammar) -> Result<String, PrintError> {
     let mut programs = Programs { grammar, list: Vec::new() };
     programs.add("nothing", &[], &[])?;
@@ -189,7 +188,6 @@ impl Programs<'_> {
         Ok(())
     }
 
-    /// The names of all fields, each once.
     fn field_names(&self) -> Vec<String> {
         let mut names = Vec::<String>::new();
         for field in self.list.iter().flat_map(|program| &program.fields) {
@@ -200,7 +198,6 @@ impl Programs<'_> {
         names
     }
 
-    /// The maximum nesting depth of fields.
     fn depth(&self) -> usize {
         self.list.iter().map(|program| self.depth_of(&program.fields)).max().unwrap_or_default()
     }

@@ -94,7 +94,6 @@ impl fmt::Display for PrintError {
 
 impl std::error::Error for PrintError {}
 
-/// The text of a template with the data of `page`.
 fn filled(template: &str, page: impl Serialize) -> Result<String, PrintError> {
     render(template, Serde(page)).map_err(|unfilled| error(unfilled.to_string()))
 }
@@ -105,7 +104,6 @@ fn render(template: &str, page: Serde<impl Serialize>) -> Result<String, minijin
     jinja.render_str(template, page)
 }
 
-/// How a language writes values.
 struct Language {
     list: [char; 2],
     /// The name of a value in an object, and what follows it.

@@ -70,7 +70,7 @@ impl Orphans {
         still
     }
 
-    /// Those ended so far, in words.
+    /// Takes a sentence about the orphans ended so far.
     pub(super) fn take_ended(&mut self) -> Option<String> {
         let ended = std::mem::take(&mut self.ended);
         let all = ended.values().sum::<usize>();

@@ -64,12 +64,10 @@ impl Captured {
         Self { keep, kept, thread }
     }
 
-    /// What was kept by now.
     pub(crate) fn so_far(&self) -> Vec<u8> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether it has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.thread.is_finished()
     }
@@ -117,9 +115,9 @@ pub(crate) fn on_standard_error(text: &[u8]) -> String {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Its path, or its name in `PATH`.
+    /// The path, or the name in `PATH`.
     pub path: OsString,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Vec<OsString>,
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Everything {
     directories: BTreeSet<PathBuf>,
     /// Whether [`end_all_started`] was called, and nothing more may be started.
     is_over: bool,
-    /// Of a process that is responsible for all of it.
+    /// Set if this process is responsible for all of it.
     #[cfg(unix)]
     pub(super) owner: Option<Owner>,
 }
@@ -224,7 +224,7 @@ impl OwnDirectory {
         Ok(Self(Some(directory), path))
     }
 
-    /// Its path.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.1
     }
@@ -294,17 +294,17 @@ impl Started {
         })
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its standard output and standard error, if they are pipes and were not taken yet.
+    /// Takes standard output and standard error, if they are pipes and were not taken yet.
     pub(crate) fn take_output(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
         (self.child.stdout.take(), self.child.stderr.take())
     }
 
-    /// Its standard input, if it is a pipe and was not taken yet.
+    /// Takes standard input, if it is a pipe and was not taken yet.
     pub(crate) fn take_input(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
     }

@@ -89,17 +89,14 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// It begins now.
     pub(crate) fn new(whole: Duration) -> Self {
         Self { began: Instant::now(), whole }
     }
 
-    /// So long on an idle machine.
     pub(crate) const fn whole(&self) -> Duration {
         self.whole
     }
 
-    /// Whether it is over.
     pub(crate) fn is_over(&self) -> bool {
         let elapsed = self.began.elapsed();
         elapsed >= self.whole && elapsed >= here(self.whole)

@@ -144,7 +144,6 @@ fn done(result: i32) -> io::Result<()> {
     if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The size of a structure of the system.
 fn size<T>(_: &T) -> u32 {
     u32::try_from(size_of::<T>()).unwrap_or(u32::MAX)
 }

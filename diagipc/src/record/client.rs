@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 const SEEN: Duration = Duration::from_millis(500);
 /// How long a client may take to end when signalled.
 const ENDS: Duration = Duration::from_secs(2);
-/// The same at a terminal, where it receives Ctrl-C itself, and may have to stop a trace.
+/// How long it may take at a terminal, where it receives Ctrl-C itself, and may have to stop a trace.
 const ENDS_AT_A_TERMINAL: Duration = Duration::from_secs(10);
 
 /// A client, and the proxy that replaces its runtime: two command lines.
@@ -132,7 +132,6 @@ fn was_meant_too(client: Option<ExitStatus>, canceller: &Canceller) -> bool {
     is_one && matches!(until.sleep(), Err(ErrorKind::Cancelled))
 }
 
-/// An error with the name of the program.
 fn named(words: &[OsString]) -> impl Fn(io::Error) -> io::Error {
     let program = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
     move |error| io::Error::new(error.kind(), format!("{program}: {error}"))

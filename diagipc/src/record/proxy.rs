@@ -176,16 +176,13 @@ impl Proxy {
 /// How often a socket is polled that has a byte left in it.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 
-/// One direction.
 struct Way {
     from: Direction,
     /// The bytes not yet forwarded: at most one read.
     pieces: VecDeque<Piece>,
     /// How many bytes of the first piece are forwarded.
     sent: usize,
-    /// How the sender ended.
     ended: Option<Ending>,
-    /// Whether the end was forwarded.
     told: bool,
     /// Whether the other side no longer accepts data.
     refused: bool,
@@ -199,7 +196,7 @@ struct Way {
 /// A finished connection.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionSummary {
-    /// Its number, from 1.
+    /// The number, from 1.
     pub number: u64,
     /// When it began, since the start of the proxy.
     pub began: Duration,
@@ -315,7 +312,6 @@ impl Way {
             .filter(|how| *how != Ending::HalfClose && (self.pieces.is_empty() || self.refused))
     }
 
-    /// Whether anything was done.
     fn step(
         &mut self,
         from: &UnixStream,
@@ -429,7 +425,7 @@ impl Way {
                         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
                     ) =>
                 {
-                    // Its own end follows; what it does not accept is lost, as without the proxy.
+                    // The end of the peer follows; what it does not accept is lost, as without the proxy.
                     self.refused = true;
                     self.sent = piece.bytes.len();
                     progress = true;
@@ -513,7 +509,6 @@ fn take(
     Ok([before, with].into_iter().filter(|piece| !piece.bytes.is_empty()).collect())
 }
 
-/// Reads and discards the available bytes.
 fn discard(stream: BorrowedFd<'_>) {
     let mut buffer = vec![0; MOST];
     while matches!(fd::receive(stream, &mut buffer), Ok((1.., _))) {}

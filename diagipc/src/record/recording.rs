@@ -58,9 +58,7 @@ pub struct Log {
     began: Instant,
     recording: Mutex<Recording>,
     witness: Option<Witness>,
-    /// How many connections are kept.
     most: usize,
-    /// Who opens them.
     opens: Direction,
 }
 
@@ -87,7 +85,6 @@ impl Log {
         Self { witness, most, ..Self::new(runtime_connects) }
     }
 
-    /// Something that happens now.
     fn event(&self, connection: usize, by: Direction, did: EventKind) -> Event {
         let by = match by {
             Direction::Client => TurnDirection::Sent,

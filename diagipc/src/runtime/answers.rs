@@ -59,7 +59,6 @@ const CORE: &[u8] = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x04\0";
 
 const DONE: ResultReply = ResultReply { hresult: HResult::OK };
 
-/// The answers on one connection.
 pub(super) struct Answers {
     pub(super) application: Arc<Application>,
     port: PortId,
@@ -94,7 +93,6 @@ impl Answers {
         self.stays_open.store(stays_open, Ordering::Relaxed);
     }
 
-    /// Checks a whole request.
     pub(super) fn look(&self, message: &Message<'_>) {
         let needed = message.request().ok().and_then(|request| request.encoded_len().ok());
         self.has_surplus

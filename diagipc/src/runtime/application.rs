@@ -34,7 +34,7 @@ pub(super) struct Application {
     pub(super) profile: Profile,
     pub(super) recorded: Recorded,
     pub(super) process_id: u32,
-    /// Of the default port: its socket, or its pipe.
+    /// The socket of the default port, or its pipe.
     pub(super) socket: PathBuf,
     pub(super) cookie: Guid,
     pub(super) wrong: Misbehaviours,
@@ -42,14 +42,11 @@ pub(super) struct Application {
     pub(super) dies: bool,
     /// A client may leave the rundown unread.
     pub(super) has_short_rundown: bool,
-    /// Where dumps are written.
     pub(super) dumps: Option<PathBuf>,
     /// It dies when its environment is requested (F-97).
     pub(super) kills_by_its_environment: bool,
-    /// Ends every wait.
     pub(super) stop: Canceller,
     pub(super) state: Mutex<State>,
-    /// The state has changed.
     pub(super) changed: Condvar,
 }
 
@@ -84,12 +81,10 @@ impl State {
         }
     }
 
-    /// Whether the session must end.
     pub(super) fn is_stopped(&self, id: u64) -> bool {
         self.sessions.get(&id).is_none_or(|session| session.stop)
     }
 
-    /// Whether the session has ended, or never existed.
     pub(super) fn is_over(&self, id: u64) -> bool {
         !self.sessions.contains_key(&id)
     }
@@ -100,7 +95,6 @@ impl State {
 }
 
 impl Application {
-    /// The process aborts, if it is to die.
     pub(super) fn die(&self) {
         if self.dies {
             std::process::abort();
@@ -133,7 +127,7 @@ impl Application {
         }
     }
 
-    /// Its current information about itself.
+    /// Returns what it reports about itself now.
     pub(super) fn info(&self) -> &Info {
         if self.state().is_started() { &self.recorded.running } else { &self.recorded.suspended }
     }

@@ -32,7 +32,7 @@ pub struct Config {
     pub ports: Option<String>,
     /// Whether the default port suspends it. If false, `environment` may still say so.
     pub suspended: bool,
-    /// Its command line while it runs, instead of the recorded one. While it is suspended it is
+    /// The command line while it runs, instead of the recorded one. While it is suspended it is
     /// shortened as the imitated runtime does (F-79, F-100).
     pub command_line: Option<String>,
     /// The name of its entry assembly, instead of the recorded one.
@@ -50,7 +50,7 @@ pub struct Config {
     /// Whether its rundown is so short that a client may leave it unread while it stops. That of a
     /// runtime is not (F-75).
     pub has_short_rundown: bool,
-    /// Its faults.
+    /// The faults that it shows.
     pub misbehaviours: Vec<Misbehaviour>,
     /// Whether it dies of the well-formed requests that kill the imitated runtime (P-2, F-95, F-97),
     /// and ends on signals as it does. The whole process then aborts: run it in a separate one.

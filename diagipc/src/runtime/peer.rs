@@ -36,7 +36,6 @@ const TAKE_NONE: [Command; 4] = [
 pub(super) struct Peer {
     transport: Link,
     answers: Arc<Answers>,
-    /// The received bytes.
     request: Vec<u8>,
     /// How much of it was left unread, so that the close will be a reset.
     left: usize,
@@ -76,7 +75,6 @@ impl Peer {
         &self.answers.application.wrong
     }
 
-    /// Sends a reply, with or without a fault.
     fn reply(&mut self, mut reply: Vec<u8>, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         let is_error = |reply: &[u8]| reply.get(17) == Some(&Command::ERROR.id);
         if self.wrong().has(Kind::StopUnanswered)
@@ -284,7 +282,6 @@ fn pause(time: Duration, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
     until.check()
 }
 
-/// Changes the bytes of a reply.
 fn distort(wrong: &Misbehaviours, command: Command, reply: &mut Vec<u8>) {
     let is_error = reply.get(17) == Some(&Command::ERROR.id);
     let resized = wrong.bytes(if is_error { Kind::ErrorSize } else { Kind::OkSize });

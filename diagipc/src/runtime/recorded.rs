@@ -9,7 +9,6 @@ use dotnet_diagnostics_ipc_vectors::{File, parse};
 use crate::embedded::{self, VECTORS};
 use crate::known::{Family, Profile};
 
-/// The values of one runtime.
 pub(super) struct Recorded {
     pub(super) running: Info,
     pub(super) suspended: Info,
@@ -75,7 +74,6 @@ impl Recorded {
     }
 }
 
-/// Reads a file of vectors.
 fn vectors_of(name: &str) -> Option<File> {
     parse(name, &embedded::text(VECTORS, name)?).ok()
 }

@@ -22,7 +22,6 @@ const LOOK: Duration = Duration::from_millis(250);
 
 pub(super) struct Server {
     pub(super) application: Arc<Application>,
-    /// The default port.
     pub(super) listening: Listening,
     pub(super) ports: Vec<Port>,
 }
@@ -78,7 +77,6 @@ impl Server {
         Ok(Some(Peer::new(transport, Answers::new(Arc::clone(&self.application), port))))
     }
 
-    /// The ports except this one.
     fn others(&mut self, but: Option<usize>) -> impl Iterator<Item = &mut Port> {
         self.ports
             .iter_mut()
@@ -87,7 +85,6 @@ impl Server {
             .map(|(_, port)| port)
     }
 
-    /// Waits for the next event.
     fn ready(&mut self) -> Ready {
         let accepts = !self.application.wrong.has(Kind::NeverAccepts);
         let delays = self.ports.iter().filter_map(|port| port.waits_until);
@@ -119,13 +116,11 @@ impl Listen for Server {
     }
 }
 
-/// A configured port and its connection.
 pub(super) struct Port {
     path: PathBuf,
     pub(super) exchange: ConnectPort,
     buffer: [u8; ADVERTISE_LEN],
     pub(super) transport: Option<Link>,
-    /// When a delay is over.
     pub(super) waits_until: Option<Instant>,
 }
 

@@ -134,7 +134,7 @@ fn start(format: Format, process_id: u32) -> Vec<u8> {
         for part in [2024u16, 1, 1, 1, 0, 0, 0, 0] {
             bytes.extend(part.to_le_bytes());
         }
-        // The same time on the clock of the events, and its frequency.
+        // That time on the clock of the events, and its frequency.
         for part in [0u64, 1_000_000_000] {
             bytes.extend(part.to_le_bytes());
         }
@@ -156,7 +156,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Those of a session that begins now: before the start, or after it.
+    /// Returns the events of a session that begins now: before the start, or after it.
     pub(super) fn of<'p>(
         providers: impl Iterator<Item = StreamingProviderConfig<'p>>,
         is_started: bool,
@@ -309,7 +309,6 @@ fn event(metadata_id: u8, before: u8, payload: &[u8]) -> Vec<u8> {
     content
 }
 
-/// A text of an event.
 fn text(text: &str) -> Vec<u8> {
     text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
 }
@@ -327,7 +326,7 @@ pub(super) const LAST: &[u8] = &[NULL];
 
 fn object(bytes: &mut Vec<u8>, name: &[u8], version: u32, body: impl FnOnce(&mut Vec<u8>)) {
     bytes.extend([BEGIN, BEGIN, NULL]);
-    // Its version, and the oldest reader that understands it.
+    // The version, and the oldest reader that understands it.
     bytes.extend([version.to_le_bytes(), version.to_le_bytes(), number(name.len())].concat());
     bytes.extend(name);
     bytes.push(END);

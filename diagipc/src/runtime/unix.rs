@@ -25,7 +25,6 @@ pub(super) type Link = UnixTransport;
 /// Why a fault cannot be shown on this system.
 pub(super) const LACKING: &[MisbehaviourKind] = &[];
 
-/// The default port.
 #[derive(Debug)]
 pub(super) struct Listening {
     /// Does not block.
@@ -42,7 +41,6 @@ impl Listening {
         Ok((Self { listener }, Guard(guard)))
     }
 
-    /// The pending connection.
     pub(super) fn accept(&mut self) -> Option<Link> {
         let Ok((stream, _)) = self.listener.accept() else {
             // A client that has disconnected again is skipped; and a system without descriptors is
@@ -138,7 +136,6 @@ pub(super) fn look(
     }
 }
 
-/// Reads the unread bytes.
 pub(super) fn take(link: &Link, left: usize) -> Result<(), ErrorKind> {
     if left > 0 {
         recv(link.as_fd(), &mut *vec![0; left], RecvFlags::DONTWAIT)

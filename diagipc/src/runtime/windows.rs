@@ -80,7 +80,6 @@ impl Transport for Link {
     }
 }
 
-/// The default port.
 #[derive(Debug)]
 pub(super) struct Listening {
     listener: PipeListener,
@@ -95,7 +94,6 @@ impl Listening {
         Ok((Self { listener, accepted: None }, Guard(path)))
     }
 
-    /// The pending connection.
     pub(super) fn accept(&mut self) -> Option<Link> {
         self.accepted.take().map(Link::new)
     }
@@ -176,7 +174,6 @@ impl Kept {
         link.pipe.try_clone().ok().map(|pipe| Self(Link::new(pipe)))
     }
 
-    /// Whether the client has disconnected.
     pub(super) fn has_hung_up(&mut self) -> bool {
         matches!(self.0.look(), Came::End)
     }

@@ -174,7 +174,7 @@ impl FromStr for Keywords {
     }
 }
 
-/// Those of the runtime's manifest, by the names that dotnet-trace has for them.
+/// The keywords of the runtime's manifest, by the names that dotnet-trace has for them.
 const KEYWORDS: [(&str, u64); 41] = [
     ("gc", 0x1),
     ("gchandle", 0x2),
@@ -342,7 +342,6 @@ impl FromStr for Provider {
     }
 }
 
-/// A level by its name or number.
 pub(crate) fn level(text: &str) -> anyhow::Result<EventLevel> {
     let named = LEVELS
         .iter()

@@ -117,7 +117,7 @@ impl Arguments {
         }
     }
 
-    /// Of what was asked for, what takes the newest runtime.
+    /// Names the option that takes the newest runtime.
     const fn newest(&self) -> Option<&'static str> {
         match self.buffering_mode {
             Buffering::Block => Some("--buffering-mode block takes .NET 11"),
@@ -266,7 +266,6 @@ struct Ends {
     cut: Canceller,
 }
 
-/// Why a stream was cut.
 enum Cut {
     Signal,
     Because(String),
@@ -274,7 +273,6 @@ enum Cut {
     Failed,
 }
 
-/// What the other threads report.
 enum News {
     /// And how many bytes of its stream are written.
     Started(StopHandle<Client<Runtime>>, Arc<AtomicU64>),
@@ -282,7 +280,6 @@ enum News {
     Ended(Box<anyhow::Result<Streamed>>),
 }
 
-/// A stream that has ended.
 struct Streamed {
     output: Output,
     /// If it failed, its connection is closed already: a pending stop waits for that.
@@ -389,7 +386,7 @@ fn follow(
         if let Some(streamed) = streamed.take_if(|_| !awaits_stop) {
             return Ok((streamed, cut.map(|(_, why)| why)));
         }
-        // Its thread ends with this program.
+        // The thread ends with this program.
         if streamed.is_none() && cut.as_ref().is_some_and(|(at, _)| at.elapsed() >= LAST_WRITE) {
             bail!("the stream was cut short: the output takes no more bytes");
         }

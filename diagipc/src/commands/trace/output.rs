@@ -97,7 +97,6 @@ impl Output {
         Self { place, bytes: 0, stream: Stream::default() }
     }
 
-    /// How many bytes were written.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -181,7 +180,6 @@ impl fmt::Display for Output {
     }
 }
 
-/// Where it is kept.
 fn keep(part: NamedTempFile) -> String {
     match part.keep() {
         Ok((_, path)) => path.display().to_string(),
@@ -229,7 +227,6 @@ const EVERY: Duration = Duration::from_secs(10);
 pub(crate) struct Progress {
     bytes: Arc<AtomicU64>,
     began: Instant,
-    /// When the last line was.
     said: Instant,
     bar: Option<ProgressBar>,
 }

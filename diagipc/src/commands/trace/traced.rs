@@ -56,14 +56,13 @@ impl Connect for Runtime {
     }
 }
 
-/// Where the runtime comes from.
 pub(crate) enum Source {
     Listens(Endpoint),
     Port(Box<Port>),
 }
 
 impl Source {
-    /// That of these arguments. Its port is open, but no command is started yet.
+    /// Returns the source that the arguments name. A port is open, but no command is started yet.
     pub(crate) fn new(target: &Named, command: &[OsString], reach: &Reach) -> anyhow::Result<Self> {
         let name = target.name().map(str::to_owned);
         let of_command = command.split_first();
@@ -174,7 +173,7 @@ pub(crate) struct Port {
     /// Resumes the other runtimes, until it is cancelled.
     others: Mutex<Option<JoinHandle<()>>>,
     closing: Canceller,
-    /// Of a command's port.
+    /// The directory of a command's port.
     directory: Option<OwnDirectory>,
 }
 
