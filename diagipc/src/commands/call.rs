@@ -10,6 +10,8 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand};
 use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::hresult::HResult;
+#[cfg(unix)]
+use dotnet_diagnostics_ipc::io::ErrorKind;
 use dotnet_diagnostics_ipc::io::port_listener::{
     PortEvent, PortListener, PortOptions, PortRuntime,
 };
@@ -21,13 +23,12 @@ use dotnet_diagnostics_ipc::message::dump::{
     DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing, CollectTracing5, CollectTracing6, EventFilter, EventLevel, Format,
-    ProviderConfig, SessionBufferMode, StreamingProviderConfig, StreamingSession,
-    StreamingSession6,
+    CollectTracing, CollectTracing6, EventFilter, EventLevel, Format, ProviderConfig,
+    SessionBufferMode, StreamingProviderConfig, StreamingSession6,
 };
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    TracepointConfig, UserEventsProviderConfig, UserEventsSession,
+    CollectTracing5, TracepointConfig, UserEventsProviderConfig, UserEventsSession,
 };
 use dotnet_diagnostics_ipc::message::process::PerfMapType;
 use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
@@ -357,11 +358,7 @@ impl UserEvents {
         };
         let deadline = Instant::now().checked_add(Duration::from_millis(self.duration));
         match session.wait(&WaitLimit { deadline, canceller: Some(canceller) }) {
-            Err(error)
-                if !matches!(error.kind(), dotnet_diagnostics_ipc::io::ErrorKind::TimedOut) =>
-            {
-                Err(error.into())
-            }
+            Err(error) if !matches!(error.kind(), ErrorKind::TimedOut) => Err(error.into()),
             _ => Ok(()),
         }
     }
@@ -375,66 +372,41 @@ impl Provider {
 
 impl Trace {
     fn run<C: Connect + Send + Sync + 'static>(&self, client: &Client<C>) -> anyhow::Result<()> {
-        let ids: Vec<u32> = self
-            .events
-            .split(',')
-            .filter(|id| !id.is_empty())
-            .map(str::parse)
-            .collect::<Result<_, _>>()?;
+        let ids = self.events.split(',').filter(|id| !id.is_empty()).map(str::parse);
+        let ids = ids.collect::<Result<Vec<u32>, _>>()?;
         let filter = if ids.is_empty() {
             EventFilter::ALL
         } else {
             EventFilter { enable: true, event_ids: Array::new(&ids) }
         };
+        let (name, log_level) = (self.provider.name.as_str(), EventLevel(self.provider.level));
         let providers = [StreamingProviderConfig {
             keywords: self.provider.keywords,
-            log_level: EventLevel(self.provider.level),
-            provider_name: self.provider.name.as_str().into(),
+            log_level,
+            provider_name: name.into(),
             arguments: self.provider.arguments(),
             filter,
         }];
-        let session = StreamingSession {
-            circular_buffer_mb: self.buffer,
-            format: Format::NET_TRACE,
-            rundown_keyword: self.rundown,
-            request_stackwalk: self.stacks.parse()?,
-            providers: Array::new(&providers),
-        };
-        let StreamingSession {
-            circular_buffer_mb,
-            format,
-            rundown_keyword,
-            request_stackwalk,
-            providers,
-        } = session;
-        let six = CollectTracing6::Streaming(StreamingSession6 {
-            circular_buffer_mb,
-            format,
-            rundown_keyword,
-            request_stackwalk,
-            providers,
-            session_buffer_mode: SessionBufferMode(self.mode),
-        });
-        let five = CollectTracing5::Streaming(session);
+        let format = Format::NET_TRACE;
         if self.command == "CollectTracing" {
             let provider = ProviderConfig {
                 arguments: self.provider.arguments(),
-                ..ProviderConfig::new(
-                    &self.provider.name,
-                    self.provider.keywords,
-                    EventLevel(self.provider.level),
-                )
+                ..ProviderConfig::new(name, self.provider.keywords, log_level)
             };
             let providers = [provider];
-            let request =
-                CollectTracing { circular_buffer_mb, format, providers: Array::new(&providers) };
+            let providers = Array::new(&providers);
+            let request = CollectTracing { circular_buffer_mb: self.buffer, format, providers };
             return self.record(client, client.trace(&request)?);
         }
-        let mut fallback = Fallback::new(if self.command == "CollectTracing6" {
-            AnyRequest::CollectTracing6(six)
-        } else {
-            AnyRequest::CollectTracing5(five)
+        let newest = CollectTracing6::Streaming(StreamingSession6 {
+            circular_buffer_mb: self.buffer,
+            format,
+            rundown_keyword: self.rundown,
+            request_stackwalk: self.stacks.parse()?,
+            providers: Array::new(&providers),
+            session_buffer_mode: SessionBufferMode(self.mode),
         });
+        let mut fallback = Fallback::new(AnyRequest::CollectTracing6(newest));
         while fallback.command().name() != Some(self.command.as_str()) {
             // As if it had been sent already.
             fallback.refused(HResult::UNKNOWN_COMMAND)?;
