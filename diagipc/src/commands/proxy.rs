@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{env, fs, thread};
 
 use anyhow::{Context as _, anyhow, bail};
-use diagipc::record::{ConnectionSummary, Direction, Proxy, RecordedClient, Witness};
+use diagipc::record::{ConnectionSummary, Direction, Proxy, Witness, run_client};
 use diagipc::{Address, socket_name};
 use dotnet_diagnostics_ipc::endpoint as names;
 use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, bind_private};
@@ -115,8 +115,7 @@ fn with_client(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Out
     if let Some(file) = &arguments.pcapng {
         proxy.extend(["--pcapng".into(), file.into()]);
     }
-    let (client, target) = (arguments.client.clone(), to.to_owned());
-    let run = RecordedClient { proxy, client, target }.run(&canceller)?;
+    let run = run_client(&proxy, &arguments.client, to, &canceller)?;
     if let Some(status) = run.client {
         writeln!(out, "the client ended: {status}")?;
     }

@@ -1,8 +1,8 @@
 //! Record live conversations.
 //!
 //! A `Proxy` forwards between a client and a runtime, and keeps everything in a [`Log`].
-//! [`script_file`] writes a [`Recording`] as a script for `replay`. A `RecordedClient` is a client
-//! that is run for a recording.
+//! [`script_file`] writes a [`Recording`] as a script for `replay`. `run_client` runs a client for a
+//! recording.
 
 #[cfg(unix)]
 mod client;
@@ -11,7 +11,7 @@ mod proxy;
 mod recording;
 
 #[cfg(unix)]
-pub use client::{ClientRun, RecordedClient};
+pub use client::{ClientRun, run_client};
 pub use dotnet_diagnostics_ipc_vectors::Direction;
 #[cfg(unix)]
 pub use proxy::{ConnectionSummary, Proxy};
