@@ -1,8 +1,7 @@
 //! How a reference runtime is started.
 
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 use dotnet_diagnostics_ipc::endpoint::SUN_PATH_LINUX;
 use dotnet_diagnostics_ipc::port::{

@@ -41,10 +41,10 @@ mod config;
 mod misbehaviour;
 mod peer;
 mod profile;
-mod ready;
 mod recorded;
 mod server;
 mod session;
+mod system;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -62,11 +62,6 @@ use dotnet_diagnostics_ipc::port::{Ports, Suspension};
 use dotnet_diagnostics_ipc::wire::Guid;
 use dotnet_diagnostics_ipc_vectors::script::SignalKind;
 pub use misbehaviour::{Misbehaviour, MisbehaviourError, MisbehaviourKind};
-
-#[cfg(unix)]
-use unix as system;
-#[cfg(windows)]
-use windows as system;
 
 use self::application::{Application, State};
 use self::misbehaviour::Misbehaviours;

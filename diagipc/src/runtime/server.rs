@@ -14,7 +14,6 @@ use super::answers::Answers;
 use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
 use super::peer::Peer;
-use super::ready::Ready;
 use super::system::{self, Kept, Link, Listening};
 
 /// How often the clients of connections left open are checked for disconnection.
@@ -52,13 +51,13 @@ impl Server {
             port.advance(&self.application)?;
         }
         self.application.state().open.retain_mut(|kept: &mut Kept| !kept.has_hung_up());
-        let (transport, port, used) = match self.ready() {
-            Ready::Nothing => return Ok(None),
-            Ready::Default => match self.listening.accept() {
+        let Some((port, is_request)) = self.ready() else { return Ok(None) };
+        let (transport, port, used) = match port {
+            None => match self.listening.accept() {
                 Some(transport) => (transport, PortId::Default, None),
                 None => return Ok(None),
             },
-            Ready::Port { nth, is_request } => {
+            Some(nth) => {
                 let Some(port) = self.ports.get_mut(nth) else { return Ok(None) };
                 let Some(transport) = port.take() else { return Ok(None) };
                 if !is_request {
@@ -85,7 +84,7 @@ impl Server {
             .map(|(_, port)| port)
     }
 
-    fn ready(&mut self) -> Ready {
+    fn ready(&mut self) -> Option<(Option<usize>, bool)> {
         let accepts = !self.application.wrong.has(Kind::NeverAccepts);
         let delays = self.ports.iter().filter_map(|port| port.waits_until);
         let now = Instant::now();

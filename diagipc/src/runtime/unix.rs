@@ -12,7 +12,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 
 use super::misbehaviour::MisbehaviourKind;
-use super::ready::Ready;
 
 /// The pause after a failed accept.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -51,14 +50,16 @@ impl Listening {
         Some(UnixTransport::new(stream))
     }
 
-    /// Waits for the next event. `accepts`: whether a connection to the default port counts.
+    /// Waits for the next event, and returns its port, `None` for the default port, and whether a
+    /// request or a client has arrived: otherwise the tool has ended the connection. A connection to
+    /// the default port counts if `accepts`.
     pub(super) fn wait<'l>(
         &mut self,
         ports: impl Iterator<Item = (usize, &'l mut Link)>,
         accepts: bool,
         stop: &Canceller,
         most: Duration,
-    ) -> Ready {
+    ) -> Option<(Option<usize>, bool)> {
         let waiting: Vec<_> = ports.collect();
         let events = if accepts { PollFlags::IN } else { PollFlags::empty() };
         let mut fds = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(&self.listener, events)];
@@ -68,7 +69,7 @@ impl Listening {
         let timeout = Timespec { tv_sec: 0, tv_nsec: most.subsec_nanos().into() };
         // A signal is not an event.
         if !matches!(poll(&mut fds, Some(&timeout)), Ok(n) if n > 0) {
-            return Ready::Nothing;
+            return None;
         }
         let mut events = fds.iter().map(PollFd::revents).skip(1);
         let default = events.next().is_some_and(|events| events.contains(PollFlags::IN));
@@ -76,12 +77,10 @@ impl Listening {
         let port = waiting.iter().zip(events).find(|(_, events)| !events.is_empty());
         match port {
             // A half-close counts as a request.
-            Some(((nth, link), events)) => Ready::Port {
-                nth: *nth,
-                is_request: !events.contains(PollFlags::HUP) || has_byte(link),
-            },
-            None if default => Ready::Default,
-            None => Ready::Nothing,
+            Some(((nth, link), events)) => {
+                Some((Some(*nth), !events.contains(PollFlags::HUP) || has_byte(link)))
+            }
+            None => default.then_some((None, true)),
         }
     }
 }

@@ -8,7 +8,6 @@ use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, Transport, WaitLimit};
 
 use super::misbehaviour::MisbehaviourKind;
-use super::ready::Ready;
 
 /// How long to wait for one event before checking the others.
 const SLICE: Duration = Duration::from_millis(4);
@@ -98,14 +97,16 @@ impl Listening {
         self.accepted.take().map(Link::new)
     }
 
-    /// Waits for the next event. `accepts`: whether a connection to the default port counts.
+    /// Waits for the next event, and returns its port, `None` for the default port, and whether a
+    /// request or a client has arrived: otherwise the tool has ended the connection. A connection to
+    /// the default port counts if `accepts`.
     pub(super) fn wait<'l>(
         &mut self,
         ports: impl Iterator<Item = (usize, &'l mut Link)>,
         accepts: bool,
         stop: &Canceller,
         most: Duration,
-    ) -> Ready {
+    ) -> Option<(Option<usize>, bool)> {
         let mut waiting: Vec<_> = ports.collect();
         let end = Instant::now().checked_add(most);
         while !stop.is_cancelled() {
@@ -113,15 +114,15 @@ impl Listening {
             for (nth, link) in &mut waiting {
                 match link.look() {
                     Came::Nothing => {}
-                    Came::Bytes => return Ready::Port { nth: *nth, is_request: true },
-                    Came::End => return Ready::Port { nth: *nth, is_request: false },
+                    Came::Bytes => return Some((Some(*nth), true)),
+                    Came::End => return Some((Some(*nth), false)),
                 }
             }
             // The next instance is created before this one is used.
             if accepts {
                 if let Ok(pipe) = self.listener.accept(&soon(SLICE, Some(stop))) {
                     self.accepted = Some(pipe);
-                    return Ready::Default;
+                    return Some((None, true));
                 }
             } else {
                 std::thread::sleep(SLICE);
@@ -130,7 +131,7 @@ impl Listening {
                 break;
             }
         }
-        Ready::Nothing
+        None
     }
 }
 
