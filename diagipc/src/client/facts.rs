@@ -1,16 +1,14 @@
 //! What playing a scenario showed: findings about requests, the end of the client, its output and
 //! its messages. From that [`Facts::decide`] makes the case of the report.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use dotnet_diagnostics_ipc_vectors::player::Conversation;
 
 use super::Argument;
-use super::operations::CommandLine;
-use super::operations::Ended;
+use super::operations::{CommandLine, Ended};
 use super::scenario::{Exit, Flag, Output, Scenario};
 use crate::faults::Fault;
 use crate::{Case, CaseFault, Detail, Glob, Grade, Playable as _, Turn};

@@ -12,8 +12,7 @@ use super::facts::Findings;
 use super::operations::CommandLine;
 use super::scenario::Arguments;
 use super::{Argument, Operation};
-use crate::conversation::ByteCount;
-use crate::conversation::{Spelling, WRONG, guid_reversed, is_request_in, request_as};
+use crate::conversation::{ByteCount, Spelling, WRONG, guid_reversed, is_request_in, request_as};
 use crate::faults::Fault;
 
 /// A request as received, and the task that it should perform.

@@ -12,8 +12,7 @@ use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc_vectors::player::Player;
 
 use super::facts::{Facts, Finding, Findings, Manner, end_of};
-use super::operations::CommandLine;
-use super::operations::{CANNOT, Running};
+use super::operations::{CANNOT, CommandLine, Running};
 use super::reclassify::reclassify;
 use super::scenario::{Arguments, Flag, Scenario};
 use super::scenario_player::{ScenarioPlayer, Stop};

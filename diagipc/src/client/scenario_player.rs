@@ -13,8 +13,7 @@ use dotnet_diagnostics_ipc_vectors::player::{Conversation, Player, PlayerError, 
 use dotnet_diagnostics_ipc_vectors::script::{Accept, Ending, Step};
 
 use super::facts::{Findings, Manner};
-use super::operations::CommandLine;
-use super::operations::Running;
+use super::operations::{CommandLine, Running};
 use super::request::{ReceivedRequest, string};
 use super::scenario::{
     Act, ClientStep, Decoy, Move, Others, Request, Scenario, StopRequest, Unread,

@@ -3,10 +3,9 @@
 //!
 //! The default port has one name, so scenarios are played one after another.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::{fs, io};
 
 use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
 use dotnet_diagnostics_ipc::io::windows::PipeTransport;

@@ -1,10 +1,9 @@
 //! `diagipc call`: a client of all commands, for trying `diagipc client`.
 
-use std::fs;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand};

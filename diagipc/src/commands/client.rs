@@ -1,19 +1,17 @@
 //! `diagipc client`.
 
 use std::collections::BTreeMap;
-use std::env;
-use std::fs;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{env, fs};
 
 use anyhow::{Context as _, bail};
-use diagipc::Program;
 use diagipc::client::{self, Operations, Options, Scenario};
 use diagipc::embedded::SCENARIOS;
 use diagipc::known::Profile;
-use diagipc::{Glob, Playable as _};
+use diagipc::{Glob, Playable as _, Program};
 use dotnet_diagnostics_ipc::command::Command;
 
 use crate::commands::output::{Output, Progress};

@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use diagipc::embedded;
 use diagipc::faults::{Fault, Suite};
 use diagipc::fuzz::{
     CampaignOptions, CampaignProgress, CampaignSummary, CaseVerdict, Finding, FuzzCase, Seeds,
     run as campaign,
 };
 use diagipc::known::Profile;
-use diagipc::print;
+use diagipc::{embedded, print};
 use dotnet_diagnostics_ipc_vectors::Direction;
 use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 use indicatif::{ProgressBar, ProgressDrawTarget};

@@ -19,8 +19,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::commands::printable::{json, plain};
-use crate::commands::text;
-use crate::commands::{Outcome, interrupt, output_file};
+use crate::commands::{Outcome, interrupt, output_file, text};
 
 /// The options that all suites share.
 #[derive(clap::Args)]

@@ -1,11 +1,10 @@
 //! The target of a command: a process, or the server under test.
 
 use std::ffi::OsString;
-use std::fmt;
-use std::io;
 #[cfg(unix)]
 use std::path::PathBuf;
 use std::time::Duration;
+use std::{fmt, io};
 
 use anyhow::bail;
 use diagipc::{Address, Program, SpawnCommand};

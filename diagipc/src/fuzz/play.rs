@@ -13,11 +13,10 @@ use crate::KnownDeviation;
 use crate::conversation::{Answer, FaultSeen, message_of};
 use crate::faults::Fault;
 use crate::known::{Profile, Seen, explain};
-use crate::server::Death;
 use crate::server::expectation::Expectation;
-use crate::server::judge;
 use crate::server::request::{Patience, Reaction, read};
 use crate::server::target::Target;
+use crate::server::{Death, judge};
 
 /// The time limit for a reply, unless the target writes a dump. One that waits, for example for a
 /// descriptor, is not waited for.

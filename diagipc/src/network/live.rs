@@ -1,13 +1,12 @@
 //! A network of real connections: Unix sockets, or on Windows pipes.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fmt, thread};
 
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
 use dotnet_diagnostics_ipc::exchange::End;
@@ -22,8 +21,7 @@ use system::{Descriptors, Listener, Stream};
 use super::unix as system;
 #[cfg(windows)]
 use super::windows as system;
-use super::{Background, PIECE};
-use super::{cancelled, failed};
+use super::{Background, PIECE, cancelled, failed};
 use crate::process::{procfs, timeouts};
 
 /// The length of a wait that the canceller cannot end.

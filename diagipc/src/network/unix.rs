@@ -19,8 +19,7 @@ use dotnet_diagnostics_ipc_vectors::script::{FdKind, SignalKind, Step};
 use rustix::fs::FileType;
 use rustix::process::{self, Pid, Signal, test_kill_process};
 
-use super::Background;
-use super::{cancelled, failed};
+use super::{Background, cancelled, failed};
 use crate::process::procfs::Stat;
 
 /// The interval of polling.

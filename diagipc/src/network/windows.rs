@@ -1,11 +1,10 @@
 //! What is different with Windows pipes: their instances, and all that they lack.
 
 use std::convert::Infallible;
-use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, Transport as _, WaitLimit};
@@ -15,8 +14,7 @@ use dotnet_diagnostics_ipc_vectors::script::{
 };
 use windows_sys::Win32::Foundation::{ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED};
 
-use super::Background;
-use super::cancelled;
+use super::{Background, cancelled};
 
 /// The interval of polling.
 const PAUSE: Duration = Duration::from_millis(10);

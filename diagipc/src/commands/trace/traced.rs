@@ -13,8 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
-use diagipc::Address;
-use diagipc::{OwnDirectory, Program, Started};
+use diagipc::{Address, OwnDirectory, Program, Started};
 use dotnet_diagnostics_ipc::io::port_listener::{
     PortEvent, PortListener, PortOptions, PortRuntime,
 };

@@ -1,6 +1,5 @@
 //! The reference runtime passes the exchange scripts like the runtime that it imitates.
 
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::thread;
