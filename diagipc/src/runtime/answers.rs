@@ -36,11 +36,10 @@ use rustix::fs::{FileType, fstat};
 
 use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
-use super::profile::Fate;
 use super::session::Events;
 use super::session::Session;
 use super::system;
-use crate::known::is_told;
+use crate::known::{Does, is_told};
 
 /// `HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND)` (P-5).
 const NO_SUCH_MODULE: HResult = HResult(0x8007_007E);
@@ -183,16 +182,16 @@ impl Answers {
             return failed(Some(NO_CRASH_REPORT.to_string()));
         }
         match profile.dumps() {
-            Fate::RefusedNotClosed(hresult) => {
+            Some(Does::LeavesOpen(hresult)) if hresult != HResult::OK => {
                 self.stay_open(true);
                 Err(hresult.into())
             }
             // P-46.
-            Fate::Done if !is_writable(application.dumps.as_deref(), name) => {
+            None if !is_writable(application.dumps.as_deref(), name) => {
                 failed(Some(not_written(name, DUMP_TAKES)))
             }
-            fate => {
-                self.stay_open(fate == Fate::NotClosed);
+            does => {
+                self.stay_open(matches!(does, Some(Does::LeavesOpen(_))));
                 if let Some(directory) = &application.dumps {
                     write_dump(directory, name);
                 }
@@ -404,13 +403,14 @@ impl Handler for Answers {
             application.state().is_doomed |= application.profile.dies_of_hook_at_its_start();
             return Ok(DONE);
         }
-        let fate = application.profile.misses_hook();
-        self.die_if(fate == Fate::Dies);
-        match fate {
-            Fate::Done | Fate::NotClosed => Ok(DONE),
-            Fate::Refused(hresult) | Fate::RefusedNotClosed(hresult) => Err(hresult),
-            // If it must not die.
-            Fate::Dies => Err(HResult::INVALID_ARG),
+        match application.profile.misses_hook() {
+            None | Some(Does::LeavesOpen(HResult::OK)) => Ok(DONE),
+            Some(Does::Refuses(hresult) | Does::LeavesOpen(hresult)) => Err(hresult),
+            Some(_) => {
+                application.die();
+                // If it must not die.
+                Err(HResult::INVALID_ARG)
+            }
         }
     }
 
