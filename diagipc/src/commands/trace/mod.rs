@@ -532,23 +532,9 @@ mod tests {
     /// Minutes and seconds here, hours and minutes in .NET: neither is guessed.
     #[test]
     fn duration_that_is_not_clear_is_refused() {
-        for text in [
-            "",
-            "s",
-            "+1",
-            "-1",
-            "1.5",
-            "10 s",
-            "10d",
-            "00:10",
-            "24:00:00",
-            "00:60:00",
-            "00:00:60",
-            "1:2:3:4:5",
-            "00::10",
-            "99999999999999999999",
-            "18446744073709551615h",
-        ] {
+        let unclear = "|s|+1|-1|1.5|10 s|10d|00:10|24:00:00|00:60:00|00:00:60|1:2:3:4:5|00::10";
+        let too_long = ["99999999999999999999", "18446744073709551615h"];
+        for text in unclear.split('|').chain(too_long) {
             assert!(duration(text).unwrap_err().starts_with("expected seconds"), "{text}");
         }
     }
