@@ -16,7 +16,7 @@ use crate::process::timeouts::Limit;
 use crate::server::Death;
 
 /// The default time that a client waits for the next byte.
-const PATIENCE: Duration = Duration::from_secs(10);
+const DEFAULT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The operations of a client under test, and their command lines.
 ///
@@ -145,7 +145,8 @@ impl Operations {
             };
             let deadline = ms(line.deadline_ms, raw.deadline_ms);
             // Without a limit for each byte, the limit for the whole reply applies.
-            let patience = ms(line.timeout_ms, raw.timeout_ms).or(deadline).unwrap_or(PATIENCE);
+            let patience =
+                ms(line.timeout_ms, raw.timeout_ms).or(deadline).unwrap_or(DEFAULT_PATIENCE);
             let output = line.output.map(toml::Spanned::into_inner);
             lines.insert(
                 operation,
@@ -167,7 +168,7 @@ impl Operations {
             words,
             env: BTreeMap::new(),
             cwd: None,
-            patience: PATIENCE,
+            patience: DEFAULT_PATIENCE,
             deadline: None,
             output: None,
         };
@@ -340,9 +341,9 @@ fn line_of(text: &str, at: usize) -> usize {
 
 /// How much of a client's output is kept: more than any scenario sends, so that what is kept of a
 /// longer output is wrong.
-pub(super) const KEPT: usize = 4 << 20;
+pub(super) const MAX_OUTPUT_LEN: usize = 4 << 20;
 /// The exit status of a program that cannot do what it is told to.
-pub(super) const CANNOT: i32 = 77;
+pub(super) const UNSUPPORTED_STATUS: i32 = 77;
 
 pub(super) struct Running {
     process: Started,
@@ -369,7 +370,7 @@ impl Ended {
 
     /// Whether the client says that it cannot be given this task.
     pub(super) fn cannot(&self) -> bool {
-        self.status.and_then(|status| status.code()) == Some(CANNOT)
+        self.status.and_then(|status| status.code()) == Some(UNSUPPORTED_STATUS)
     }
 
     /// The signal that ended it; on Windows the exception, such as 0xC0000005.
@@ -392,8 +393,8 @@ impl Running {
         Ok(Self {
             process,
             death: None,
-            stdout: Captured::start(stdout, Keep::First(KEPT)),
-            stderr: Captured::start(stderr, Keep::First(KEPT)),
+            stdout: Captured::start(stdout, Keep::First(MAX_OUTPUT_LEN)),
+            stderr: Captured::start(stderr, Keep::First(MAX_OUTPUT_LEN)),
             began: Instant::now(),
         })
     }

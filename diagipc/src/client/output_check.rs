@@ -116,7 +116,7 @@ fn findings_in_texts(texts: &[String], bytes: &[u8], fault: Fault) -> Findings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::operations::KEPT;
+    use crate::client::operations::MAX_OUTPUT_LEN;
     use crate::client::scenarios;
 
     #[test]
@@ -182,6 +182,6 @@ mod tests {
                 Output::Environment { .. } | Output::Texts { .. } => None,
             });
         let longest = lengths.max().unwrap();
-        assert!((1 << 20..KEPT).contains(&longest), "{longest}");
+        assert!((1 << 20..MAX_OUTPUT_LEN).contains(&longest), "{longest}");
     }
 }

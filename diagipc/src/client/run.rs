@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc_vectors::player::Player;
 
 use super::facts::{Facts, Finding, Findings, Manner, end_of};
-use super::operations::{CANNOT, CommandLine, Running};
+use super::operations::{CommandLine, Running, UNSUPPORTED_STATUS};
 use super::reclassify::reclassify;
 use super::scenario::{Arguments, Flag, Scenario};
 use super::scenario_player::{ScenarioPlayer, Stop};
@@ -265,7 +265,7 @@ fn converse(
             && facts.findings.iter().all(Finding::is_unsent) =>
         {
             facts.findings = Findings::default();
-            facts.lacks = Some(format!("it cannot do this: exit status {CANNOT}"));
+            facts.lacks = Some(format!("it cannot do this: exit status {UNSUPPORTED_STATUS}"));
         }
         Ok(()) => facts.judge_end(scenario, line, &ended, &target.output, manner),
         Err(Stop::Lacks(what)) => facts.lacks = Some(what),

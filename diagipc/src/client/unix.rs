@@ -21,11 +21,11 @@ use crate::process::program::Program;
 use crate::process::{OwnDirectory, Started, procfs, socket_name};
 
 /// How long the process may take to start.
-const STARTS: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// The number of pending connections.
 const BACKLOG: i32 = 16;
 /// How long a client may take to send something after connecting.
-const SENDS: Duration = Duration::from_millis(300);
+const SEND_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// The other user who owns a decoy. Not the system's nobody, who may run this.
 const ANOTHER_USER: u32 = 65_533;
@@ -72,7 +72,7 @@ impl Target {
         // A short name: the path of a socket has little room.
         let directory = OwnDirectory::new("dc-")?;
         let (ours, theirs) = UnixStream::pair()?;
-        ours.set_read_timeout(Some(STARTS))?;
+        ours.set_read_timeout(Some(START_TIMEOUT))?;
         let mut command = stand_in.command();
         command.env("TMPDIR", directory.path()).stdout(Stdio::null());
         let process = Started::start(command.stdin(Stdio::from(OwnedFd::from(theirs))))?;
@@ -238,7 +238,7 @@ impl Decoys {
                 }
                 let is_ready = stream
                     .set_nonblocking(false)
-                    .and_then(|()| stream.set_read_timeout(Some(SENDS)));
+                    .and_then(|()| stream.set_read_timeout(Some(SEND_TIMEOUT)));
                 let sent = is_ready.and_then(|()| stream.read(&mut [0; 64]));
                 if matches!(sent, Ok(1..)) {
                     findings.must(

@@ -18,7 +18,7 @@ use crate::process::OwnDirectory;
 use crate::process::program::Program;
 
 /// How long the arguments of a client may be in a command line, which has at most 32,767 units.
-const MOST_UNITS: usize = 32_000;
+const MAX_UNITS: usize = 32_000;
 
 /// This process, its pipe and a private directory.
 pub(super) struct Target {
@@ -121,7 +121,7 @@ pub(super) fn lacking(scenario: &Scenario) -> Option<String> {
         return Some("Windows has no user_events".to_string());
     }
     let units: usize = scenario.arguments.values().map(|value| value.encode_utf16().count()).sum();
-    if units > MOST_UNITS {
+    if units > MAX_UNITS {
         return Some("the arguments are too long for a Windows command line".to_string());
     }
     scenario.moves.iter().find_map(|one| match one {

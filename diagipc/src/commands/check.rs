@@ -122,7 +122,7 @@ mod sockets {
     use crate::commands::client::as_process;
     use crate::commands::interrupt;
     use crate::commands::output::{OfSuite, Output, Progress};
-    use crate::commands::target::STARTS;
+    use crate::commands::target::START_TIMEOUT;
 
     /// How many reference runtimes run at a time: they mostly wait.
     const SERVER_JOBS: NonZeroUsize = NonZeroUsize::new(96).unwrap();
@@ -192,7 +192,7 @@ mod sockets {
         }
         let address = Address::Spawn(SpawnCommand {
             program: Program::new(this, ["runtime", "--profile", "strict", "--until-eof"]),
-            patience: STARTS,
+            patience: START_TIMEOUT,
             // It has no code of its own that runs.
             settles: Duration::ZERO,
         });

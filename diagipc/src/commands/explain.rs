@@ -21,7 +21,7 @@ use crate::commands::Outcome;
 use crate::commands::printable::{plain, shortened};
 
 /// How many names are suggested.
-const SUGGESTED: usize = 10;
+const MAX_SUGGESTIONS: usize = 10;
 
 /// Explains names in a report: what each means, why it matters, and what to change.
 ///
@@ -216,7 +216,7 @@ impl Known {
         let scenarios = client::scenarios()?.iter().map(|scenario| scenario.name.clone());
         let faults = Fault::ALL.iter().map(|fault| fault.name().to_owned());
         let all = words.chain(faults).chain(scenarios).chain(scripts).chain(questions);
-        Ok(all.filter(|name| name.to_lowercase().contains(&part)).take(SUGGESTED).collect())
+        Ok(all.filter(|name| name.to_lowercase().contains(&part)).take(MAX_SUGGESTIONS).collect())
     }
 }
 

@@ -25,7 +25,7 @@ use crate::commands::text::{counted, mark, number_table};
 use crate::commands::{Outcome, interrupt, output_file};
 
 /// How many lines of the message that shows a cause are printed.
-const MOST_LINES: usize = 8;
+const MAX_LINES: usize = 8;
 
 /// Sends mutated requests to a live diagnostic server, and reports which of them it does not
 /// survive.
@@ -300,12 +300,12 @@ fn cause(finding: &Finding, out: &mut dyn Write) -> anyhow::Result<()> {
     message(&finding.minimised.message, &mut bytes)?;
     let bytes = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = bytes.trim_end().lines().collect();
-    for (nth, line) in lines.iter().take(MOST_LINES).enumerate() {
+    for (nth, line) in lines.iter().take(MAX_LINES).enumerate() {
         let whose = if nth == 0 { "sent by diagipc: " } else { "" };
         writeln!(out, "  {whose}{}", plain(line))?;
     }
-    if lines.len() > MOST_LINES {
-        writeln!(out, "    … {} more lines (--out)", lines.len() - MOST_LINES)?;
+    if lines.len() > MAX_LINES {
+        writeln!(out, "    … {} more lines (--out)", lines.len() - MAX_LINES)?;
     }
     if let Some(fault) = Fault::named(Suite::Fuzz, &finding.cause()) {
         writeln!(out, "  how to fix it: {}", fault.fix())?;

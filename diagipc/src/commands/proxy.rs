@@ -93,7 +93,7 @@ pub(crate) struct Arguments {
 }
 
 /// How long connections may continue after their client has ended.
-const GRACE: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     if arguments.client.is_empty() { forward(arguments, out) } else { with_client(arguments, out) }
@@ -184,7 +184,7 @@ fn forward(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome
             // An unreadable input counts as ended.
             let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
             closing.cancel();
-            thread::sleep(GRACE);
+            thread::sleep(CLOSE_TIMEOUT);
             canceller.cancel();
         });
     }

@@ -22,10 +22,10 @@ use crate::commands::printable::{json_array, plain, printable, say};
 use crate::commands::{Outcome, interrupt};
 
 /// Time limit for everything that is asked, of all processes together.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ASK_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many are asked at a time. Each takes a thread and a descriptor, of which some systems allow
 /// 256.
-const AT_A_TIME: usize = 128;
+const MAX_THREADS: usize = 128;
 
 /// Lists the processes on this machine that can be diagnosed, and places that could not be read.
 ///
@@ -132,8 +132,8 @@ fn ask(
     found: &[&DiscoveredEndpoint],
     canceller: &Canceller,
 ) -> io::Result<BTreeMap<usize, Answer>> {
-    let end = Instant::now().checked_add(PATIENCE);
-    let left = || end.map_or(PATIENCE, |end| end.saturating_duration_since(Instant::now()));
+    let end = Instant::now().checked_add(ASK_TIMEOUT);
+    let left = || end.map_or(ASK_TIMEOUT, |end| end.saturating_duration_since(Instant::now()));
     let listening: Vec<_> = found
         .iter()
         .enumerate()
@@ -143,13 +143,13 @@ fn ask(
     let next = || {
         let mut queue = queue.lock().ok()?;
         // Every one gets its share of the time that is left.
-        let rounds = u32::try_from(queue.len().div_ceil(AT_A_TIME)).unwrap_or(u32::MAX);
+        let rounds = u32::try_from(queue.len().div_ceil(MAX_THREADS)).unwrap_or(u32::MAX);
         let (place, found) = queue.next()?;
         Some((*place, found, left().checked_div(rounds)?))
     };
     let (done, answered) = mpsc::channel();
     thread::scope(|scope| {
-        for worker in 0..listening.len().min(AT_A_TIME) {
+        for worker in 0..listening.len().min(MAX_THREADS) {
             let (done, next) = (done.clone(), &next);
             let work = move || {
                 while let Some((place, found, patience)) = next() {
@@ -226,14 +226,14 @@ fn info(found: &DiscoveredEndpoint, patience: Duration, canceller: &Canceller) -
 
 /// The widest that a column is made for its longest text. Any process may choose long ones: such a
 /// text moves what follows it in its own row.
-const WIDEST: usize = 64;
+const MAX_COLUMN_WIDTH: usize = 64;
 
 fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     let heading = ["PROCESS", "VERSION", "ENDPOINT", "COMMAND LINE"].map(str::to_owned);
     let lines: Vec<[String; 4]> = iter::once(heading).chain(rows.iter().map(cells)).collect();
     let width = |cell: fn(&[String; 4]) -> &String| {
         let widths = lines.iter().map(|line| cell(line).chars().count());
-        widths.filter(|width| *width <= WIDEST).max().unwrap_or_default()
+        widths.filter(|width| *width <= MAX_COLUMN_WIDTH).max().unwrap_or_default()
     };
     let (first, second, third) = (
         width(|[id, ..]| id),
@@ -267,7 +267,7 @@ fn cells(row: &Row) -> [String; 4] {
 }
 
 /// How many processes are named whose files could not be read.
-const NAMED: usize = 8;
+const MAX_PIDS: usize = 8;
 
 /// One line for each reason.
 fn not_seen(unseen: &[UnreadablePath]) {
@@ -282,8 +282,8 @@ fn not_seen(unseen: &[UnreadablePath]) {
         }
     }
     for (what, ids) in processes {
-        let named: Vec<String> = ids.iter().take(NAMED).map(u32::to_string).collect();
-        let more = if ids.len() > NAMED { ", …" } else { "" };
+        let named: Vec<String> = ids.iter().take(MAX_PIDS).map(u32::to_string).collect();
+        let more = if ids.len() > MAX_PIDS { ", …" } else { "" };
         let (count, named) = (ids.len(), named.join(", "));
         say(&format!("not readable: {count} × /proc/PID/{what} (PID {named}{more})"));
     }

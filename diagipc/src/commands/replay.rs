@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
 }
 
 /// The most bytes shown of one message.
-const SHOWN: usize = 256;
+const MAX_SHOWN_LEN: usize = 256;
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let file_name = arguments.file.display().to_string();
@@ -196,7 +196,7 @@ fn show(conversation: &Conversation, out: &mut dyn Write) -> anyhow::Result<()> 
             TurnDirection::Sent => "sent",
             TurnDirection::Received => "seen",
         };
-        let shown = turn.bytes.get(..SHOWN).unwrap_or(&turn.bytes);
+        let shown = turn.bytes.get(..MAX_SHOWN_LEN).unwrap_or(&turn.bytes);
         let all = turn.length.unwrap_or(turn.bytes.len() as u64);
         write!(out, "  {} {what} {all} bytes: {}", turn.connection, hex::encode(shown))?;
         let more = all - shown.len() as u64;

@@ -16,7 +16,7 @@ use crate::commands::target::{AddressArguments, trust};
 use crate::commands::{Outcome, interrupt};
 
 /// More targets at a time disturb each other.
-const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
+const MAX_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// Checks a live diagnostic server against the protocol.
 ///
 /// Plays the exchange scripts and sends every request of the vectors, one after another, and
@@ -134,7 +134,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         require: arguments.output.require().to_vec(),
         jobs: arguments
             .jobs
-            .or_else(|| std::thread::available_parallelism().ok().map(|n| n.min(MOST_JOBS)))
+            .or_else(|| std::thread::available_parallelism().ok().map(|n| n.min(MAX_JOBS)))
             .unwrap_or(NonZeroUsize::MIN),
         canceller: Some(interrupt::canceller()?),
     };

@@ -137,7 +137,7 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 /// How long a started target may take until it can be reached.
-pub(crate) const STARTS: Duration = Duration::from_secs(30);
+pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An endpoint, or the command that starts the target.
 #[derive(clap::Args)]
@@ -181,7 +181,7 @@ impl AddressArguments {
                 crate::commands::interrupt::own()?;
                 Address::Spawn(SpawnCommand {
                     program: Program::new(program, command),
-                    patience: STARTS,
+                    patience: START_TIMEOUT,
                     settles: SpawnCommand::SETTLES,
                 })
             }

@@ -16,13 +16,13 @@ use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 use crate::commands::printable::plain;
 
 /// How many lines the last screen has: the verdict, its causes, and the bytes that fit.
-const SCREEN: usize = 40;
+const SCREEN_LINES: usize = 40;
 /// How many causes it explains. The others are listed.
-const EXPLAINED: usize = 6;
+const MAX_EXPLAINED: usize = 6;
 /// The fewest lines of bytes.
-const FEWEST_BYTES: usize = 3;
+const MIN_DUMP_LINES: usize = 3;
 /// How many failures without a named cause it lists, and how many things that the target lacks.
-const LISTED: usize = 5;
+const MAX_LISTED: usize = 5;
 
 /// A report as text. The verdict and its causes are last; the details of cases are before, if
 /// `verbose`.
@@ -91,7 +91,7 @@ fn verdict(report: &Report, colours: &Colours) -> Vec<String> {
 }
 
 fn causes(report: &Report, verbose: bool, colours: &Colours, screen: &mut Vec<String>) {
-    let explained = if verbose { report.causes.len() } else { EXPLAINED };
+    let explained = if verbose { report.causes.len() } else { MAX_EXPLAINED };
     let shown: Vec<Vec<String>> = report
         .causes
         .iter()
@@ -100,8 +100,8 @@ fn causes(report: &Report, verbose: bool, colours: &Colours, screen: &mut Vec<St
         .collect();
     // An empty line, and the fix after the bytes.
     let taken: usize = shown.iter().map(|lines| lines.len() + 2).sum();
-    let left = SCREEN.saturating_sub(screen.len() + taken + LISTED);
-    let share = left.checked_div(shown.len()).unwrap_or_default().max(FEWEST_BYTES);
+    let left = SCREEN_LINES.saturating_sub(screen.len() + taken + MAX_LISTED);
+    let share = left.checked_div(shown.len()).unwrap_or_default().max(MIN_DUMP_LINES);
     for (cause, lines) in report.causes.iter().zip(shown) {
         screen.push(String::new());
         screen.extend(lines);
@@ -187,13 +187,13 @@ fn unnamed(report: &Report, screen: &mut Vec<String>) {
         return;
     }
     screen.push(format!("\n{} without a named cause", counted(unnamed.len(), "failure")));
-    for case in unnamed.iter().take(LISTED) {
+    for case in unnamed.iter().take(MAX_LISTED) {
         let found = case.detail.as_ref().and_then(|detail| detail.found.first());
         let found = found.map_or_else(String::new, |found| format!(": {}", beginning(found, 300)));
         screen.push(format!("  {}{}", plain(&case.name), plain(&found)));
     }
-    if unnamed.len() > LISTED {
-        screen.push(format!("  and {} more", unnamed.len() - LISTED));
+    if unnamed.len() > MAX_LISTED {
+        screen.push(format!("  and {} more", unnamed.len() - MAX_LISTED));
     }
 }
 
@@ -441,7 +441,7 @@ fn lacking(report: &Report, verbose: bool, out: &mut dyn Write) -> anyhow::Resul
     }
     let mut lacks: Vec<(&str, usize)> = cases_by_lack.into_iter().collect();
     lacks.sort_by_key(|(_, cases)| Reverse(*cases));
-    let most = if verbose { lacks.len() } else { LISTED };
+    let most = if verbose { lacks.len() } else { MAX_LISTED };
     for (lack, cases) in lacks.iter().take(most) {
         writeln!(out, "  {cases:>5}  {}", plain(&beginning(lack, 120)))?;
     }
@@ -559,8 +559,11 @@ mod tests {
             }
             let said = screen(&report, false);
             let lines = said.lines().count();
-            assert!(lines <= SCREEN + 10 && (count > 4 || lines <= SCREEN), "{count}: {lines}");
-            assert_eq!(said.matches("CAUSE").count(), count.min(EXPLAINED), "{said}");
+            assert!(
+                lines <= SCREEN_LINES + 10 && (count > 4 || lines <= SCREEN_LINES),
+                "{count}: {lines}"
+            );
+            assert_eq!(said.matches("CAUSE").count(), count.min(MAX_EXPLAINED), "{said}");
             assert!(screen(&report, true).lines().count() > count * 100, "{count}");
         }
         assert!(screen(&report(&[Some("a"); 20]), false).contains("20 failures"), "one cause");

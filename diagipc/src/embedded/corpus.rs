@@ -101,7 +101,7 @@ pub struct Seed {
 }
 
 /// Short inputs suit fuzzers better; the vectors themselves cover what needs long ones.
-const LONGEST: usize = 4096;
+const MAX_SEED_LEN: usize = 4096;
 
 /// The client's request in `exchanges`, by the second byte of the input.
 pub const COMMANDS: [(Command, Continuation); 6] = [
@@ -147,7 +147,9 @@ pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
     let tests = groups.flat_map(|group| group.tests.iter().map(move |test| (group, test)));
     let mut seeds = Vec::new();
     for (group, test) in tests {
-        let Some(wire) = test.wire.as_ref().filter(|wire| wire.len() <= LONGEST) else { continue };
+        let Some(wire) = test.wire.as_ref().filter(|wire| wire.len() <= MAX_SEED_LEN) else {
+            continue;
+        };
         for (nth, input) in inputs(target, group, wire).into_iter().enumerate() {
             seeds.push(Seed { name: format!("{}-{nth}", test.tc_id), input });
         }

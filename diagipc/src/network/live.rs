@@ -21,11 +21,11 @@ use system::{Descriptors, Listener, Stream};
 use super::unix as system;
 #[cfg(windows)]
 use super::windows as system;
-use super::{Background, PIECE, cancelled, failed};
+use super::{Background, READ_LEN, cancelled, failed};
 use crate::process::{procfs, timeouts};
 
 /// The length of a wait that the canceller cannot end.
-const SLICE: Duration = Duration::from_millis(50);
+const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 /// How often the state of a target is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -359,7 +359,7 @@ impl Network for LiveNetwork {
         let canceller = self.canceller.clone();
         let until = self.until(until, canceller.as_ref());
         let stream = &mut self.connection(link)?.stream;
-        let mut buffer = vec![0; most.min(PIECE)];
+        let mut buffer = vec![0; most.min(READ_LEN)];
         match system::receive(stream, &mut buffer, &until) {
             Ok((0, _)) => Ok(Received::End(End::Closed)),
             Ok((n, fds)) => {
@@ -388,7 +388,7 @@ impl Network for LiveNetwork {
                 return Err(PlayerError::differs("the connection is not read in the background"));
             };
             // Polled only if something can cancel it.
-            let patience = if canceller.is_some() { left.min(SLICE) } else { left };
+            let patience = if canceller.is_some() { left.min(CANCEL_INTERVAL) } else { left };
             let drained = background.drained(patience);
             if drained.end.is_some() || patience == left {
                 return Ok(drained);

@@ -56,9 +56,9 @@ fn cancelled() -> PlayerError {
 }
 
 /// The most that is read at once.
-const PIECE: usize = 65_536;
+const READ_LEN: usize = 65_536;
 /// How many of the first bytes are kept.
-const FIRST: usize = 64;
+const KEPT_LEN: usize = 64;
 
 type State = (Mutex<Flow>, Condvar);
 
@@ -102,13 +102,13 @@ impl Drop for Background {
 }
 
 fn read_to_the_end(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>, (state, ended): &State) {
-    let mut buffer = vec![0; PIECE];
+    let mut buffer = vec![0; READ_LEN];
     loop {
         let read = read(&mut buffer);
         let mut drained = state.lock().unwrap_or_else(PoisonError::into_inner);
         match read {
             Ok(0) => drained.end = Some(End::Closed),
-            Ok(n) => drained.push(buffer.get(..n).unwrap_or_default(), FIRST),
+            Ok(n) => drained.push(buffer.get(..n).unwrap_or_default(), KEPT_LEN),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => drained.end = Some(End::Reset),
         }

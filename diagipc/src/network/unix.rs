@@ -23,9 +23,9 @@ use super::{Background, cancelled, failed};
 use crate::process::procfs::Stat;
 
 /// The interval of polling.
-const PAUSE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long a connection to a listener with room takes.
-const CONNECTS: Duration = Duration::from_millis(50);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// The path of the file in tracefs.
 const USER_EVENTS_DATA: [&str; 2] =
@@ -90,7 +90,7 @@ pub(super) fn connect(path: &Path, until: &WaitLimit<'_>) -> Result<Stream, Play
             Ok(transport) => return Ok(transport.into()),
             Err(error) if is_missing(&error) && until.left().is_none_or(|left| !left.is_zero()) => {
                 missing = Some(error);
-                thread::sleep(PAUSE);
+                thread::sleep(POLL_INTERVAL);
             }
             // The missing condition explains more than the timeout.
             Err(error) if matches!(error.kind(), ErrorKind::TimedOut) => {
@@ -111,7 +111,8 @@ fn is_missing(error: &Error) -> bool {
 
 /// Whether a process listens there. A full backlog counts too.
 pub(crate) fn is_served(path: &Path) -> bool {
-    let until = WaitLimit { deadline: Instant::now().checked_add(CONNECTS), canceller: None };
+    let until =
+        WaitLimit { deadline: Instant::now().checked_add(CONNECT_TIMEOUT), canceller: None };
     UnixTransport::connect(path, &until).err().is_none_or(|error| !is_missing(&error))
 }
 

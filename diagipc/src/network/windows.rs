@@ -17,13 +17,13 @@ use windows_sys::Win32::Foundation::{ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIP
 use super::{Background, cancelled};
 
 /// The interval of polling.
-const PAUSE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long there may be no pipe between two clients of a live server.
-const BETWEEN: Duration = Duration::from_millis(500);
+const PIPE_TIMEOUT: Duration = Duration::from_millis(500);
 /// The time between two connections. .NET creates a pipe for the next client when one has
 /// connected, and misses a client that opens it before it waits for one: it then serves neither
 /// that one nor any later one (seen on 10.0.9 under wine).
-const UNTIL_THE_NEXT: Duration = Duration::from_millis(20);
+const CONNECT_INTERVAL: Duration = Duration::from_millis(20);
 
 const NO_HALF_CLOSE: &str = "a pipe has no half-close";
 const NO_RESET: &str = "a pipe has no reset: its end looks the same with and without unread bytes";
@@ -105,10 +105,10 @@ pub(super) fn connect(pipe: &Path, until: &WaitLimit<'_>) -> Result<Stream, Play
             Ok(pipe) => return Ok(pipe),
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound(_))
-                    && began.elapsed() < BETWEEN
+                    && began.elapsed() < PIPE_TIMEOUT
                     && until.check().is_ok() =>
             {
-                thread::sleep(PAUSE);
+                thread::sleep(POLL_INTERVAL);
             }
             Err(error) => return Err(PlayerError::differs(format!("{error:#}"))),
         }
@@ -117,7 +117,7 @@ pub(super) fn connect(pipe: &Path, until: &WaitLimit<'_>) -> Result<Stream, Play
 
 /// The server gets the time to wait for the next client.
 pub(super) fn after_connecting() {
-    thread::sleep(UNTIL_THE_NEXT);
+    thread::sleep(CONNECT_INTERVAL);
 }
 
 /// Whether the pipe exists, which disappears with its process. A connection without data would be
@@ -125,10 +125,10 @@ pub(super) fn after_connecting() {
 pub(crate) fn is_served(pipe: &Path) -> bool {
     let (began, name) = (Instant::now(), pipe.to_string_lossy());
     while matches!(PipeTransport::is_there(&name), Ok(false)) {
-        if began.elapsed() >= BETWEEN {
+        if began.elapsed() >= PIPE_TIMEOUT {
             return false;
         }
-        thread::sleep(PAUSE);
+        thread::sleep(POLL_INTERVAL);
     }
     true
 }

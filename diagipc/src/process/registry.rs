@@ -19,9 +19,9 @@ use super::watcher::Owner;
 use super::windows::{self as os, Process};
 
 /// How long killed processes may take to end.
-const ENDS: Duration = Duration::from_secs(1);
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The interval of polling.
-const PAUSE: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The current processes and directories, of all runs of this process.
 pub(super) struct Everything {
@@ -123,8 +123,8 @@ pub(super) fn forget(number: u32) {
 /// Waits until `still` is false, or no longer than killed processes may take.
 fn while_it_ends(mut still: impl FnMut(&mut Everything) -> bool) {
     let began = Instant::now();
-    while still(&mut everything()) && began.elapsed() < ENDS {
-        thread::sleep(PAUSE);
+    while still(&mut everything()) && began.elapsed() < KILL_TIMEOUT {
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -332,7 +332,7 @@ impl Started {
             if is_over() {
                 return false;
             }
-            thread::sleep(PAUSE);
+            thread::sleep(POLL_INTERVAL);
         }
         true
     }

@@ -22,9 +22,9 @@ use super::unix::{Process, start_time};
 use crate::process::procfs;
 
 /// How long killed processes may take to end.
-const ENDS: Duration = Duration::from_secs(1);
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The interval of polling.
-const PAUSE: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The first byte of a record: a process was started.
 const STARTED: u8 = b'+';
 /// A process was killed, and may be waited for.
@@ -179,8 +179,8 @@ impl Left {
             }
         }
         let began = Instant::now();
-        while self.kill_by_environment() && began.elapsed() < ENDS {
-            thread::sleep(PAUSE);
+        while self.kill_by_environment() && began.elapsed() < KILL_TIMEOUT {
+            thread::sleep(POLL_INTERVAL);
         }
         for directory in &self.directories {
             // There is nobody left to report it to.

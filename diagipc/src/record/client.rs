@@ -14,15 +14,15 @@ use crate::process::program::{Captured, Keep};
 use crate::process::{OwnDirectory, Started};
 
 /// The longest line of a proxy: a path is shorter.
-const LONGEST_LINE: usize = 64 * 1024;
+const MAX_LINE_LEN: usize = 64 * 1024;
 /// The interval of polling.
-const PAUSE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// How long it may take to notice a signal.
-const SEEN: Duration = Duration::from_millis(500);
+const SIGNAL_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a client may take to end when signalled.
-const ENDS: Duration = Duration::from_secs(2);
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long it may take at a terminal, where it receives Ctrl-C itself, and may have to stop a trace.
-const ENDS_AT_A_TERMINAL: Duration = Duration::from_secs(10);
+const TERMINAL_END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How they ended.
 #[derive(Clone, Debug)]
@@ -80,10 +80,10 @@ pub fn run_client(
         let mut client = Started::for_the_user(&mut client)?;
         run.is_interrupted = !client.ends_before(|| canceller.is_cancelled());
         if run.is_interrupted
-            && !(io::stdin().is_terminal() && ends_within(&mut client, ENDS_AT_A_TERMINAL))
+            && !(io::stdin().is_terminal() && ends_within(&mut client, TERMINAL_END_TIMEOUT))
         {
             client.ask_to_end();
-            ends_within(&mut client, ENDS);
+            ends_within(&mut client, END_TIMEOUT);
         }
         run.client = client.end();
         run.is_interrupted = run.is_interrupted || was_meant_too(run.client, canceller);
@@ -100,8 +100,10 @@ fn was_meant_too(client: Option<ExitStatus>, canceller: &Canceller) -> bool {
     let ends = [Signal::INT, Signal::TERM].map(Signal::as_raw);
     let is_one =
         client.and_then(|status| status.signal()).is_some_and(|signal| ends.contains(&signal));
-    let until =
-        WaitLimit { deadline: Instant::now().checked_add(SEEN), canceller: Some(canceller) };
+    let until = WaitLimit {
+        deadline: Instant::now().checked_add(SIGNAL_TIMEOUT),
+        canceller: Some(canceller),
+    };
     is_one && matches!(until.sleep(), Err(ErrorKind::Cancelled))
 }
 
@@ -118,12 +120,12 @@ fn filled(word: &OsStr, places: &[(&str, &str)]) -> OsString {
 
 /// The first line of a proxy; `None` if it prints nothing before its end or the cancellation.
 fn first_line(stdout: Option<ChildStdout>, canceller: &Canceller) -> Option<String> {
-    let stdout = Captured::start(stdout, Keep::First(LONGEST_LINE));
+    let stdout = Captured::start(stdout, Keep::First(MAX_LINE_LEN));
     loop {
         let is_over = stdout.is_over() || canceller.is_cancelled();
         match stdout.first_line() {
             None if is_over => return None,
-            None => thread::sleep(PAUSE),
+            None => thread::sleep(POLL_INTERVAL),
             Some(line) => return line.ok(),
         }
     }

@@ -19,12 +19,12 @@ use super::recording::{Log, Recording, Witness};
 use crate::network::kind_of;
 
 /// How long a connection to the other side may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often to retry connecting to a tool that does not listen yet.
-const PAUSE: Duration = Duration::from_millis(50);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How often a failing accept is retried.
-const ATTEMPTS: u32 = 100;
+const MAX_ACCEPT_ATTEMPTS: u32 = 100;
 
 /// Accepts connections, opens one to the other side for each, and forwards bytes, descriptors and
 /// ends.
@@ -94,9 +94,9 @@ impl Proxy {
                         }
                     }
                     // Too many may be open for a while.
-                    Err(_) if failures < ATTEMPTS => {
+                    Err(_) if failures < MAX_ACCEPT_ATTEMPTS => {
                         failures += 1;
-                        thread::sleep(PAUSE);
+                        thread::sleep(RETRY_INTERVAL);
                         continue;
                     }
                     Err(error) => return Err(error),
@@ -150,7 +150,7 @@ impl Proxy {
     ) -> Result<UnixStream, String> {
         loop {
             let until = WaitLimit {
-                deadline: Instant::now().checked_add(PATIENCE),
+                deadline: Instant::now().checked_add(CONNECT_TIMEOUT),
                 canceller: Some(canceller),
             };
             let connected = self.to.connect(&until);
@@ -165,7 +165,7 @@ impl Proxy {
                         && !canceller.is_cancelled()
                         && !has_hung_up(accepted.as_fd()) =>
                 {
-                    thread::sleep(PAUSE);
+                    thread::sleep(RETRY_INTERVAL);
                 }
                 Err(error) => return Err(std::format!("{error:#}")),
             }
@@ -174,7 +174,7 @@ impl Proxy {
 }
 
 /// How often a socket is polled that has a byte left in it.
-const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 
 struct Way {
     from: Direction,
@@ -281,7 +281,7 @@ fn wait(
         }
     }
     let ticks = there.lag > 0 || back.lag > 0;
-    match poll(&mut fds, ticks.then_some(&TICK)) {
+    match poll(&mut fds, ticks.then_some(&POLL_INTERVAL)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(errno) => Err(errno.into()),
     }
@@ -446,7 +446,7 @@ fn len(bytes: &[u8]) -> u64 {
 }
 
 /// The most read at once.
-const MOST: usize = 65_536;
+const READ_LEN: usize = 65_536;
 
 /// Bytes, and the descriptors on the first of them.
 #[derive(Default)]
@@ -468,7 +468,7 @@ fn take(
     lag: &mut usize,
     keeps_last: impl FnOnce(&[u8]) -> bool,
 ) -> io::Result<Vec<Piece>> {
-    let mut buffer = vec![0; MOST];
+    let mut buffer = vec![0; READ_LEN];
     let (n, fds) = fd::peek(stream, &mut buffer)?;
     if n == 0 {
         return Ok(Vec::new());
@@ -510,7 +510,7 @@ fn take(
 }
 
 fn discard(stream: BorrowedFd<'_>) {
-    let mut buffer = vec![0; MOST];
+    let mut buffer = vec![0; READ_LEN];
     while matches!(fd::receive(stream, &mut buffer), Ok((1.., _))) {}
 }
 

@@ -45,10 +45,10 @@ use crate::known::{Does, is_told};
 const NO_SUCH_MODULE: HResult = HResult(0x8007_007E);
 /// The time between the reply to a resume and the death of a runtime because of a startup hook
 /// (P-27).
-const DIES_AFTER: Duration = Duration::from_millis(100);
+const DEATH_DELAY: Duration = Duration::from_millis(100);
 
 /// How long a dump takes.
-const DUMP_TAKES: Duration = Duration::from_millis(400);
+const DUMP_TIME: Duration = Duration::from_millis(400);
 
 /// The message of a createdump about a crash report of a single file (P-56).
 const NO_CRASH_REPORT: &str = "[createdump] The app model does not support crash report generation\n[createdump] Failure took 0ms\n";
@@ -168,7 +168,7 @@ impl Answers {
     ) -> Result<ResultReply, Refusal> {
         let application = &self.application;
         // No other client is served meanwhile (F-75).
-        application.wait(Some(DUMP_TAKES), |_| None::<()>);
+        application.wait(Some(DUMP_TIME), |_| None::<()>);
         if application.wrong.has(Kind::SocketGone) {
             system::remove(&application.socket);
         }
@@ -188,7 +188,7 @@ impl Answers {
             }
             // P-46.
             None if !is_writable(application.dumps.as_deref(), name) => {
-                failed(Some(not_written(name, DUMP_TAKES)))
+                failed(Some(not_written(name, DUMP_TIME)))
             }
             does => {
                 self.stay_open(matches!(does, Some(Does::LeavesOpen(_))));
@@ -341,7 +341,7 @@ impl Handler for Answers {
             // After the reply.
             let application = Arc::clone(&self.application);
             std::thread::spawn(move || {
-                std::thread::sleep(DIES_AFTER);
+                std::thread::sleep(DEATH_DELAY);
                 application.die();
             });
         }

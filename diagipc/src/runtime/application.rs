@@ -18,15 +18,15 @@ use super::system::Kept;
 use crate::known::Profile;
 
 /// The most configured ports.
-pub(super) const MOST_PORTS: usize = 16;
+pub(super) const MAX_PORTS: usize = 16;
 /// F-32.
-const MOST_SESSIONS: usize = 64;
+const MAX_SESSIONS: usize = 64;
 /// The most connections left open (F-74); the oldest is closed for a newer one.
-const MOST_OPEN: usize = 256;
+const MAX_OPEN: usize = 256;
 /// The most variables set by clients.
-const MOST_VARIABLES: usize = 4096;
+const MAX_VARIABLES: usize = 4096;
 /// How often a wait checks for changes without a signal.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// `HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND)` (F-80).
 const NO_SUCH_VARIABLE: HResult = HResult(0x8007_00CB);
 
@@ -53,7 +53,7 @@ pub(super) struct Application {
 pub(super) struct State {
     /// In the order of setting; names may occur twice (F-79).
     pub(super) environment: Vec<String>,
-    pub(super) suspension: Suspension<MOST_PORTS>,
+    pub(super) suspension: Suspension<MAX_PORTS>,
     /// It dies once it starts.
     pub(super) is_doomed: bool,
     /// Connections left open without further data.
@@ -69,7 +69,7 @@ struct Session {
 }
 
 impl State {
-    pub(super) fn new(environment: Vec<String>, suspension: Suspension<MOST_PORTS>) -> Self {
+    pub(super) fn new(environment: Vec<String>, suspension: Suspension<MAX_PORTS>) -> Self {
         // Runtimes use an address, which is unique.
         Self {
             environment,
@@ -122,8 +122,11 @@ impl Application {
             {
                 return None;
             }
-            state =
-                self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            state = self
+                .changed
+                .wait_timeout(state, POLL_INTERVAL)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
     }
 
@@ -146,7 +149,7 @@ impl Application {
     /// The id of a new session, unless there are too many.
     pub(super) fn begin_session(&self) -> Option<u64> {
         let mut state = self.state();
-        if state.sessions.len() >= MOST_SESSIONS {
+        if state.sessions.len() >= MAX_SESSIONS {
             return None;
         }
         let id = state.last_session.wrapping_add(0x110);
@@ -169,7 +172,7 @@ impl Application {
 
     pub(super) fn leave_open(&self, connection: Kept) {
         let open = &mut self.state().open;
-        if open.len() >= MOST_OPEN {
+        if open.len() >= MAX_OPEN {
             open.remove(0);
         }
         open.push(connection);
@@ -191,7 +194,7 @@ impl Application {
         }
         state.environment.retain(|entry| !entry.starts_with(&prefix));
         if !request.value.is_absent() {
-            if state.environment.len() >= MOST_VARIABLES {
+            if state.environment.len() >= MAX_VARIABLES {
                 return Err(HResult::FAIL);
             }
             state.environment.push(format!("{prefix}{}", text(request.value)));

@@ -125,7 +125,7 @@ impl ReferenceRuntime {
         let counting: Vec<_> =
             Ports::new(&ports).filter(|port| config.counts(port.address)).collect();
         let suspension = Suspension::new(config.suspends(), counting.iter().copied())
-            .ok_or(StartError::TooManyPorts { limit: application::MOST_PORTS })?;
+            .ok_or(StartError::TooManyPorts { limit: application::MAX_PORTS })?;
         let is_switched_off = config.is_switched_off();
         let recorded_entries =
             recorded.environment.iter().filter(|_| !config.is_environment_whole).cloned();

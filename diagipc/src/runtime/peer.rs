@@ -20,7 +20,7 @@ use super::misbehaviour::{MisbehaviourKind as Kind, Misbehaviours};
 use super::system::{self, Kept, Link};
 
 /// The interval of polling in a pause without a deadline.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// An Error with `E_FAIL`.
 const FAIL: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
@@ -277,7 +277,7 @@ fn ended() -> ErrorKind {
 fn pause(time: Duration, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
     let waits = WaitLimit { deadline: Instant::now().checked_add(time), ..*until };
     while waits.check().is_ok() {
-        std::thread::sleep(waits.left().unwrap_or(LOOK).min(Duration::from_millis(20)));
+        std::thread::sleep(waits.left().unwrap_or(POLL_INTERVAL).min(Duration::from_millis(20)));
     }
     until.check()
 }

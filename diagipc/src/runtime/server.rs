@@ -17,7 +17,7 @@ use super::peer::Peer;
 use super::system::{self, Kept, Link, Listening};
 
 /// How often the clients of connections left open are checked for disconnection.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(super) struct Server {
     pub(super) application: Arc<Application>,
@@ -90,9 +90,9 @@ impl Server {
         let now = Instant::now();
         let left = delays
             .map(|until| until.saturating_duration_since(now))
-            .chain([LOOK])
+            .chain([POLL_INTERVAL])
             .min()
-            .unwrap_or(LOOK);
+            .unwrap_or(POLL_INTERVAL);
         let waiting = self
             .ports
             .iter_mut()

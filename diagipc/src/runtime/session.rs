@@ -13,7 +13,7 @@ use super::application::{Application, State};
 use super::misbehaviour::MisbehaviourKind as Kind;
 
 /// How often a session checks for its client, and for how long.
-const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(1));
+const CLIENT_POLL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(1));
 
 /// A session that has begun. Dropping it ends it, even if its reply was not sent.
 pub(super) struct Session {
@@ -82,7 +82,7 @@ impl Session {
         mut has_gone: impl FnMut(Duration) -> io::Result<bool>,
         is_so: impl Fn(&State) -> bool,
     ) {
-        let (every, time) = LOOK;
+        let (every, time) = CLIENT_POLL;
         while self.application.wait(Some(every), |state| is_so(state).then_some(())).is_none() {
             if !matches!(has_gone(time), Ok(false)) {
                 return;

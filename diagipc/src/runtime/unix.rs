@@ -14,9 +14,9 @@ use rustix::net::{RecvFlags, recv};
 use super::misbehaviour::MisbehaviourKind;
 
 /// The pause after a failed accept.
-const PAUSE: Duration = Duration::from_millis(5);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
 /// The pause while bytes are left unread: such a connection is always readable.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The connection to a client, or to a tool's port.
 pub(super) type Link = UnixTransport;
@@ -44,7 +44,7 @@ impl Listening {
         let Ok((stream, _)) = self.listener.accept() else {
             // A client that has disconnected again is skipped; and a system without descriptors is
             // not polled in a loop.
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(ACCEPT_PAUSE);
             return None;
         };
         Some(UnixTransport::new(stream))
@@ -128,7 +128,7 @@ pub(super) fn look(
             // The end follows the unread bytes.
             Ok(_) if is_half_closed(link) => return Ok(0),
             Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
             }
             Err(errno) => return Err(ErrorKind::Io(errno.into())),
         }

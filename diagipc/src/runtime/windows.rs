@@ -10,12 +10,12 @@ use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, Transport, WaitLim
 use super::misbehaviour::MisbehaviourKind;
 
 /// How long to wait for one event before checking the others.
-const SLICE: Duration = Duration::from_millis(4);
+const ACCEPT_TIMEOUT: Duration = Duration::from_millis(4);
 /// The shortest wait that notices available data.
-const GLANCE: Duration = Duration::from_millis(1);
+const LOOK_TIMEOUT: Duration = Duration::from_millis(1);
 
 /// How long a port may be busy.
-const BUSY: Duration = Duration::from_millis(50);
+const BUSY_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// What pipes cannot show: they have no reset and no removable file, and cannot pass descriptors.
 pub(super) const LACKING: &[MisbehaviourKind] = &[
@@ -47,7 +47,7 @@ impl Link {
     /// Checks for a request: reads at most a header.
     fn look(&mut self) -> Came {
         let mut header = [0; HEADER_LEN];
-        match self.pipe.receive(&mut header, &soon(GLANCE, None)) {
+        match self.pipe.receive(&mut header, &soon(LOOK_TIMEOUT, None)) {
             Ok(0) | Err(ErrorKind::Io(_)) => Came::End,
             Ok(n) => {
                 self.front.extend(header.iter().take(n));
@@ -120,12 +120,12 @@ impl Listening {
             }
             // The next instance is created before this one is used.
             if accepts {
-                if let Ok(pipe) = self.listener.accept(&soon(SLICE, Some(stop))) {
+                if let Ok(pipe) = self.listener.accept(&soon(ACCEPT_TIMEOUT, Some(stop))) {
                     self.accepted = Some(pipe);
                     return Some((None, true));
                 }
             } else {
-                std::thread::sleep(SLICE);
+                std::thread::sleep(ACCEPT_TIMEOUT);
             }
             if end.is_none_or(|end| end <= Instant::now()) {
                 break;
@@ -153,7 +153,7 @@ impl Guard {
 /// counts as missing, and is retried later.
 pub(super) fn connect(name: &Path, stop: &Canceller) -> Option<Link> {
     let name = std::format!(r"\\.\pipe\{}", name.to_string_lossy());
-    PipeTransport::connect(&name, &soon(BUSY, Some(stop))).ok().map(Link::new)
+    PipeTransport::connect(&name, &soon(BUSY_TIMEOUT, Some(stop))).ok().map(Link::new)
 }
 
 /// Receives: on a pipe bytes cannot be left unread.

@@ -249,13 +249,13 @@ fn trace(
 }
 
 /// How often signals and deadlines are checked.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long the stop and the rest of the stream may take: its rundown may be long.
-const STOPS: Duration = Duration::from_secs(120);
+const STOP_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long a stop waits for the first byte of the stream.
-const FIRST_BYTE: Duration = Duration::from_secs(1);
+const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a write may take once the stream was cut.
-const LAST_WRITE: Duration = Duration::from_secs(5);
+const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What ends a session: a signal, or this program in its place.
 #[derive(Clone)]
@@ -301,7 +301,7 @@ fn follow(
     source: &Arc<Source>,
     ends: &Ends,
 ) -> anyhow::Result<(anyhow::Result<Streamed>, Option<Cut>)> {
-    let limit = arguments.reach.timeout().unwrap_or(STOPS);
+    let limit = arguments.reach.timeout().unwrap_or(STOP_TIMEOUT);
     let (news, told) = channel();
     let reading = thread::spawn({
         let (arguments, ends, news) = (arguments.clone(), ends.clone(), news.clone());
@@ -323,7 +323,7 @@ fn follow(
         // Before the look: what it sent has arrived.
         let is_over = reading.is_finished();
         let mut why = None;
-        match told.recv_timeout(LOOK) {
+        match told.recv_timeout(POLL_INTERVAL) {
             Ok(News::Started(started, bytes)) => {
                 stop_handle = Some(started);
                 stream = Some((Arc::clone(&bytes), Instant::now()));
@@ -358,7 +358,7 @@ fn follow(
         let is_signalled = ends.stop.is_cancelled();
         // A stop before the first byte would end the session without a stream.
         let has_begun = stream.as_ref().is_some_and(|(bytes, began)| {
-            bytes.load(Ordering::Relaxed) > 0 || began.elapsed() >= FIRST_BYTE
+            bytes.load(Ordering::Relaxed) > 0 || began.elapsed() >= FIRST_BYTE_TIMEOUT
         });
         let is_due = streamed.is_none() && has_begun && (is_signalled || has_passed(deadline));
         if let Some(stop_handle) = stop_handle.take_if(|_| is_due) {
@@ -387,7 +387,9 @@ fn follow(
             return Ok((streamed, cut.map(|(_, why)| why)));
         }
         // The thread ends with this program.
-        if streamed.is_none() && cut.as_ref().is_some_and(|(at, _)| at.elapsed() >= LAST_WRITE) {
+        if streamed.is_none()
+            && cut.as_ref().is_some_and(|(at, _)| at.elapsed() >= LAST_WRITE_TIMEOUT)
+        {
             bail!("the stream was cut short: the output takes no more bytes");
         }
     }

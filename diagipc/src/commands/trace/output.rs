@@ -221,7 +221,7 @@ fn standard_output() -> io::Result<File> {
 }
 
 /// How often there is a line.
-const EVERY: Duration = Duration::from_secs(10);
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The time and size of a trace: at a terminal in place, and otherwise a line now and then.
 pub(crate) struct Progress {
@@ -245,7 +245,7 @@ impl Progress {
     pub(crate) fn tick(&mut self) {
         if let Some(bar) = &self.bar {
             bar.set_position(self.bytes.load(Ordering::Relaxed));
-        } else if self.said.elapsed() >= EVERY {
+        } else if self.said.elapsed() >= LINE_INTERVAL {
             self.said = Instant::now();
             say(&self.line());
         }

@@ -30,11 +30,11 @@ use crate::commands::{Outcome, ps};
 
 const PORTS: &str = "DOTNET_DiagnosticPorts";
 /// How often the end of a command is checked.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// After which time without a runtime the user is told why there may be none.
-const SLOW: Duration = Duration::from_secs(10);
+const HINT_DELAY: Duration = Duration::from_secs(10);
 /// How long another runtime that has connected may take to be resumed.
-const RESUMES: Duration = Duration::from_secs(10);
+const RESUME_TIMEOUT: Duration = Duration::from_secs(10);
 const WHO_CONNECTS: &str = "expected a program of .NET 5 or newer with diagnostics enabled; trace an older one by its process id";
 
 /// A traced runtime.
@@ -260,7 +260,7 @@ impl Port {
             // Before the wait: what had connected by then is found.
             let has_ended =
                 lock(&self.running).as_mut().is_some_and(|command| command.ends_before(|| true));
-            let deadline = Instant::now().checked_add(LOOK);
+            let deadline = Instant::now().checked_add(POLL_INTERVAL);
             let until = WaitLimit { deadline, canceller: Some(stop) };
             match self.listener.next_event(&until) {
                 Ok(event) => {
@@ -289,7 +289,7 @@ impl Port {
                 ))
                 .into());
             }
-            if !is_told && began.elapsed() >= SLOW {
+            if !is_told && began.elapsed() >= HINT_DELAY {
                 is_told = true;
                 say(&format!("no runtime of the command has connected yet: {WHO_CONNECTS}"));
             }
@@ -335,7 +335,7 @@ fn is_gone(error: &anyhow::Error) -> bool {
 
 /// A runtime that nobody resumes would wait forever.
 fn resume_untraced(runtime: &PortRuntime, canceller: &Canceller) {
-    let deadline = Instant::now().checked_add(RESUMES);
+    let deadline = Instant::now().checked_add(RESUME_TIMEOUT);
     let id = runtime.process_id();
     say(&match runtime.resume(&WaitLimit { deadline, canceller: Some(canceller) }) {
         Ok(_) => format!("process {id} has connected too: resumed, not traced"),
