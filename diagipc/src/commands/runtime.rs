@@ -178,6 +178,7 @@ fn default_socket() -> PathBuf {
 type Told = Option<SignalKind>;
 
 /// Receives when it must end, and by which signal. The sender is to be kept: nothing may be sent.
+#[cfg_attr(windows, allow(clippy::unnecessary_wraps, reason = "on Unix it may fail"))]
 fn end(until_eof: bool) -> anyhow::Result<(mpsc::Sender<Told>, mpsc::Receiver<Told>)> {
     let (sender, receiver) = mpsc::channel();
     // On Windows the system ends it, and removes its pipe.

@@ -302,7 +302,7 @@ pub(crate) fn number_table<'t>(header: impl Iterator<Item = &'t str>) -> Table {
 }
 
 /// Returns the text of a count; empty for 0.
-pub(crate) fn mark<N: Default + PartialEq + ToString>(count: N) -> String {
+pub(crate) fn mark<N: Copy + Default + PartialEq + ToString>(count: N) -> String {
     if count == N::default() { String::new() } else { count.to_string() }
 }
 

@@ -264,7 +264,7 @@ fn steps(recording: &Recording) -> Vec<Step> {
                     with_fd: fds.first().copied(),
                     may_fail: false,
                     within_ms: None,
-                }))
+                }));
             }
             (TurnDirection::Received, EventKind::Said { .. }) if bytes.starts_with(ADVERTISE) => {
                 steps.push(expect(on, Vec::from([any(ADVERTISE_LEN, None)])));
