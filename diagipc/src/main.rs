@@ -88,13 +88,9 @@ fn with_route(mut error: clap::Error) -> clap::Error {
 }
 
 fn main() -> ExitCode {
-    // What is printed instead needs the groups.
-    let grouped = |_| {
-        let matches = command().try_get_matches()?;
-        Arguments::from_arg_matches(&matches)
-    };
-    let arguments =
-        Arguments::try_parse().or_else(grouped).unwrap_or_else(|error| with_route(error).exit());
+    let matches = command().try_get_matches();
+    let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = arguments.unwrap_or_else(|error| with_route(error).exit());
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = commands::run(&arguments.command, Arguments::command, &mut out);
     // A report has them already.

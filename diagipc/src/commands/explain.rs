@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let known = Known::new();
+    let known = Known { citations: Citations::embedded(), glossary: Glossary::embedded() };
     for (nth, name) in arguments.names.iter().map(|name| name.trim()).enumerate() {
         if nth > 0 {
             writeln!(out)?;
@@ -64,10 +64,6 @@ struct Known {
 }
 
 impl Known {
-    fn new() -> Self {
-        Self { citations: Citations::embedded(), glossary: Glossary::embedded() }
-    }
-
     fn scripts() -> anyhow::Result<impl Iterator<Item = (&'static str, &'static Script)>> {
         let files = embedded::scripts()?.iter();
         Ok(files.flat_map(|(file, scripts)| scripts.scripts.iter().map(move |one| (*file, one))))

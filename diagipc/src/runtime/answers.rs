@@ -269,27 +269,18 @@ impl Handler for Answers {
     }
 
     fn collect_tracing2(&self, request: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
-        self.stream(
-            request.format,
-            request.request_rundown,
-            request.providers.iter().map(Into::into),
-        )
+        let rundown = request.request_rundown;
+        self.stream(request.format, rundown, request.providers.iter().map(Into::into))
     }
 
     fn collect_tracing3(&self, request: CollectTracing3<'_>) -> Result<StreamSession<'_>, HResult> {
-        self.stream(
-            request.format,
-            request.request_rundown,
-            request.providers.iter().map(Into::into),
-        )
+        let rundown = request.request_rundown;
+        self.stream(request.format, rundown, request.providers.iter().map(Into::into))
     }
 
     fn collect_tracing4(&self, request: CollectTracing4<'_>) -> Result<StreamSession<'_>, HResult> {
-        self.stream(
-            request.format,
-            request.rundown_keyword != 0,
-            request.providers.iter().map(Into::into),
-        )
+        let rundown = request.rundown_keyword != 0;
+        self.stream(request.format, rundown, request.providers.iter().map(Into::into))
     }
 
     fn collect_tracing5(
