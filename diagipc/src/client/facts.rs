@@ -1,5 +1,5 @@
 //! What playing a scenario showed: findings about requests, the end of the client, its output and
-//! its messages. From that [`Facts::decide`] makes the case of the report.
+//! its messages. From that [`ScenarioFacts::decide`] makes the case of the report.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(super) enum Weight {
 
 /// An observation about a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Finding {
+pub(super) struct ClientFinding {
     pub(super) weight: Weight,
     pub(super) text: String,
     pub(super) fault: Option<Fault>,
@@ -35,7 +35,7 @@ pub(super) struct Finding {
     pub(super) is_of_request: bool,
 }
 
-impl Finding {
+impl ClientFinding {
     /// Whether it is only that nothing was sent.
     pub(super) fn is_unsent(&self) -> bool {
         self.fault.is_some_and(|fault| UNSENT.contains(&fault))
@@ -44,11 +44,11 @@ impl Finding {
 
 /// All observations in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Findings(Vec<Finding>);
+pub(super) struct Findings(Vec<ClientFinding>);
 
 impl Findings {
     fn add(&mut self, weight: Weight, fault: Option<Fault>, text: impl Into<String>) {
-        let finding = Finding { weight, text: text.into(), fault, is_of_request: false };
+        let finding = ClientFinding { weight, text: text.into(), fault, is_of_request: false };
         if !self.0.contains(&finding) {
             self.0.push(finding);
         }
@@ -81,7 +81,10 @@ impl Findings {
     /// Adds what was found in the bytes of a request. `goes_on`: a runtime accepts it anyway.
     pub(super) fn take_of_request(&mut self, findings: Self, goes_on: bool) {
         self.0.extend(
-            findings.0.into_iter().map(|finding| Finding { is_of_request: goes_on, ..finding }),
+            findings
+                .0
+                .into_iter()
+                .map(|finding| ClientFinding { is_of_request: goes_on, ..finding }),
         );
     }
 
@@ -89,16 +92,16 @@ impl Findings {
         self.0.extend(findings.0);
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Finding> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ClientFinding> {
         self.0.iter()
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Finding> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut ClientFinding> {
         self.0.iter_mut()
     }
 
     /// Names those for which `is_it` returns true.
-    pub(super) fn rename(&mut self, fault: Fault, is_it: impl Fn(&Finding) -> bool) {
+    pub(super) fn rename(&mut self, fault: Fault, is_it: impl Fn(&ClientFinding) -> bool) {
         for finding in self.0.iter_mut().filter(|finding| is_it(finding)) {
             finding.fault = Some(fault);
         }
@@ -164,7 +167,7 @@ pub(super) const UNSENT: [Fault; 4] = [
 
 /// What playing a scenario showed.
 #[derive(Default)]
-pub(super) struct Facts {
+pub(super) struct ScenarioFacts {
     /// The client does not support the scenario.
     pub(super) lacks: Option<String>,
     pub(super) findings: Findings,
@@ -178,7 +181,7 @@ pub(super) struct Facts {
     pub(super) took: Duration,
 }
 
-impl Facts {
+impl ScenarioFacts {
     /// The facts of a client that cannot be given this task.
     pub(super) fn lacking(what: String) -> Self {
         Self { lacks: Some(what), ..Self::default() }

@@ -47,7 +47,7 @@ mod windows;
 
 pub use operation::{Argument, Operation, OutputKind};
 pub use operations::{CommandLine, Operations, OperationsError};
-pub use run::{Options, run};
+pub use run::{ClientOptions, run};
 pub use scenario::{Arguments, Scenario, scenarios};
 #[cfg(unix)]
 use unix as target;

@@ -226,7 +226,7 @@ mod sockets {
         let own = embedded::text(COMPANIONS, "clients/diagipc.toml").unwrap_or_default();
         let mut operations = Operations::parse("diagipc.toml", &own)?;
         operations.set_program("diagipc", &this.display().to_string());
-        let options = client::Options {
+        let options = client::ClientOptions {
             jobs: CLIENT_JOBS,
             require: vec![Glob::new("*")],
             stand_in: as_process(this),

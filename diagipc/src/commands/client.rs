@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{env, fs};
 
 use anyhow::{Context as _, bail};
-use diagipc::client::{self, Operations, Options, Scenario};
+use diagipc::client::{self, ClientOptions, Operations, Scenario};
 use diagipc::embedded::SCENARIOS;
 use diagipc::known::Profile;
 use diagipc::{Glob, Playable as _, Program};
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     #[cfg(unix)]
     crate::commands::interrupt::own()?;
     let this = env::current_exe().context("the path of this program")?;
-    let options = Options {
+    let options = ClientOptions {
         jobs: arguments.jobs,
         require: arguments.output.require().to_vec(),
         stand_in: as_process(&this),

@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDum
 
 use crate::commands::info::{Info, subject};
 use crate::commands::output_file::{Written, dated};
-use crate::commands::ps::Named;
+use crate::commands::ps::NamedTarget;
 use crate::commands::target::{Reach, Refused, outcome};
 use crate::commands::{Outcome, interrupt};
 
@@ -29,7 +29,7 @@ use crate::commands::{Outcome, interrupt};
 #[allow(clippy::struct_excessive_bools, reason = "these are the switches of a command")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    target: Named,
+    target: NamedTarget,
 
     #[command(flatten)]
     reach: Reach,

@@ -292,7 +292,7 @@ fn not_seen(unseen: &[UnreadablePath]) {
 /// A target by its address, process id or name.
 #[derive(Clone, clap::Args)]
 #[allow(clippy::doc_markdown, reason = "this is the help of a command")]
-pub(crate) struct Named {
+pub(crate) struct NamedTarget {
     /// A process id, the path of a socket, or a pipe (`\\.\pipe\NAME`)
     target: Option<Address>,
 
@@ -305,7 +305,7 @@ pub(crate) struct Named {
     name: Option<String>,
 }
 
-impl Named {
+impl NamedTarget {
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }

@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 
 use super::case::{FuzzCase, Seeds};
 use super::finding::{
-    CampaignSummary, Cause, Finding, Growth, depends_on_the_request, may_be_known,
+    CampaignSummary, Finding, FindingCause, Growth, depends_on_the_request, may_be_known,
 };
 use super::minimise::minimise;
 use super::play::{CaseVerdict, Observed, play};
@@ -264,7 +264,7 @@ impl<'c> Campaign<'c> {
     }
 
     fn take(&mut self, case: &FuzzCase, observed: &Observed, fault: Fault) -> Result<(), String> {
-        let found = Cause::new(fault, observed.death, case);
+        let found = FindingCause::new(fault, observed.death, case);
         let findings = &mut self.summary.findings;
         let mut known = findings.iter_mut();
         if let Some(there) = known.find(|finding| finding.has(&found, case.command())) {
@@ -286,7 +286,7 @@ impl<'c> Campaign<'c> {
             if finding.reproduced == Some(false) && !finding.verdict().is_fatal() {
                 return Ok(());
             }
-            finding.cause = Cause::new(fault, observed.death, &finding.minimised);
+            finding.cause = FindingCause::new(fault, observed.death, &finding.minimised);
             self.describe(&mut finding, &last);
         }
         self.add(finding);
@@ -306,7 +306,7 @@ impl<'c> Campaign<'c> {
 
     /// Takes the growth of the target's memory, and the case with most of it.
     fn take_growth(&mut self, growth: Growth, case: &FuzzCase) -> Result<(), String> {
-        let found = Cause::new(Fault::MemoryGrowth, None, case);
+        let found = FindingCause::new(Fault::MemoryGrowth, None, case);
         let findings = &mut self.summary.findings;
         if let Some(there) = findings.iter_mut().find(|finding| finding.cause == found) {
             there.times += 1;

@@ -76,14 +76,14 @@ impl fmt::Display for Growth {
 
 /// What two cases of one finding have in common, whatever their commands and mutations.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cause {
+pub(super) struct FindingCause {
     pub(super) fault: Fault,
     pub(super) death: Option<Death>,
     /// The defect of the request; `None` if it does not matter.
     defect: Option<String>,
 }
 
-impl Cause {
+impl FindingCause {
     pub(super) fn new(fault: Fault, death: Option<Death>, case: &FuzzCase) -> Self {
         let defect = depends_on_the_request(fault).then(|| defect_of(&case.message));
         Self { fault, death, defect }
@@ -125,9 +125,9 @@ fn defect_of(message: &[u8]) -> String {
 pub struct Finding {
     /// From 1.
     pub number: u32,
-    pub(super) cause: Cause,
+    pub(super) cause: FindingCause,
     /// The cases that lead to it, before shortening.
-    pub(super) found: Vec<Cause>,
+    pub(super) found: Vec<FindingCause>,
     pub(super) text: Option<String>,
     /// The first case that led to it.
     pub case: FuzzCase,
@@ -151,7 +151,7 @@ pub struct Finding {
 
 impl Finding {
     /// A finding by one case, after `others`.
-    pub(super) fn new(others: &[Self], found: Cause, case: &FuzzCase) -> Self {
+    pub(super) fn new(others: &[Self], found: FindingCause, case: &FuzzCase) -> Self {
         let before = others.iter().flat_map(Self::members).count();
         Self {
             number: u32::try_from(before).unwrap_or(u32::MAX).saturating_add(1),
@@ -207,7 +207,7 @@ impl Finding {
     }
 
     /// Whether a case of this command and cause is already counted.
-    pub(super) fn has(&self, found: &Cause, command: Command) -> bool {
+    pub(super) fn has(&self, found: &FindingCause, command: Command) -> bool {
         self.members().any(|member| member.command() == command && member.found.contains(found))
     }
 
@@ -284,7 +284,7 @@ impl Serialize for Finding {
 
 /// The cases of one command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Row {
+pub struct CommandVerdicts {
     /// The command, from its message.
     pub command: String,
     /// How many cases had which verdict.
@@ -312,7 +312,7 @@ pub struct CampaignSummary {
     /// How often the target was started.
     pub starts: u64,
     /// By command, in the order of appearance.
-    pub commands: Vec<Row>,
+    pub commands: Vec<CommandVerdicts>,
     /// The findings.
     pub findings: Vec<Finding>,
     /// The numbers of the findings that are accepted ([`accept`](Self::accept)).
@@ -331,7 +331,9 @@ impl CampaignSummary {
         let command = format!("{command}");
         match self.commands.iter_mut().find(|row| row.command == command) {
             Some(row) => *row.verdicts.entry(verdict).or_default() += 1,
-            None => self.commands.push(Row { command, verdicts: BTreeMap::from([(verdict, 1)]) }),
+            None => self
+                .commands
+                .push(CommandVerdicts { command, verdicts: BTreeMap::from([(verdict, 1)]) }),
         }
     }
 
@@ -490,7 +492,7 @@ mod tests {
     #[test]
     fn cause_name_has_symptom_and_request_fault() {
         let name = |fault, message: &[u8]| {
-            Cause::new(fault, None, &FuzzCase::of(message, Delivery::Whole)).name()
+            FindingCause::new(fault, None, &FuzzCase::of(message, Delivery::Whole)).name()
         };
         let crash = |message| name(Fault::Crash, message);
         assert_eq!(crash(b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"), "crash:right-request");
@@ -514,7 +516,7 @@ mod tests {
         let case = FuzzCase::of(b"DOTNET_IPC_V1\0\x15\0\x04\x01\0\0\0", Delivery::Whole);
         let case = FuzzCase { number: 7, mutations: vec![Mutation::ExtraBytes], ..case };
         let death = (fault == Fault::Crash).then_some(Death::Signal(11));
-        let new = Finding::new(&[], Cause::new(fault, death, &case), &case);
+        let new = Finding::new(&[], FindingCause::new(fault, death, &case), &case);
         Finding { number: 3, reproduced: Some(true), received, ..new }
     }
 

@@ -28,6 +28,6 @@ mod play;
 
 pub use campaign::{CampaignOptions, CampaignProgress, run};
 pub use case::{Delivery, FuzzCase, Seeds};
-pub use finding::{CampaignSummary, Finding, Growth, Row};
+pub use finding::{CampaignSummary, CommandVerdicts, Finding, Growth};
 pub use mutation::Mutation;
 pub use play::CaseVerdict;

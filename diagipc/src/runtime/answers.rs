@@ -36,7 +36,7 @@ use rustix::fs::{FileType, fstat};
 
 use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
-use super::session::Events;
+use super::session::RequestedEvents;
 use super::session::Session;
 use super::system;
 use crate::known::{Does, is_told};
@@ -147,7 +147,7 @@ impl Answers {
     ) -> Result<StreamSession<'_>, HResult> {
         let session = self.begin()?;
         let rundown = rundown && !is_told(self.application.profile, "F-104");
-        let events = Events::of(providers, self.application.state().is_started());
+        let events = RequestedEvents::of(providers, self.application.state().is_started());
         Ok(StreamSession::new(session.id(), move |stream| {
             session.stream(stream, format, rundown, events)
         }))

@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc::port::{PortId, Suspension};
 use dotnet_diagnostics_ipc::wire::{Guid, IpcString};
 
 use super::misbehaviour::Misbehaviours;
-use super::recorded::{Info, Recorded};
+use super::recorded::{Recorded, RecordedInfo};
 use super::system::Kept;
 use crate::known::Profile;
 
@@ -131,7 +131,7 @@ impl Application {
     }
 
     /// Returns what it reports about itself now.
-    pub(super) fn info(&self) -> &Info {
+    pub(super) fn info(&self) -> &RecordedInfo {
         if self.state().is_started() { &self.recorded.running } else { &self.recorded.suspended }
     }
 

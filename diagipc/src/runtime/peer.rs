@@ -33,7 +33,7 @@ const TAKE_NONE: [Command; 4] = [
     Command::PROCESS_ENVIRONMENT,
 ];
 
-pub(super) struct Peer {
+pub(super) struct ClientConnection {
     transport: Link,
     answers: Arc<Answers>,
     request: Vec<u8>,
@@ -51,7 +51,7 @@ pub(super) struct Peer {
     is_block_begun: bool,
 }
 
-impl Peer {
+impl ClientConnection {
     pub(super) fn new(transport: Link, answers: Answers) -> Self {
         Self {
             transport,
@@ -177,7 +177,7 @@ impl Peer {
     }
 }
 
-impl Transport for Peer {
+impl Transport for ClientConnection {
     fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         let is_ok = bytes.get(17) == Some(&Command::OK.id);
         if std::mem::take(&mut self.has_begun) {
@@ -255,7 +255,7 @@ impl Transport for Peer {
 }
 
 /// The server has nothing more to send: the connection is closed, or stays open (F-5, F-74).
-impl Drop for Peer {
+impl Drop for ClientConnection {
     fn drop(&mut self) {
         let application = Arc::clone(&self.answers.application);
         // The held bytes. The client may have disconnected.

@@ -10,15 +10,15 @@ use crate::embedded::{self, VECTORS};
 use crate::known::{Family, Profile};
 
 pub(super) struct Recorded {
-    pub(super) running: Info,
-    pub(super) suspended: Info,
+    pub(super) running: RecordedInfo,
+    pub(super) suspended: RecordedInfo,
     pub(super) environment: Vec<String>,
     /// The text of a failed dump, if there was one.
     pub(super) dump_error: Option<String>,
 }
 
 /// The reply to `ProcessInfo3`, except for the process's id and cookie.
-pub(super) struct Info {
+pub(super) struct RecordedInfo {
     pub(super) command_line: String,
     pub(super) os: String,
     pub(super) arch: String,
@@ -118,7 +118,7 @@ fn recording_of(profile: Profile) -> Option<&'static str> {
     chosen.map(|(_, name)| *name)
 }
 
-fn info(file: &File, group: &str) -> Option<Info> {
+fn info(file: &File, group: &str) -> Option<RecordedInfo> {
     let message = Message::decode(wires(file, group).next()?).ok()?;
     let Ok(Reply::Ok(info)) = message.reply_as::<ProcessInfo3>() else { return None };
     let ProcessInfo3Reply {
@@ -129,7 +129,7 @@ fn info(file: &File, group: &str) -> Option<Info> {
         clr_product_version,
         ..
     } = info;
-    Some(Info {
+    Some(RecordedInfo {
         command_line: command_line.to_string(),
         os: os.to_string(),
         arch: arch.to_string(),

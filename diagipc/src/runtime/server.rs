@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc::port::PortId;
 use super::answers::Answers;
 use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
-use super::peer::Peer;
+use super::peer::ClientConnection;
 use super::system::{self, Kept, Link, Listening};
 
 /// How often the clients of connections left open are checked for disconnection.
@@ -41,12 +41,12 @@ impl Server {
             most_sessions: usize::MAX,
             ..ServeOptions::DEFAULT
         };
-        let done = serve_with(self, Peer::answers, &options, &application.stop);
+        let done = serve_with(self, ClientConnection::answers, &options, &application.stop);
         debug_assert!(done.is_ok(), "the exchange was asked for something that it did not want");
     }
 
     /// The next connection, if there was an event.
-    fn next(&mut self) -> Result<Option<Peer>, MisuseError> {
+    fn next(&mut self) -> Result<Option<ClientConnection>, MisuseError> {
         for port in &mut self.ports {
             port.advance(&self.application)?;
         }
@@ -73,7 +73,10 @@ impl Server {
         };
         // P-28.
         self.others(used).for_each(|other| other.exchange.reset_delay());
-        Ok(Some(Peer::new(transport, Answers::new(Arc::clone(&self.application), port))))
+        Ok(Some(ClientConnection::new(
+            transport,
+            Answers::new(Arc::clone(&self.application), port),
+        )))
     }
 
     fn others(&mut self, but: Option<usize>) -> impl Iterator<Item = &mut Port> {
@@ -103,9 +106,9 @@ impl Server {
 }
 
 impl Listen for Server {
-    type Transport = Peer;
+    type Transport = ClientConnection;
 
-    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<Peer, Error> {
+    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<ClientConnection, Error> {
         loop {
             until.check().map_err(|stopped| Error::new(Phase::Listen, stopped))?;
             if let Some(peer) = self.next().map_err(|illegal| Error::new(Phase::Listen, illegal))? {

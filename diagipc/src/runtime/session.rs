@@ -37,7 +37,7 @@ impl Session {
         stream: &mut StreamWriter<'_>,
         format: Format,
         rundown: bool,
-        events: Events,
+        events: RequestedEvents,
     ) -> io::Result<()> {
         // A suspended runtime writes nothing, not even at the stop (P-29).
         self.wait(
@@ -148,14 +148,14 @@ fn start(format: Format, process_id: u32) -> Vec<u8> {
 
 /// The events that the providers of a request ask for, besides that about the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Events {
+pub(super) struct RequestedEvents {
     /// `EEStartupStart`, which only a session from before the start gets.
     start: bool,
     /// The counters, every so many seconds.
     counters: Option<f32>,
 }
 
-impl Events {
+impl RequestedEvents {
     /// Returns the events of a session that begins now: before the start, or after it.
     pub(super) fn of<'p>(
         providers: impl Iterator<Item = StreamingProviderConfig<'p>>,

@@ -19,7 +19,7 @@ const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 
 /// Which events are traced.
 #[derive(Clone, clap::Args)]
-pub(crate) struct Events {
+pub(crate) struct EventArguments {
     /// NAME[:KEYWORDS[:LEVEL[:KEY=VALUE;…]]], and more after a comma that is not between quotes:
     /// keywords in hexadecimal, by default all; a level from 0 to 5 or by name, by default 4
     /// (Informational)
@@ -29,7 +29,7 @@ pub(crate) struct Events {
     /// Events for a purpose, and more after a comma; by default dotnet-common and
     /// dotnet-sampled-thread-time, if no others are chosen
     #[arg(long, value_name = "PROFILE,…", value_delimiter = ',', value_parser = profiles())]
-    profile: Vec<&'static Profile>,
+    profile: Vec<&'static EventProfile>,
 
     /// Events of the runtime by the names of its keywords, with + between them: gc+jit+exception
     #[arg(long, value_name = "KEYWORD+…")]
@@ -40,7 +40,7 @@ pub(crate) struct Events {
     clreventlevel: EventLevel,
 }
 
-impl Events {
+impl EventArguments {
     /// The chosen providers, each once: what is chosen twice has the keywords of both, and the higher
     /// level.
     pub(crate) fn providers(&self) -> anyhow::Result<Vec<Provider>> {
@@ -64,7 +64,7 @@ impl Events {
             || self.profiles().iter().any(|profile| profile.needs_rundown)
     }
 
-    fn profiles(&self) -> Vec<&'static Profile> {
+    fn profiles(&self) -> Vec<&'static EventProfile> {
         let is_any_chosen =
             !(self.profile.is_empty() && self.providers.is_empty() && self.clrevents.is_none());
         if is_any_chosen { self.profile.clone() } else { PROFILES.iter().take(2).collect() }
@@ -73,7 +73,7 @@ impl Events {
 
 /// Events for a purpose.
 #[derive(Debug)]
-pub(crate) struct Profile {
+pub(crate) struct EventProfile {
     name: &'static str,
     about: &'static str,
     needs_rundown: bool,
@@ -82,26 +82,26 @@ pub(crate) struct Profile {
 }
 
 /// The first two are the default.
-static PROFILES: [Profile; 6] = [
-    Profile {
+static PROFILES: [EventProfile; 6] = [
+    EventProfile {
         name: "dotnet-common",
         about: "GC, loader, JIT, exceptions, threading and compilation: little, and useful in most cases",
         needs_rundown: true,
         providers: &[(RUNTIME, 0x10_0003_801d, EventLevel::INFORMATIONAL)],
     },
-    Profile {
+    EventProfile {
         name: "dotnet-sampled-thread-time",
         about: "The stacks of all managed threads, about 100 times a second",
         needs_rundown: true,
         providers: &[(SAMPLER, 0xf000_0000_0000, EventLevel::INFORMATIONAL)],
     },
-    Profile {
+    EventProfile {
         name: "gc-verbose",
         about: "Garbage collections, handles, exceptions, and samples of allocations",
         needs_rundown: true,
         providers: &[(RUNTIME, 0x8003, EventLevel::VERBOSE)],
     },
-    Profile {
+    EventProfile {
         name: "gc-collect",
         about: "Garbage collections only: the least. Alone without rundown",
         needs_rundown: false,
@@ -110,7 +110,7 @@ static PROFILES: [Profile; 6] = [
             (RUNTIME_PRIVATE, 1, EventLevel::INFORMATIONAL),
         ],
     },
-    Profile {
+    EventProfile {
         name: "database",
         about: "Commands of SqlClient and Entity Framework Core, with their text",
         needs_rundown: true,
@@ -119,7 +119,7 @@ static PROFILES: [Profile; 6] = [
             (DIAGNOSTIC_SOURCE, 3, EventLevel::VERBOSE),
         ],
     },
-    Profile {
+    EventProfile {
         name: "gcdump",
         about: "The objects of the heap, their types and references, by a collection that the session causes. Alone without rundown",
         needs_rundown: false,
@@ -146,7 +146,7 @@ fn database() -> String {
     )
 }
 
-fn profiles() -> impl TypedValueParser<Value = &'static Profile> {
+fn profiles() -> impl TypedValueParser<Value = &'static EventProfile> {
     let names = PROFILES.iter().map(|profile| PossibleValue::new(profile.name).help(profile.about));
     PossibleValuesParser::new(names).try_map(|name| {
         PROFILES.iter().find(|profile| profile.name == name).ok_or("expected a profile")
@@ -361,7 +361,7 @@ mod tests {
     #[derive(clap::Parser)]
     struct Line {
         #[command(flatten)]
-        events: Events,
+        events: EventArguments,
     }
 
     fn chosen(arguments: &[&str]) -> (Vec<String>, bool) {

@@ -31,10 +31,10 @@ use dotnet_diagnostics_ipc::wire::Array;
 use crate::commands::info::{Info, subject};
 use crate::commands::output_file::{Written, dated};
 use crate::commands::printable::say;
-use crate::commands::ps::Named;
+use crate::commands::ps::NamedTarget;
 use crate::commands::target::{Reach, Refused, outcome};
-use crate::commands::trace::events::{Events, Provider};
-use crate::commands::trace::output::{Output, Planned, Progress};
+use crate::commands::trace::events::{EventArguments, Provider};
+use crate::commands::trace::output::{Planned, TraceOutput, TraceProgress};
 use crate::commands::trace::traced::{Runtime, Source};
 use crate::commands::{Outcome, interrupt};
 
@@ -47,7 +47,7 @@ use crate::commands::{Outcome, interrupt};
 #[allow(clippy::struct_excessive_bools, reason = "these are the switches of a command")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    target: Named,
+    target: NamedTarget,
 
     #[command(flatten)]
     reach: Reach,
@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     duration: Option<Duration>,
 
     #[command(flatten)]
-    events: Events,
+    events: EventArguments,
 
     /// The size of the runtime's buffer
     #[arg(long, visible_alias = "buffersize", value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
@@ -281,7 +281,7 @@ enum News {
 }
 
 struct Streamed {
-    output: Output,
+    output: TraceOutput,
     /// If it failed, its connection is closed already: a pending stop waits for that.
     trace: anyhow::Result<Trace<<Runtime as Connect>::Transport>>,
     /// What it says of itself, if it was asked.
@@ -327,7 +327,7 @@ fn follow(
             Ok(News::Started(started, bytes)) => {
                 stop_handle = Some(started);
                 stream = Some((Arc::clone(&bytes), Instant::now()));
-                progress = Some(Progress::new(bytes, !source.has_command()));
+                progress = Some(TraceProgress::new(bytes, !source.has_command()));
                 deadline =
                     arguments.duration.and_then(|duration| Instant::now().checked_add(duration));
             }
@@ -352,7 +352,7 @@ fn follow(
             }
             Err(_) => {}
         }
-        progress.iter_mut().for_each(Progress::tick);
+        progress.iter_mut().for_each(TraceProgress::tick);
         let now = Instant::now();
         let has_passed = |deadline: Option<Instant>| deadline.is_some_and(|at| at <= now);
         let is_signalled = ends.stop.is_cancelled();
@@ -363,7 +363,7 @@ fn follow(
         let is_due = streamed.is_none() && has_begun && (is_signalled || has_passed(deadline));
         if let Some(stop_handle) = stop_handle.take_if(|_| is_due) {
             stop_by = Some((now.checked_add(limit), is_signalled));
-            progress.iter_mut().for_each(Progress::stopping);
+            progress.iter_mut().for_each(TraceProgress::stopping);
             awaits_stop = true;
             let news = news.clone();
             thread::spawn(move || drop(news.send(News::Stopped(stop_handle.stop()))));
@@ -455,7 +455,11 @@ fn record(
 }
 
 /// Copies the stream to its end, and says how much of it there is.
-fn copy(trace: &mut impl io::Read, output: &mut Output, bytes: &AtomicU64) -> anyhow::Result<()> {
+fn copy(
+    trace: &mut impl io::Read,
+    output: &mut TraceOutput,
+    bytes: &AtomicU64,
+) -> anyhow::Result<()> {
     let mut piece = vec![0; 64 * 1024];
     loop {
         let n = match trace.read(&mut piece) {

@@ -24,7 +24,7 @@ use dotnet_diagnostics_ipc::wire::Guid;
 
 use crate::commands::info::Info;
 use crate::commands::printable::say;
-use crate::commands::ps::Named;
+use crate::commands::ps::NamedTarget;
 use crate::commands::target::{Reach, Refused};
 use crate::commands::{Outcome, ps};
 
@@ -62,7 +62,11 @@ pub(crate) enum Source {
 
 impl Source {
     /// Returns the source that the arguments name. A port is open, but no command is started yet.
-    pub(crate) fn new(target: &Named, command: &[OsString], reach: &Reach) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        target: &NamedTarget,
+        command: &[OsString],
+        reach: &Reach,
+    ) -> anyhow::Result<Self> {
         let name = target.name().map(str::to_owned);
         let of_command = command.split_first();
         // With a command the name is that of one of its processes.
