@@ -41,7 +41,7 @@ pub(crate) use live::Peer;
 #[cfg(unix)]
 pub use unix::Listener;
 #[cfg(unix)]
-pub(crate) use unix::{is_served, kind_of, lives};
+pub(crate) use unix::{has_hung_up, is_served, kind_of, lives, sends_no_more};
 #[cfg(windows)]
 pub use windows::Listener;
 #[cfg(windows)]

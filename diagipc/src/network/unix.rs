@@ -16,6 +16,7 @@ use dotnet_diagnostics_ipc::io::{
 };
 use dotnet_diagnostics_ipc_vectors::player::PlayerError;
 use dotnet_diagnostics_ipc_vectors::script::{FdKind, SignalKind, Step};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 use rustix::process::{self, Pid, Signal, test_kill_process};
 
@@ -177,6 +178,25 @@ pub(super) fn is_gone(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected
     )
+}
+
+/// Whether the peer has closed the connection, not only its sending direction.
+pub(crate) fn has_hung_up(stream: &impl AsFd) -> bool {
+    is_now(stream, PollFlags::HUP)
+}
+
+/// Whether the peer sends nothing more. If the system does not report it, a read shows it.
+pub(crate) fn sends_no_more(stream: &impl AsFd) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    return is_now(stream, PollFlags::RDHUP | PollFlags::HUP);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    has_hung_up(stream)
+}
+
+fn is_now(stream: &impl AsFd, flags: PollFlags) -> bool {
+    let mut fds = [PollFd::new(stream, flags)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&at_once)).is_ok() && fds.iter().any(|fd| fd.revents().intersects(flags))
 }
 
 pub(super) fn half_close(stream: &Stream) -> io::Result<()> {

@@ -16,7 +16,7 @@ use dotnet_diagnostics_ipc_vectors::script::Ending;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::recording::{Log, Recording, Witness};
-use crate::network::kind_of;
+use crate::network::{has_hung_up, kind_of, sends_no_more};
 
 /// How long a connection to the other side may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -163,7 +163,7 @@ impl Proxy {
                 Err(_)
                     if self.runtime_connects
                         && !canceller.is_cancelled()
-                        && !has_hung_up(accepted.as_fd()) =>
+                        && !has_hung_up(accepted) =>
                 {
                     thread::sleep(RETRY_INTERVAL);
                 }
@@ -339,7 +339,7 @@ impl Way {
     fn is_open(&self, from: &UnixStream) -> bool {
         match self.ended {
             None => true,
-            Some(Ending::HalfClose) => has_hung_up(from.as_fd()),
+            Some(Ending::HalfClose) => has_hung_up(from),
             Some(_) => false,
         }
     }
@@ -368,10 +368,10 @@ impl Way {
                 }
                 return true;
             }
-            Ok(_) if has_hung_up(from.as_fd()) => Ending::Close,
+            Ok(_) if has_hung_up(from) => Ending::Close,
             Ok(_) => Ending::HalfClose,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if self.lag == 0 || !sends_no_more(from.as_fd()) {
+                if self.lag == 0 || !sends_no_more(from) {
                     return false;
                 }
                 // Nothing follows the byte that is left there: the next read finds the end.
@@ -512,23 +512,4 @@ fn take(
 fn discard(stream: BorrowedFd<'_>) {
     let mut buffer = vec![0; READ_LEN];
     while matches!(fd::receive(stream, &mut buffer), Ok((1.., _))) {}
-}
-
-/// Whether the peer has closed the connection, not only its sending direction.
-fn has_hung_up(stream: BorrowedFd<'_>) -> bool {
-    is_now(stream, PollFlags::HUP)
-}
-
-/// Whether the peer sends nothing more. If the system does not report it, a read shows it.
-fn sends_no_more(stream: BorrowedFd<'_>) -> bool {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    return is_now(stream, PollFlags::RDHUP | PollFlags::HUP);
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    has_hung_up(stream)
-}
-
-fn is_now(stream: BorrowedFd<'_>, flags: PollFlags) -> bool {
-    let mut fds = [PollFd::from_borrowed_fd(stream, flags)];
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut fds, Some(&at_once)).is_ok() && fds.iter().any(|fd| fd.revents().intersects(flags))
 }

@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 
 use super::misbehaviour::MisbehaviourKind;
+use crate::network::{has_hung_up, sends_no_more};
 
 /// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
@@ -126,7 +127,7 @@ pub(super) fn look(
             }
             Ok((_, 0)) => return Ok(0),
             // The end follows the unread bytes.
-            Ok(_) if is_half_closed(link) => return Ok(0),
+            Ok(_) if sends_no_more(link) => return Ok(0),
             Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
                 std::thread::sleep(POLL_INTERVAL);
             }
@@ -143,21 +144,6 @@ pub(super) fn take(link: &Link, left: usize) -> Result<(), ErrorKind> {
     Ok(())
 }
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn is_half_closed(link: &Link) -> bool {
-    has_ended(link, PollFlags::RDHUP)
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn is_half_closed(link: &Link) -> bool {
-    has_ended(link, PollFlags::empty())
-}
-
-fn has_ended(fd: &impl AsFd, how: PollFlags) -> bool {
-    let polled = poll(&mut [PollFd::new(fd, how)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
-    polled.is_ok_and(|n| n > 0)
-}
-
 /// A connection left open without further data.
 pub(super) struct Kept(OwnedFd);
 
@@ -169,7 +155,7 @@ impl Kept {
 
     /// Whether the client has disconnected. A half-close does not count (F-23).
     pub(super) fn has_hung_up(&mut self) -> bool {
-        has_ended(&self.0, PollFlags::empty())
+        has_hung_up(&self.0)
     }
 }
 
