@@ -37,15 +37,13 @@ const GROUPS: [(&str, &[&str]); 4] = [
 /// The command line.
 fn command() -> clap::Command {
     let command = Arguments::command();
+    // Some are not for every system.
     let line = |name: &&str| {
-        let about = command.find_subcommand(name).and_then(clap::Command::get_about);
-        format!(
-            "  {name:<11}  {}\n",
-            about.map(|about| about.ansi().to_string()).unwrap_or_default()
-        )
+        let about = command.find_subcommand(name)?.get_about()?;
+        Some(format!("  {name:<11}  {}\n", about.ansi()))
     };
     let group = |(title, names): (&str, &[&str])| {
-        let lines: String = names.iter().map(line).collect();
+        let lines: String = names.iter().filter_map(line).collect();
         format!("{title}:\n{lines}\n")
     };
     let groups: String = GROUPS.into_iter().map(group).collect();
@@ -90,19 +88,15 @@ fn with_route(mut error: clap::Error) -> clap::Error {
 }
 
 fn main() -> ExitCode {
-    // What is printed instead needs the groups.
-    let grouped = |_| {
-        let matches = command().try_get_matches()?;
-        Arguments::from_arg_matches(&matches)
-    };
-    let arguments =
-        Arguments::try_parse().or_else(grouped).unwrap_or_else(|error| with_route(error).exit());
+    let matches = command().try_get_matches();
+    let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = arguments.unwrap_or_else(|error| with_route(error).exit());
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = commands::run(&arguments.command, Arguments::command, &mut out);
     // A report has them already.
     #[cfg(unix)]
     if let Some(ended) = diagipc::ended_orphans() {
-        let _ = writeln!(io::stderr(), "diagipc: {}", printable::plain(&ended));
+        printable::say(&format!("diagipc: {}", printable::plain(&ended)));
     }
     // Also what was printed before an error.
     let flushed = out.flush();
@@ -112,12 +106,7 @@ fn main() -> ExitCode {
         // The reader of our output closed it, as `head` does.
         Err(error) if has_kind(&error, io::ErrorKind::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => {
-            // Standard error may be closed too.
-            let _ = writeln!(
-                io::stderr(),
-                "diagipc: {}",
-                printable::printable_lines(&format!("{error:#}"))
-            );
+            printable::say(&format!("diagipc: {error:#}"));
             // By a signal, while an output's reader was awaited.
             let signal =
                 interrupt::signal().filter(|_| has_kind(&error, io::ErrorKind::Interrupted));

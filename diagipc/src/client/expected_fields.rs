@@ -6,7 +6,6 @@ use super::operations::CommandLine;
 use super::scenario::Arguments;
 use super::{Argument, Operation};
 
-/// The expected value of a field.
 pub(super) enum Wanted {
     /// This text; absent counts as empty.
     Text(String),
@@ -180,39 +179,42 @@ pub(super) fn shortened(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::client::Operations;
     use crate::client::scenario::plain;
 
     #[test]
-    fn wanted_is_shown_in_words() {
-        assert_eq!(Wanted::Absent.shown(), "absent");
-        assert_eq!(Wanted::Plain("4".to_owned()).shown(), "4");
-        assert_eq!(Wanted::Text("a".to_owned()).shown(), "\"a\"");
-        assert_eq!(
-            Wanted::Text("a".repeat(100)).shown(),
-            format!("\"{}… (102 bytes)", "a".repeat(79))
-        );
-        assert_eq!(Wanted::Events(String::new()).shown(), "all events");
-        assert_eq!(Wanted::Events("1,2".to_owned()).shown(), "the events 1,2");
-    }
-
-    #[test]
-    fn wanted_event_ids_match_exactly() {
-        let seen =
-            |enable: bool, ids: &[u32]| serde_json::json!({ "enable": enable, "event_ids": ids });
-        let (all, some) = (Wanted::Events(String::new()), Wanted::Events("1,2".to_owned()));
-        assert!(all.is(&seen(false, &[])) && some.is(&seen(true, &[1, 2])));
-        assert!(
-            !all.is(&seen(true, &[]))
-                && !some.is(&seen(false, &[1, 2]))
-                && !some.is(&seen(true, &[2, 1]))
-        );
-        assert!(
-            Wanted::Text(String::new()).is(&Value::Null)
-                && !Wanted::Text("a".to_owned()).is(&Value::Null)
-        );
-        assert!(Wanted::Absent.is(&Value::Null) && !Wanted::Absent.is(&"".into()));
+    fn wanted_is_shown_and_matches_its_values_only() {
+        let text = |text: &str| text.to_owned();
+        let null = Value::Null;
+        let events = |enable: bool, ids: &[u32]| json!({ "enable": enable, "event_ids": ids });
+        let config = |default: Option<&str>, sets: &[&str]| {
+            let set = |name: &&str| json!({ "tracepoint_name": name, "event_ids": [1] });
+            let sets: Vec<_> = sets.iter().map(set).collect();
+            json!({ "default_tracepoint_name": default, "tracepoints": sets })
+        };
+        let long = format!("\"{}… (102 bytes)", "a".repeat(79));
+        let check = |wanted: Wanted, shown: &str, values: &[Value], others: &[Value]| {
+            assert_eq!(wanted.shown(), shown);
+            assert!(values.iter().all(|seen| wanted.is(seen)), "{shown}");
+            assert!(!others.iter().any(|seen| wanted.is(seen)), "{shown}");
+        };
+        check(Wanted::Absent, "absent", &[Value::Null], &[json!("")]);
+        check(Wanted::Plain(text("4")), "4", &[json!(4)], &[json!(5)]);
+        check(Wanted::Text(text("a")), "\"a\"", &[json!("a")], &[Value::Null]);
+        check(Wanted::Text(text("")), "\"\"", &[Value::Null], &[json!("a")]);
+        check(Wanted::Text("a".repeat(100)), &long, &[], &[]);
+        check(Wanted::Events(text("")), "all events", &[events(false, &[])], &[events(true, &[])]);
+        let others = [events(false, &[1, 2]), events(true, &[2, 1])];
+        check(Wanted::Events(text("1,2")), "the events 1,2", &[events(true, &[1, 2])], &others);
+        let (values, others) = (["k=a b", "k=\"a b\""], [json!("k=a"), json!("k=\"a b"), null]);
+        check(Wanted::KeyValues(text("k=a b")), "\"k=a b\"", &values.map(Value::from), &others);
+        check(Wanted::KeyValues(text("")), "\"\"", &[Value::Null, json!("")], &[]);
+        let values = [config(Some("Point"), &[]), config(None, &["Other", "Point"])];
+        let others = [config(Some("Other"), &["Third"])];
+        check(Wanted::Tracepoint(text("Point")), "\"Point\"", &values, &others);
     }
 
     #[test]
@@ -238,7 +240,7 @@ mod tests {
 
     #[test]
     fn seen_field_covers_all_providers() {
-        let value = serde_json::json!({
+        let value = json!({
             "streaming_circularBufferMB": 4,
             "providers": [{ "provider_name": "A" }, { "provider_name": "B" }],
             "event_ids": [1, 2],
@@ -247,36 +249,7 @@ mod tests {
             |field: &str| values_of(&value, field).into_iter().cloned().collect::<Vec<_>>();
         assert_eq!(values("providers.provider_name"), ["A", "B"]);
         assert_eq!(values("circularBufferMB"), [4]);
-        assert_eq!(values("event_ids"), [serde_json::json!([1, 2])]);
+        assert_eq!(values("event_ids"), [json!([1, 2])]);
         assert_eq!(values("rundownKeyword"), [] as [Value; 0]);
-    }
-
-    #[test]
-    fn wanted_key_values_match_quoted_or_not() {
-        let wanted = Wanted::KeyValues("k=a b".to_owned());
-        assert!(wanted.is(&"k=a b".into()) && wanted.is(&"k=\"a b\"".into()));
-        assert!(
-            !wanted.is(&"k=a".into()) && !wanted.is(&"k=\"a b".into()) && !wanted.is(&Value::Null)
-        );
-        assert!(
-            Wanted::KeyValues(String::new()).is(&Value::Null)
-                && Wanted::KeyValues(String::new()).is(&"".into())
-        );
-    }
-
-    #[test]
-    fn wanted_tracepoint_matches_default_or_set() {
-        let wanted = Wanted::Tracepoint("Point".to_owned());
-        let config = |default: Option<&str>, sets: &[&str]| {
-            let sets: Vec<_> = sets
-                .iter()
-                .map(|name| serde_json::json!({ "tracepoint_name": name, "event_ids": [1] }))
-                .collect();
-            serde_json::json!({ "default_tracepoint_name": default, "tracepoints": sets })
-        };
-        assert!(
-            wanted.is(&config(Some("Point"), &[])) && wanted.is(&config(None, &["Other", "Point"]))
-        );
-        assert!(!wanted.is(&config(Some("Other"), &["Third"])));
     }
 }

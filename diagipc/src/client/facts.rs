@@ -1,16 +1,14 @@
 //! What playing a scenario showed: findings about requests, the end of the client, its output and
-//! its messages. From that [`Facts::decide`] makes the case of the report.
+//! its messages. From that [`ScenarioFacts::decide`] makes the case of the report.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use dotnet_diagnostics_ipc_vectors::player::Conversation;
 
 use super::Argument;
-use super::operations::CommandLine;
-use super::process::Ended;
+use super::operations::{CommandLine, Ended};
 use super::scenario::{Exit, Flag, Output, Scenario};
 use crate::faults::Fault;
 use crate::{Case, CaseFault, Detail, Glob, Grade, Playable as _, Turn};
@@ -28,7 +26,7 @@ pub(super) enum Weight {
 
 /// An observation about a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Finding {
+pub(super) struct ClientFinding {
     pub(super) weight: Weight,
     pub(super) text: String,
     pub(super) fault: Option<Fault>,
@@ -37,7 +35,7 @@ pub(super) struct Finding {
     pub(super) is_of_request: bool,
 }
 
-impl Finding {
+impl ClientFinding {
     /// Whether it is only that nothing was sent.
     pub(super) fn is_unsent(&self) -> bool {
         self.fault.is_some_and(|fault| UNSENT.contains(&fault))
@@ -46,17 +44,16 @@ impl Finding {
 
 /// All observations in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Findings(Vec<Finding>);
+pub(super) struct Findings(Vec<ClientFinding>);
 
 impl Findings {
     fn add(&mut self, weight: Weight, fault: Option<Fault>, text: impl Into<String>) {
-        let finding = Finding { weight, text: text.into(), fault, is_of_request: false };
+        let finding = ClientFinding { weight, text: text.into(), fault, is_of_request: false };
         if !self.0.contains(&finding) {
             self.0.push(finding);
         }
     }
 
-    /// Adds an error.
     pub(super) fn must(&mut self, fault: impl Into<Option<Fault>>, text: impl Into<String>) {
         self.add(Weight::Must, fault.into(), text);
     }
@@ -84,7 +81,10 @@ impl Findings {
     /// Adds what was found in the bytes of a request. `goes_on`: a runtime accepts it anyway.
     pub(super) fn take_of_request(&mut self, findings: Self, goes_on: bool) {
         self.0.extend(
-            findings.0.into_iter().map(|finding| Finding { is_of_request: goes_on, ..finding }),
+            findings
+                .0
+                .into_iter()
+                .map(|finding| ClientFinding { is_of_request: goes_on, ..finding }),
         );
     }
 
@@ -92,22 +92,21 @@ impl Findings {
         self.0.extend(findings.0);
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Finding> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ClientFinding> {
         self.0.iter()
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Finding> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut ClientFinding> {
         self.0.iter_mut()
     }
 
     /// Names those for which `is_it` returns true.
-    pub(super) fn rename(&mut self, fault: Fault, is_it: impl Fn(&Finding) -> bool) {
+    pub(super) fn rename(&mut self, fault: Fault, is_it: impl Fn(&ClientFinding) -> bool) {
         for finding in self.0.iter_mut().filter(|finding| is_it(finding)) {
             finding.fault = Some(fault);
         }
     }
 
-    /// Whether there is an error.
     pub(super) fn is_bad(&self) -> bool {
         self.0.iter().any(|finding| finding.weight == Weight::Must)
     }
@@ -150,7 +149,6 @@ pub(super) struct Manner {
     pub(super) waits_for_more: bool,
     /// It has everything it needs, but closes the connection only after its patience.
     pub(super) waits_for_the_end: bool,
-    /// It has sent a request.
     pub(super) has_sent_request: bool,
 }
 
@@ -169,7 +167,7 @@ pub(super) const UNSENT: [Fault; 4] = [
 
 /// What playing a scenario showed.
 #[derive(Default)]
-pub(super) struct Facts {
+pub(super) struct ScenarioFacts {
     /// The client does not support the scenario.
     pub(super) lacks: Option<String>,
     pub(super) findings: Findings,
@@ -179,12 +177,11 @@ pub(super) struct Facts {
     /// Whether this machine may have decided: it took so long that a limit of the client or of the
     /// suite was reached, or a program could not be started.
     pub(super) is_of_machine: bool,
-    /// Whether the client reported success.
     pub(super) is_success: bool,
     pub(super) took: Duration,
 }
 
-impl Facts {
+impl ScenarioFacts {
     /// The facts of a client that cannot be given this task.
     pub(super) fn lacking(what: String) -> Self {
         Self { lacks: Some(what), ..Self::default() }
@@ -208,7 +205,6 @@ impl Facts {
         names.join(" ")
     }
 
-    /// Returns what failed, in words.
     pub(super) fn why(&self) -> String {
         let texts: Vec<&str> = self.findings.iter().map(|finding| finding.text.as_str()).collect();
         texts.join("; ")
@@ -386,7 +382,6 @@ const fn expected(scenario: &Scenario) -> &'static str {
     }
 }
 
-/// Returns how it ended, with all its messages.
 pub(super) fn end_of(ended: &Ended) -> String {
     let status =
         ended.status.map_or_else(|| "it did not end".to_owned(), |status| status.to_string());

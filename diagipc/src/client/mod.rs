@@ -35,17 +35,23 @@ mod facts;
 mod operation;
 mod operations;
 mod output_check;
-mod process;
 mod reclassify;
 mod request;
 mod run;
 mod scenario;
 mod scenario_player;
-mod target;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
 
 pub use operation::{Argument, Operation, OutputKind};
 pub use operations::{CommandLine, Operations, OperationsError};
-pub use run::{Options, run};
+pub use run::{ClientOptions, run};
 pub use scenario::{Arguments, Scenario, scenarios};
 #[cfg(unix)]
-pub use target::stand_in;
+use unix as target;
+#[cfg(unix)]
+pub use unix::stand_in;
+#[cfg(windows)]
+use windows as target;

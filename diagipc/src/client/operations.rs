@@ -1,19 +1,22 @@
-//! The file that describes a client under test: operations, and their command lines.
+//! The client under test: the file of its operations and their command lines, and its process.
 
 use std::collections::BTreeMap;
-use std::env;
-use std::fmt;
-use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fmt, fs, io};
 
+use dotnet_diagnostics_ipc::io::Canceller;
 use serde::{Deserialize, Deserializer, de};
 
 use super::operation::{Argument, Operation, OutputKind};
-use crate::process::program::shown;
+use crate::process::Started;
+use crate::process::program::{Captured, Keep, shown};
+use crate::process::timeouts::Limit;
+use crate::server::Death;
 
 /// The default time that a client waits for the next byte.
-const PATIENCE: Duration = Duration::from_secs(10);
+const DEFAULT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The operations of a client under test, and their command lines.
 ///
@@ -43,7 +46,6 @@ pub struct Operations {
 /// The command line of one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandLine {
-    /// The program, and its arguments.
     words: Vec<Word>,
     /// Environment variables, besides `TMPDIR`.
     pub env: BTreeMap<String, String>,
@@ -93,7 +95,7 @@ struct RawFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawLine {
-    command: toml::Spanned<Command>,
+    command: toml::Spanned<Words>,
     #[serde(default)]
     env: BTreeMap<String, String>,
     cwd: Option<String>,
@@ -103,7 +105,7 @@ struct RawLine {
 }
 
 /// A list of words, or a text that is split at white space: there is no shell, and no quoting.
-struct Command(Vec<Word>);
+struct Words(Vec<Word>);
 
 impl Operations {
     /// Reads the text of a file called `file`. `diagipc/clients/README.md` defines its form.
@@ -143,7 +145,8 @@ impl Operations {
             };
             let deadline = ms(line.deadline_ms, raw.deadline_ms);
             // Without a limit for each byte, the limit for the whole reply applies.
-            let patience = ms(line.timeout_ms, raw.timeout_ms).or(deadline).unwrap_or(PATIENCE);
+            let patience =
+                ms(line.timeout_ms, raw.timeout_ms).or(deadline).unwrap_or(DEFAULT_PATIENCE);
             let output = line.output.map(toml::Spanned::into_inner);
             lines.insert(
                 operation,
@@ -165,7 +168,7 @@ impl Operations {
             words,
             env: BTreeMap::new(),
             cwd: None,
-            patience: PATIENCE,
+            patience: DEFAULT_PATIENCE,
             deadline: None,
             output: None,
         };
@@ -305,17 +308,17 @@ impl Word {
     }
 }
 
-impl<'de> Deserialize<'de> for Command {
+impl<'de> Deserialize<'de> for Words {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "expected a command line: a string, or a list of strings")]
-        enum Words {
+        enum Written {
             Text(String),
             List(Vec<String>),
         }
-        let words = match Words::deserialize(deserializer)? {
-            Words::Text(text) => text.split_whitespace().map(ToOwned::to_owned).collect(),
-            Words::List(words) => words,
+        let words = match Written::deserialize(deserializer)? {
+            Written::Text(text) => text.split_whitespace().map(ToOwned::to_owned).collect(),
+            Written::List(words) => words,
         };
         let words = words.iter().map(|word| Word::parse(word)).collect::<Result<_, _>>();
         words.map(Self).map_err(de::Error::custom)
@@ -334,6 +337,88 @@ fn check_words(operation: Operation, words: &[Word]) -> Result<(), String> {
 /// Returns the line number, from 1, of byte `at` of `text`.
 fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+}
+
+/// How much of a client's output is kept: more than any scenario sends, so that what is kept of a
+/// longer output is wrong.
+pub(super) const MAX_OUTPUT_LEN: usize = 4 << 20;
+/// The exit status of a program that cannot do what it is told to.
+pub(super) const UNSUPPORTED_STATUS: i32 = 77;
+
+pub(super) struct Running {
+    process: Started,
+    death: Option<Death>,
+    stdout: Captured,
+    stderr: Captured,
+    began: Instant,
+}
+
+/// The end of a client.
+#[derive(Clone, Debug)]
+pub(super) struct Ended {
+    /// `None`: it was still running, and was killed.
+    pub(super) status: Option<ExitStatus>,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
+    pub(super) after: Duration,
+}
+
+impl Ended {
+    pub(super) fn is_success(&self) -> bool {
+        self.status.is_some_and(|status| status.success())
+    }
+
+    /// Whether the client says that it cannot be given this task.
+    pub(super) fn cannot(&self) -> bool {
+        self.status.and_then(|status| status.code()) == Some(UNSUPPORTED_STATUS)
+    }
+
+    /// The signal that ended it; on Windows the exception, such as 0xC0000005.
+    pub(super) fn signal(&self) -> Option<i32> {
+        #[cfg(unix)]
+        return self
+            .status
+            .and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status));
+        #[cfg(not(unix))]
+        return self.status.and_then(|status| status.code()).filter(|code| *code < -0x3000_0000);
+    }
+}
+
+impl Running {
+    /// Starts the client as the leader of its own process group.
+    pub(super) fn start(command: &mut Command) -> io::Result<Self> {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = Started::start(command)?;
+        let (stdout, stderr) = process.take_output();
+        Ok(Self {
+            process,
+            death: None,
+            stdout: Captured::start(stdout, Keep::First(MAX_OUTPUT_LEN)),
+            stderr: Captured::start(stderr, Keep::First(MAX_OUTPUT_LEN)),
+            began: Instant::now(),
+        })
+    }
+
+    /// Whether it has ended. Its process id is not reused until [`finish`](Self::finish).
+    pub(super) fn has_ended(&mut self) -> bool {
+        self.death = self.death.or_else(|| self.process.death());
+        self.death.is_some()
+    }
+
+    pub(super) fn is_success(&self) -> bool {
+        self.death == Some(Death::Status(0))
+    }
+
+    /// Waits for the end of the client, or kills it when all `limits` are over or on cancellation,
+    /// with everything left in its group.
+    pub(super) fn finish(mut self, limits: &[Limit], canceller: Option<&Canceller>) -> Ended {
+        let has_ended = self.process.ends_before(|| {
+            limits.iter().all(Limit::is_over) || canceller.is_some_and(Canceller::is_cancelled)
+        });
+        let after = self.began.elapsed();
+        let status = self.process.end().filter(|_| has_ended);
+        Ended { status, stdout: self.stdout.whole(), stderr: self.stderr.whole(), after }
+    }
 }
 
 #[cfg(test)]

@@ -116,84 +116,60 @@ fn findings_in_texts(texts: &[String], bytes: &[u8], fault: Fault) -> Findings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::process::KEPT;
+    use crate::client::operations::MAX_OUTPUT_LEN;
     use crate::client::scenarios;
 
     #[test]
     fn environment_entries_lost_or_invented_are_reported() {
         let text = |text: &str| Entry::Text(text.to_owned());
-        let wanted = Output::Environment {
-            environment: vec![
-                text("A=1"),
-                text("NOEQUALS"),
-                Entry::Begins { begins: "B=".to_owned() },
-            ],
-        };
-        assert_eq!(
-            wanted.judge(OutputKind::Environment, b"A=1\nNOEQUALS\nB=\xef\xbf\xbd\n"),
-            Findings::default()
-        );
-        let lost = wanted.judge(OutputKind::Environment, b"A=1\nB=\n");
-        assert_eq!(
-            (lost.texts().len(), lost.faults()),
-            (1, vec![Fault::EnvironmentEntryWithoutEquals])
-        );
-        let invented = wanted.judge(OutputKind::Environment, b"A=1\nNOEQUALS=\nB=\n");
-        assert_eq!(
-            (invented.texts().len(), invented.faults()),
-            (2, vec![Fault::EnvironmentEntryWithoutEquals])
-        );
-        assert_eq!(wanted.judge(OutputKind::Environment, b"NOEQUALS\nA=1\nB=\n").faults(), []);
-        assert_eq!(
-            wanted.judge(OutputKind::Environment, b"NOEQUALS\nB=\n").faults(),
-            [Fault::EnvironmentLost]
-        );
-    }
-
-    #[test]
-    fn environment_one_of_two_equal_names_is_enough() {
-        let text = |text: &str| Entry::Text(text.to_owned());
+        let begins = Entry::Begins { begins: "B=".to_owned() };
         let wanted =
-            Output::Environment { environment: vec![text("A=1"), text("A=2"), text("B=1")] };
-        assert_eq!(wanted.judge(OutputKind::Environment, b"A=2\nB=1\n").faults(), []);
-        assert_eq!(wanted.judge(OutputKind::Environment, b"A=1\nB=1\n").faults(), []);
-        assert_eq!(
-            wanted.judge(OutputKind::Environment, b"A=1\nA=2\n").faults(),
-            [Fault::EnvironmentLost]
-        );
+            Output::Environment { environment: vec![text("A=1"), text("NOEQUALS"), begins] };
+        // A client with a map shows one of two equal names.
+        let environment = vec![text("A=1"), text("A=2"), text("B=1")];
+        let twice = Output::Environment { environment };
+        let (without_equals, lost) = (Fault::EnvironmentEntryWithoutEquals, Fault::EnvironmentLost);
+        for (wanted, bytes, texts, faults) in [
+            (&wanted, &b"A=1\nNOEQUALS\nB=\xef\xbf\xbd\n"[..], 0, &[][..]),
+            (&wanted, b"NOEQUALS\nA=1\nB=\n", 0, &[]),
+            (&wanted, b"A=1\nB=\n", 1, &[without_equals]),
+            (&wanted, b"A=1\nNOEQUALS=\nB=\n", 2, &[without_equals]),
+            (&wanted, b"NOEQUALS\nB=\n", 1, &[lost]),
+            (&twice, b"A=2\nB=1\n", 1, &[]),
+            (&twice, b"A=1\nB=1\n", 1, &[]),
+            (&twice, b"A=1\nA=2\n", 1, &[lost]),
+        ] {
+            let findings = wanted.judge(OutputKind::Environment, bytes);
+            assert_eq!((findings.texts().len(), &*findings.faults()), (texts, faults), "{bytes:?}");
+        }
     }
 
     #[test]
-    fn stream_beginning_with_surplus_is_reported() {
+    fn stream_and_its_counters_are_compared() {
         let wanted = Output::Stream {
             stream: vec![Literal::Bytes(b"Nettrace".to_vec())],
             not_before: vec![Literal::Bytes(vec![1, 2])],
             counters: vec!["Requests".to_owned(), "41.5".to_owned()],
             may_be_cut: false,
         };
-        let judge = |bytes: &[u8]| wanted.judge(OutputKind::Stream, bytes);
-        assert_eq!(judge(b"Nettrace"), Findings::default());
-        assert_eq!(judge(b"\x01\x02Nettrace").faults(), [Fault::ReplySizeIgnored]);
-        assert_eq!(judge(b"Nettr").faults(), [Fault::StreamNotAsSent]);
-        let found = |bytes: &[u8]| judge(bytes).texts().concat();
+        let (stream, counters) = (OutputKind::Stream, OutputKind::Counters);
         let cut = "the output has 5 bytes, expected 8; from byte 5 on: ";
-        assert!(found(b"Nettr").starts_with(cut), "{:?}", found(b"Nettr"));
         let changed = "the output has 8 bytes, expected 8; from byte 4 on: 58616365";
-        assert_eq!(found(b"NettXace"), changed);
-    }
-
-    #[test]
-    fn counters_are_found_in_any_form() {
-        let wanted = Output::Stream {
-            stream: Vec::new(),
-            not_before: Vec::new(),
-            counters: vec!["Requests".to_owned(), "41.5".to_owned()],
-            may_be_cut: false,
-        };
-        let judge = |text: &str| wanted.judge(OutputKind::Counters, text.as_bytes());
-        assert_eq!(judge("[{\"name\": \"Requests\", \"value\": 41.5}]"), Findings::default());
-        assert_eq!(judge("{\"Events\": []}").faults(), [Fault::CountersLost]);
-        assert_eq!(judge("Requests 0").texts(), ["\"41.5\" is missing from the output"]);
+        let surplus = "the output has 10 bytes, expected 8; from byte 0 on: 01024e65747472616365";
+        let (name, value) =
+            ("\"Requests\" is missing from the output", "\"41.5\" is missing from the output");
+        for (kind, bytes, texts, faults) in [
+            (stream, &b"Nettrace"[..], &[][..], &[][..]),
+            (stream, b"\x01\x02Nettrace", &[surplus], &[Fault::ReplySizeIgnored]),
+            (stream, b"Nettr", &[cut], &[Fault::StreamNotAsSent]),
+            (stream, b"NettXace", &[changed], &[Fault::StreamNotAsSent]),
+            (counters, b"[{\"name\": \"Requests\", \"value\": 41.5}]", &[], &[]),
+            (counters, b"{\"Events\": []}", &[name, value], &[Fault::CountersLost]),
+            (counters, b"Requests 0", &[value], &[Fault::CountersLost]),
+        ] {
+            let findings = wanted.judge(kind, bytes);
+            assert_eq!((&*findings.texts(), &*findings.faults()), (texts, faults), "{bytes:?}");
+        }
     }
 
     #[test]
@@ -206,6 +182,6 @@ mod tests {
                 Output::Environment { .. } | Output::Texts { .. } => None,
             });
         let longest = lengths.max().unwrap();
-        assert!((1 << 20..KEPT).contains(&longest), "{longest}");
+        assert!((1 << 20..MAX_OUTPUT_LEN).contains(&longest), "{longest}");
     }
 }

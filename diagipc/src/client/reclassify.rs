@@ -4,13 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Operation;
-use super::facts::{Facts, Finding, REPORTS_FAILURE, REPORTS_SUCCESS, UNSENT, Weight};
+use super::facts::{
+    ClientFinding, REPORTS_FAILURE, REPORTS_SUCCESS, ScenarioFacts, UNSENT, Weight,
+};
 use super::scenario::{Exit, Flag, Scenario};
 use crate::Grade;
 use crate::faults::Fault;
 
 /// The scenarios of a run with what playing each showed.
-type Played<'s> = [(&'s Scenario, Facts)];
+type Played<'s> = [(&'s Scenario, ScenarioFacts)];
 
 /// Names findings from what other cases show, and keeps findings about requests in the cases that
 /// are about them.
@@ -30,12 +32,13 @@ pub(super) fn reclassify(played: &mut Played<'_>) {
 fn rename_each(
     played: &mut Played<'_>,
     fault_of: impl Fn(&Played<'_>, &Scenario) -> Option<Fault>,
-    is_it: impl Fn(&Finding, Fault) -> bool,
+    is_it: impl Fn(&ClientFinding, Fault) -> bool,
 ) {
     let faults: Vec<_> = played.iter().map(|(scenario, _)| fault_of(played, scenario)).collect();
     for ((_, facts), fault) in played.iter_mut().zip(faults) {
         let Some(fault) = fault else { continue };
-        let is_it = |finding: &Finding| finding.weight == Weight::Must && is_it(finding, fault);
+        let is_it =
+            |finding: &ClientFinding| finding.weight == Weight::Must && is_it(finding, fault);
         facts.findings.rename(fault, is_it);
     }
 }
@@ -43,7 +46,7 @@ fn rename_each(
 /// A client that reports success after every reply, and after none, does not read it.
 fn by_any_reply(played: &mut Played<'_>) {
     let mut seen: BTreeMap<Operation, (bool, Vec<Fault>)> = BTreeMap::new();
-    let is_played = |(scenario, facts): &&(&Scenario, Facts)| {
+    let is_played = |(scenario, facts): &&(&Scenario, ScenarioFacts)| {
         is_refusal_of_a_reply(scenario) && facts.lacks.is_none()
     };
     for (scenario, facts) in played.iter().filter(is_played) {
@@ -57,7 +60,7 @@ fn by_any_reply(played: &mut Played<'_>) {
     });
     for (scenario, facts) in played.iter_mut() {
         if seen.contains_key(&scenario.operation) && is_refusal_of_a_reply(scenario) {
-            let is_it = |finding: &Finding| finding.text == REPORTS_SUCCESS;
+            let is_it = |finding: &ClientFinding| finding.text == REPORTS_SUCCESS;
             facts.findings.rename(Fault::NeverReadsTheReply, is_it);
         }
     }
@@ -85,7 +88,8 @@ fn by_any_error(played: &mut Played<'_>) {
     let takes_any: BTreeSet<_> = takes_any.map(|(scenario, _)| scenario.operation).collect();
     for (scenario, facts) in played.iter_mut() {
         if takes_any.contains(&scenario.operation) {
-            let is_it = |finding: &Finding| finding.fault == Some(Fault::ErrorCode0TakenForOk);
+            let is_it =
+                |finding: &ClientFinding| finding.fault == Some(Fault::ErrorCode0TakenForOk);
             facts.findings.rename(Fault::ErrorTreatedAsSuccess, is_it);
         }
     }

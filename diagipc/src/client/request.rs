@@ -12,8 +12,7 @@ use super::facts::Findings;
 use super::operations::CommandLine;
 use super::scenario::Arguments;
 use super::{Argument, Operation};
-use crate::conversation::ByteCount;
-use crate::conversation::{Spelling, WRONG, guid_reversed, is_request_in, request_as};
+use crate::conversation::{ByteCount, Spelling, WRONG, guid_reversed, is_request_in, request_as};
 use crate::faults::Fault;
 
 /// A request as received, and the task that it should perform.
@@ -23,9 +22,7 @@ pub(super) struct ReceivedRequest<'a> {
     pub(super) arguments: &'a Arguments,
     /// As many bytes as its size field says, or as arrived.
     pub(super) bytes: &'a [u8],
-    /// What arrived after it.
     pub(super) after: &'a [u8],
-    /// How many descriptors arrived with it.
     pub(super) fds: usize,
     /// Whether all of it was to be read.
     pub(super) is_whole: bool,
@@ -80,7 +77,6 @@ impl ReceivedRequest<'_> {
         if self.is_whole { 20 } else { 19 }
     }
 
-    /// Returns the errors in its header.
     pub(super) fn header(&self) -> Findings {
         let mut findings = Findings::default();
         let len = self.bytes.len();
@@ -332,7 +328,6 @@ fn empty_before_zeroes(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
     (zeroes % 4 == 3).then_some(Fault::EmptyStringAsTwoBytes)
 }
 
-/// Encodes a string by the grammar.
 pub(super) fn string(text: &str) -> Vec<u8> {
     Spelling::Right.written(&text.encode_utf16().collect::<Vec<_>>(), 0)
 }
@@ -429,18 +424,16 @@ mod tests {
     fn request_several_faults_are_all_reported() {
         let mut bytes = with(19, 1);
         bytes[24] = b'X';
-        let (findings, refusal) = judged(&bytes, b"!", true);
-        let all = [Fault::ReservedNotZero, Fault::ValueNotAsked, Fault::BytesAfterTheMessage];
-        assert_eq!((findings.faults(), refusal), (all.to_vec(), None));
-    }
-
-    #[test]
-    fn request_with_descriptor_is_a_separate_fault() {
-        // Wrong in another way as well.
-        let received = (&with(24, b'X')[..], &[][..], 1);
         let (line, arguments) = ("{name} {value}", plain(Operation::SetEnv));
+        let received = (&bytes[..], &b"!"[..], 1);
         let (findings, _) = judged_as(Operation::SetEnv, line, &arguments, received, (true, false));
-        assert_eq!(findings.faults(), [Fault::DescriptorWithTheRequest, Fault::ValueNotAsked]);
+        let all = [
+            Fault::DescriptorWithTheRequest,
+            Fault::ReservedNotZero,
+            Fault::ValueNotAsked,
+            Fault::BytesAfterTheMessage,
+        ];
+        assert_eq!(findings.faults(), all);
     }
 
     /// `CollectTracing2` with a provider `P` of keywords 1 and level 4; it wants no rundown.
@@ -519,26 +512,19 @@ mod tests {
                 "{text} {payload:02x?}"
             );
         }
-        // After a name of one letter, and before a filter without events and the length of a
-        // tracepoint's name.
-        let filtered = |empty: &[u8]| {
-            [&[2, 0, 0, 0, 0x4e, 0, 0, 0], empty, &[0, 0, 0, 0, 0, 6, 0, 0, 0]].concat()
-        };
-        assert_eq!(
-            empty_before_zeroes(Some("N"), &filtered(&[0; 2])),
-            Some(Fault::EmptyStringAsTwoBytes)
-        );
-        assert_eq!(empty_before_zeroes(Some("N"), &filtered(&[0; 4])), None);
-        assert_eq!(empty_before_zeroes(Some("N"), &filtered(&[1, 0, 0, 0, 0, 0])), None);
-        // After a name of one letter.
-        let name = [2, 0, 0, 0, 0x4e, 0, 0, 0];
-        for (end, fault) in [
-            (&[1, 0, 0, 0, 0, 0][..], None),
-            (&[0, 0, 0, 0], None),
-            (&[0, 0], Some(Fault::EmptyStringAsTwoBytes)),
-            (&[0, 0, 0, 0, 0, 0], Some(Fault::EmptyStringAsTwoBytes)),
+        // After a name of one letter, at the end, or before a filter without events and the length
+        // of a tracepoint's name.
+        let name = &[2, 0, 0, 0, 0x4e, 0, 0, 0][..];
+        let two_bytes = Some(Fault::EmptyStringAsTwoBytes);
+        for (empty, at_the_end, before_zeroes) in [
+            (&[1, 0, 0, 0, 0, 0][..], None, None),
+            (&[0, 0, 0, 0], None, None),
+            (&[0, 0], two_bytes, two_bytes),
         ] {
-            assert_eq!(empty_at_the_end(Some("N"), &[&name[..], end].concat()), fault);
+            let filtered = [name, empty, &[0, 0, 0, 0, 0, 6, 0, 0, 0]].concat();
+            assert_eq!(empty_at_the_end(Some("N"), &[name, empty].concat()), at_the_end);
+            assert_eq!(empty_before_zeroes(Some("N"), &filtered), before_zeroes);
         }
+        assert_eq!(empty_at_the_end(Some("N"), &[name, &[0; 6]].concat()), two_bytes);
     }
 }

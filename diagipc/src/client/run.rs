@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -10,13 +11,12 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc_vectors::player::Player;
 
-use super::facts::{Facts, Finding, Findings, Manner, end_of};
-use super::operations::CommandLine;
-use super::process::{CANNOT, Running};
+use super::facts::{ClientFinding, Findings, Manner, ScenarioFacts, end_of};
+use super::operations::{CommandLine, Running, UNSUPPORTED_STATUS};
 use super::reclassify::reclassify;
 use super::scenario::{Arguments, Flag, Scenario};
 use super::scenario_player::{ScenarioPlayer, Stop};
-use super::target::{Target, lacking, text};
+use super::target::{Target, lacking};
 use super::{Argument, Operations};
 use crate::process::program::{Program, shown};
 use crate::process::timeouts::{Limit, here};
@@ -41,7 +41,7 @@ const LEVELS: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informa
 
 /// How scenarios are played.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ClientOptions {
     /// How many clients run at a time.
     pub jobs: NonZeroUsize,
     /// The operations that the client must support.
@@ -62,7 +62,7 @@ pub struct Options {
 pub fn run(
     scenarios: &[Scenario],
     operations: &Operations,
-    options: &Options,
+    options: &ClientOptions,
     done: &(dyn Fn(&str, Grade) + Sync),
 ) -> Report {
     // A limitation of this system is neither a fault of the client, nor something that it lacks.
@@ -93,7 +93,7 @@ pub fn run(
     played.end_into(&mut report);
     report.notes.clone_from(&played.notes);
     let results = played.results.into_iter();
-    let mut played: Vec<(&Scenario, Facts)> =
+    let mut played: Vec<(&Scenario, ScenarioFacts)> =
         results.filter_map(|(nth, facts)| Some((scenarios.get(nth)?, facts))).collect();
     reclassify(&mut played);
     let note = |(why, count)| format!("{count} scenarios were not played: {why}");
@@ -108,14 +108,14 @@ pub fn run(
 struct ClientSuite<'r> {
     scenarios: &'r [Scenario],
     operations: &'r Operations,
-    options: &'r Options,
+    options: &'r ClientOptions,
     has_connected: AtomicBool,
 }
 
 impl Suite for ClientSuite<'_> {
     /// Starting a process takes longer than most scenarios, so one that can be used again is kept.
     type Player = Option<Target>;
-    type Result = Facts;
+    type Result = ScenarioFacts;
 
     fn name(&self, nth: usize) -> String {
         self.scenarios.get(nth).map_or_else(String::new, |scenario| scenario.name.clone())
@@ -125,19 +125,19 @@ impl Suite for ClientSuite<'_> {
         Ok(None)
     }
 
-    fn play(&self, kept: &mut Option<Target>, nth: usize) -> Result<Played<Facts>, String> {
+    fn play(&self, kept: &mut Option<Target>, nth: usize) -> Result<Played<ScenarioFacts>, String> {
         let Some(scenario) = self.scenarios.get(nth) else {
             return Err(format!("there is no scenario {nth}"));
         };
         let facts = match command_line(scenario, self.operations) {
             Ok(line) => converse(scenario, &line, self.options, &self.has_connected, kept)
-                .unwrap_or_else(Facts::trouble),
-            Err(lacks) => Facts::lacking(lacks),
+                .unwrap_or_else(ScenarioFacts::trouble),
+            Err(lacks) => ScenarioFacts::lacking(lacks),
         };
         Ok(if facts.is_to_repeat() { Played::Late(facts) } else { Played::Done(facts) })
     }
 
-    fn failure(&self, facts: &Facts) -> Option<Failure> {
+    fn failure(&self, facts: &ScenarioFacts) -> Option<Failure> {
         let fails = facts.grade() == Grade::Fail;
         fails.then(|| Failure { kind: facts.kind(), found: facts.why() })
     }
@@ -186,10 +186,10 @@ fn command_line(scenario: &Scenario, operations: &Operations) -> Result<CommandL
 fn converse(
     scenario: &Scenario,
     line: &CommandLine,
-    options: &Options,
+    options: &ClientOptions,
     has_connected: &AtomicBool,
     kept: &mut Option<Target>,
-) -> Result<Facts, String> {
+) -> Result<ScenarioFacts, String> {
     let mut target = match kept.take().filter(|_| scenario.decoys.is_empty()) {
         Some(target) => target,
         None => Target::start(&options.stand_in, &scenario.decoys)
@@ -249,23 +249,23 @@ fn converse(
     let ended = client.finish(&limits, options.canceller.as_ref());
 
     let took = began.elapsed();
-    let mut facts = Facts {
+    let mut facts = ScenarioFacts {
         findings,
         about: [format!("command line: {}", shown(&words)), end_of(&ended)].to_vec(),
         conversation,
         is_of_machine: took >= MIN_OWN_LIMIT.min(line.gives_up()),
         is_success: ended.is_success(),
         took,
-        ..Facts::default()
+        ..ScenarioFacts::default()
     };
     target.judge_decoys(&mut facts.findings);
     match outcome {
         _ if ended.cannot()
             && !manner.has_sent_request
-            && facts.findings.iter().all(Finding::is_unsent) =>
+            && facts.findings.iter().all(ClientFinding::is_unsent) =>
         {
             facts.findings = Findings::default();
-            facts.lacks = Some(format!("it cannot do this: exit status {CANNOT}"));
+            facts.lacks = Some(format!("it cannot do this: exit status {UNSUPPORTED_STATUS}"));
         }
         Ok(()) => facts.judge_end(scenario, line, &ended, &target.output, manner),
         Err(Stop::Lacks(what)) => facts.lacks = Some(what),
@@ -300,7 +300,6 @@ fn values(arguments: &Arguments, target: &Target) -> std::io::Result<Arguments> 
     Ok(values)
 }
 
-/// Returns the other spellings of the arguments.
 fn other_spellings(arguments: &Arguments) -> Vec<(Argument, String)> {
     let number = |argument| arguments.get(&argument).and_then(|text| text.parse::<u64>().ok());
     let level = |level| LEVELS.get(usize::try_from(level).ok()?);
@@ -322,4 +321,8 @@ fn other_spellings(arguments: &Arguments) -> Vec<(Argument, String)> {
         (Argument::ArgumentsQuoted, arguments_text.map(|text| quoted(text).unwrap_or_default())),
     ];
     all.into_iter().filter_map(|(argument, value)| Some((argument, value?))).collect()
+}
+
+fn text(path: &Path) -> String {
+    path.to_str().map_or_else(|| format!("{}", path.display()), ToOwned::to_owned)
 }

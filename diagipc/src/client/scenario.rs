@@ -123,7 +123,7 @@ pub(super) enum Decoy {
     LongerPid,
     /// A socket of the same id with another start time, created later.
     LaterKey,
-    /// The same, created earlier.
+    /// A socket of the same id with another start time, created earlier.
     EarlierKey,
     /// A plain file with a later start time.
     PlainFile,
@@ -270,7 +270,7 @@ pub(super) struct ClientStep {
 pub(super) enum Act {
     /// It ends the connection by itself, after its patience at the latest.
     GivesUp,
-    /// The same; it has everything it needs.
+    /// It ends the connection by itself, and has everything it needs.
     HasAll,
     /// The reply is invalid: it ends the connection, and does not stop the session that it was not
     /// given.
@@ -385,7 +385,6 @@ impl Scenario {
         !self.moves.iter().any(|one| matches!(one, Move::Request(_)))
     }
 
-    /// The duration of its waits.
     pub(super) fn waits(&self) -> Duration {
         let wait = |step: &Move| match step {
             Move::Step(Step::Send(step)) => 20 * step.chunks.len() as u64,
@@ -414,7 +413,6 @@ impl Scenario {
             || self.is_of_no_runtime()
     }
 
-    /// The longest silence.
     pub(super) fn longest_wait(&self) -> Duration {
         let waits = self.moves.iter().filter_map(|step| match step {
             Move::Step(Step::Wait(step)) => Some(step.wait),

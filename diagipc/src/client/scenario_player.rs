@@ -13,8 +13,7 @@ use dotnet_diagnostics_ipc_vectors::player::{Conversation, Player, PlayerError, 
 use dotnet_diagnostics_ipc_vectors::script::{Accept, Ending, Step};
 
 use super::facts::{Findings, Manner};
-use super::operations::CommandLine;
-use super::process::Running;
+use super::operations::{CommandLine, Running};
 use super::request::{ReceivedRequest, string};
 use super::scenario::{
     Act, ClientStep, Decoy, Move, Others, Request, Scenario, StopRequest, Unread,
@@ -87,7 +86,6 @@ pub(super) struct ScenarioPlayer<'s, 'n> {
 }
 
 impl ScenarioPlayer<'_, '_> {
-    /// Plays all moves, then closes everything open.
     pub(super) fn play(&mut self) -> Result<(), Stop> {
         let played = self.all_moves();
         self.manner.has_sent_request = self.requests > 0;
@@ -129,7 +127,6 @@ impl ScenarioPlayer<'_, '_> {
         }
     }
 
-    /// Whether the client must do this next.
     pub(super) fn is_next(&self, act: Act) -> bool {
         matches!(self.moves.front(), Some(Move::Client(step)) if step.client == act)
     }
@@ -164,13 +161,11 @@ impl ScenarioPlayer<'_, '_> {
         self.player.listen(on, count, until)
     }
 
-    /// Sends bytes that the client may refuse.
     pub(super) fn send(&mut self, on: &str, bytes: &[u8]) -> Result<(), PlayerError> {
         let until = self.until(REST_TIMEOUT);
         self.player.send(on, bytes, None, until).map(|_| ())
     }
 
-    /// Sends an error, and closes the connection.
     pub(super) fn refuse(&mut self, on: &str, hresult: HResult) -> Result<(), PlayerError> {
         self.send(on, &error(hresult))?;
         self.player.end(on, Ending::Close)
@@ -426,7 +421,6 @@ fn message(command: Command, payload: &[u8]) -> Vec<u8> {
     [&header, payload].concat()
 }
 
-/// Encodes an OK.
 pub(super) fn ok(payload: &[u8]) -> Vec<u8> {
     message(Command::OK, payload)
 }
@@ -472,7 +466,6 @@ pub(super) fn process_info(command: Command, process_id: u64) -> Vec<u8> {
     bytes
 }
 
-/// Renames a connection in all steps.
 pub(super) fn rename(moves: &mut [Move], from: &str, to: &str) {
     let renamed = |name: &mut String| {
         if name == from {

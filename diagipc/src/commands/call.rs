@@ -1,15 +1,16 @@
 //! `diagipc call`: a client of all commands, for trying `diagipc client`.
 
-use std::fs;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand};
 use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::hresult::HResult;
+#[cfg(unix)]
+use dotnet_diagnostics_ipc::io::ErrorKind;
 use dotnet_diagnostics_ipc::io::port_listener::{
     PortEvent, PortListener, PortOptions, PortRuntime,
 };
@@ -21,20 +22,19 @@ use dotnet_diagnostics_ipc::message::dump::{
     DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing, CollectTracing5, CollectTracing6, EventFilter, EventLevel, Format,
-    ProviderConfig, SessionBufferMode, StreamingProviderConfig, StreamingSession,
-    StreamingSession6,
+    CollectTracing, CollectTracing6, EventFilter, EventLevel, Format, ProviderConfig,
+    SessionBufferMode, StreamingProviderConfig, StreamingSession, StreamingSession6,
 };
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::message::eventpipe::{
-    TracepointConfig, UserEventsProviderConfig, UserEventsSession,
+    CollectTracing5, TracepointConfig, UserEventsProviderConfig, UserEventsSession,
 };
 use dotnet_diagnostics_ipc::message::process::PerfMapType;
 use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
 use crate::commands::info::Info;
-use crate::commands::printable::{printable, printable_lines};
+use crate::commands::printable::{printable, say};
 use crate::commands::{Outcome, interrupt, output_file};
 
 /// Sends one request to a runtime.
@@ -184,9 +184,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         (Ok(()), _) => Ok(Outcome::Well),
         (Err(_), Some(signal)) => Ok(Outcome::Interrupted(signal)),
         (Err(error), None) => {
-            // Standard error may be closed too.
-            let _ =
-                writeln!(io::stderr(), "diagipc call: {}", printable_lines(&format!("{error:#}")));
+            say(&format!("diagipc call: {error:#}"));
             Ok(Outcome::Faulty)
         }
     }
@@ -309,11 +307,11 @@ fn process_info(client: &Client, command: &str, out: &mut dyn Write) -> anyhow::
         "ProcessInfo2" => client.process_info2()?.payload().ok_or_else(no_payload)?.into(),
         _ => client.info()?,
     };
-    Info(info).rows().iter().try_for_each(|(_, text)| say(text, out))
+    Info(info).rows().iter().try_for_each(|(_, text)| line(text, out))
 }
 
 /// A line of the target's text: unchanged for a program, printable on a terminal.
-fn say(text: &impl std::fmt::Display, out: &mut dyn Write) -> anyhow::Result<()> {
+fn line(text: &impl std::fmt::Display, out: &mut dyn Write) -> anyhow::Result<()> {
     if io::stdout().is_terminal() {
         writeln!(out, "{}", printable(&text.to_string()))?;
     } else {
@@ -326,7 +324,7 @@ fn environment(client: &Client, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut written = Ok(());
     client.environment()?.for_each(|entry| {
         if written.is_ok() {
-            written = say(&entry.text(), out);
+            written = line(&entry.text(), out);
         }
     })?;
     written
@@ -359,11 +357,7 @@ impl UserEvents {
         };
         let deadline = Instant::now().checked_add(Duration::from_millis(self.duration));
         match session.wait(&WaitLimit { deadline, canceller: Some(canceller) }) {
-            Err(error)
-                if !matches!(error.kind(), dotnet_diagnostics_ipc::io::ErrorKind::TimedOut) =>
-            {
-                Err(error.into())
-            }
+            Err(error) if !matches!(error.kind(), ErrorKind::TimedOut) => Err(error.into()),
             _ => Ok(()),
         }
     }
@@ -377,58 +371,44 @@ impl Provider {
 
 impl Trace {
     fn run<C: Connect + Send + Sync + 'static>(&self, client: &Client<C>) -> anyhow::Result<()> {
-        let ids: Vec<u32> = self
-            .events
-            .split(',')
-            .filter(|id| !id.is_empty())
-            .map(str::parse)
-            .collect::<Result<_, _>>()?;
+        let ids = self.events.split(',').filter(|id| !id.is_empty()).map(str::parse);
+        let ids = ids.collect::<Result<Vec<u32>, _>>()?;
         let filter = if ids.is_empty() {
             EventFilter::ALL
         } else {
             EventFilter { enable: true, event_ids: Array::new(&ids) }
         };
+        let (name, log_level) = (self.provider.name.as_str(), EventLevel(self.provider.level));
         let providers = [StreamingProviderConfig {
             keywords: self.provider.keywords,
-            log_level: EventLevel(self.provider.level),
-            provider_name: self.provider.name.as_str().into(),
+            log_level,
+            provider_name: name.into(),
             arguments: self.provider.arguments(),
             filter,
         }];
+        let format = Format::NET_TRACE;
+        if self.command == "CollectTracing" {
+            let provider = ProviderConfig {
+                arguments: self.provider.arguments(),
+                ..ProviderConfig::new(name, self.provider.keywords, log_level)
+            };
+            let providers = [provider];
+            let providers = Array::new(&providers);
+            let request = CollectTracing { circular_buffer_mb: self.buffer, format, providers };
+            return self.record(client, client.trace(&request)?);
+        }
         let session = StreamingSession {
             circular_buffer_mb: self.buffer,
-            format: Format::NET_TRACE,
+            format,
             rundown_keyword: self.rundown,
             request_stackwalk: self.stacks.parse()?,
             providers: Array::new(&providers),
         };
-        let six = CollectTracing6::Streaming(StreamingSession6 {
+        let newest = CollectTracing6::Streaming(StreamingSession6 {
             session_buffer_mode: SessionBufferMode(self.mode),
             ..session.into()
         });
-        let five = CollectTracing5::Streaming(session);
-        if self.command == "CollectTracing" {
-            let provider = ProviderConfig {
-                arguments: self.provider.arguments(),
-                ..ProviderConfig::new(
-                    &self.provider.name,
-                    self.provider.keywords,
-                    EventLevel(self.provider.level),
-                )
-            };
-            let providers = [provider];
-            let request = CollectTracing {
-                circular_buffer_mb: self.buffer,
-                format: Format::NET_TRACE,
-                providers: Array::new(&providers),
-            };
-            return self.record(client, client.trace(&request)?);
-        }
-        let mut fallback = Fallback::new(if self.command == "CollectTracing6" {
-            AnyRequest::CollectTracing6(six)
-        } else {
-            AnyRequest::CollectTracing5(five)
-        });
+        let mut fallback = Fallback::new(AnyRequest::CollectTracing6(newest));
         while fallback.command().name() != Some(self.command.as_str()) {
             // As if it had been sent already.
             fallback.refused(HResult::UNKNOWN_COMMAND)?;

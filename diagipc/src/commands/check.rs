@@ -9,18 +9,12 @@ use std::{fs, thread};
 use anyhow::{Context as _, bail};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-#[cfg(unix)]
-use diagipc::client;
-use diagipc::codec;
 use diagipc::embedded::{self, NamedFile, PACKAGE, SCENARIOS, SCRIPTS, Texts, VECTORS};
 use diagipc::report::Requirement;
-use diagipc::{Adapter, Report};
-use dotnet_diagnostics_ipc::io::Canceller;
+use diagipc::{Adapter, Report, codec};
 use dotnet_diagnostics_ipc_vectors::parse;
 
-#[cfg(unix)]
-use crate::commands::output::Progress;
-use crate::commands::output::{Chosen, OfSuite, Output};
+use crate::commands::output::{OfSuite, Output};
 use crate::commands::{Outcome, interrupt};
 
 /// Checks everything in this program: its codec against every golden vector, the reference runtime
@@ -51,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let all = if arguments.vectors.is_some() { questions(files) } else { cases(files)? };
     let own: &[Texts] = &[VECTORS, SCRIPTS, SCENARIOS];
     let files_of = if arguments.vectors.is_none() { own } else { &[] };
-    let Chosen { cases, suite } = arguments.output.choose(all, files_of)?;
+    let (cases, suite) = arguments.output.choose(all, files_of)?;
     if arguments.output.is_list() {
         return Output::list(&cases, out);
     }
@@ -67,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
             (report, coverage(Requirement::embedded()))
         });
         let suites = match given {
-            None => suites(&chosen, &arguments.output, &canceller),
+            None => sockets::reports(&chosen, &arguments.output, &canceller),
             Some(_) => Ok(Vec::new()),
         };
         (own.join(), suites)
@@ -84,14 +78,12 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     arguments.output.write(report, &suite, out)
 }
 
-/// Returns the cases of all suites.
 pub(crate) fn cases(files: &[NamedFile]) -> anyhow::Result<Vec<OfSuite>> {
     let mut all = questions(files);
-    all.extend(played()?);
+    all.extend(sockets::cases()?);
     Ok(all)
 }
 
-/// Returns the cases of the codec suite.
 fn questions(files: &[NamedFile]) -> Vec<OfSuite> {
     codec::cases(files).iter().map(|case| OfSuite::new("codec", case)).collect()
 }
@@ -109,52 +101,166 @@ fn coverage(all: &[Requirement]) -> String {
     format!("{} requirements, {shown} of them shown by a vector or a test{unshown}", all.len())
 }
 
-/// The cases of the suites that need sockets.
-#[cfg(unix)]
-fn played() -> anyhow::Result<Vec<OfSuite>> {
-    let mut all = crate::commands::server::checked()?;
-    all.extend(client::scenarios()?.iter().map(|scenario| OfSuite::new("client", scenario)));
-    Ok(all)
-}
-
-/// The cases of the suites that need sockets.
-#[cfg(not(unix))]
-#[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
-fn played() -> anyhow::Result<Vec<OfSuite>> {
-    Ok(Vec::new())
-}
-
-/// Whether a case of a suite is played.
-type IsChosen<'c> = &'c (dyn Fn(&'static str, &str) -> bool + Sync);
-
 /// The suites that need sockets.
+#[cfg(unix)]
+mod sockets {
+    use std::num::NonZeroUsize;
+    use std::panic::resume_unwind;
+    use std::path::Path;
+    use std::thread;
+    use std::time::Duration;
+
+    use anyhow::Context as _;
+    use diagipc::client::{self, Operations, Scenario};
+    use diagipc::embedded::{self, COMPANIONS};
+    use diagipc::known::Profile;
+    use diagipc::server::{self, Claims};
+    use diagipc::{Address, Glob, Program, Report, SpawnCommand};
+    use dotnet_diagnostics_ipc::io::Canceller;
+    use dotnet_diagnostics_ipc_vectors::script::Step;
+
+    use crate::commands::client::as_process;
+    use crate::commands::interrupt;
+    use crate::commands::output::{OfSuite, Output, Progress};
+    use crate::commands::target::START_TIMEOUT;
+
+    /// How many reference runtimes run at a time: they mostly wait.
+    const SERVER_JOBS: NonZeroUsize = NonZeroUsize::new(96).unwrap();
+    /// How many built-in clients run at a time.
+    const CLIENT_JOBS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+    /// How long this program's own runtime and client are watched where nothing may happen: 3 s in
+    /// scripts, for runtimes that begin slowly.
+    const SILENCE_MS: u32 = 1000;
+    /// What the reference runtime has: nothing must be found out by waiting.
+    const REFERENCE: &str = "
+        [abilities]
+        ports = true
+        suspension = true
+        user-events = true
+        one-client-at-a-time = true
+        netperf = true
+    ";
+
+    pub(super) fn cases() -> anyhow::Result<Vec<OfSuite>> {
+        let server = server::cases(embedded::scripts()?, embedded::vectors()?);
+        let server = server.iter().map(|case| OfSuite::new("server", case));
+        let client = client::scenarios()?.iter().map(|one| OfSuite::new("client", one));
+        Ok(server.chain(client).collect())
+    }
+
+    pub(super) fn reports(
+        chosen: super::IsChosen<'_>,
+        output: &Output,
+        canceller: &Canceller,
+    ) -> anyhow::Result<Vec<Report>> {
+        interrupt::own()?;
+        let this = std::env::current_exe().context("the path of this program")?;
+        let progress = Progress::new(0, output);
+        let (server, client) = thread::scope(|scope| {
+            let server = scope.spawn(|| server_report(&this, chosen, &progress, canceller));
+            let client = client_report(&this, chosen, &progress, canceller);
+            (server.join(), client)
+        });
+        Ok(vec![server.unwrap_or_else(|panic| resume_unwind(panic))?, client?])
+    }
+
+    /// Shortens the silence of a step.
+    fn hurry(step: &mut Step) {
+        let silence = match step {
+            Step::Wait(step) => &mut step.wait,
+            Step::ExpectNothing(step) => &mut step.expect_nothing,
+            Step::ExpectNoConnection(step) => &mut step.expect_no_connection,
+            _ => return,
+        };
+        *silence = SILENCE_MS.min(*silence);
+    }
+
+    /// Plays the server suite to the reference runtime, which is this program.
+    fn server_report(
+        this: &Path,
+        chosen: super::IsChosen<'_>,
+        progress: &Progress,
+        canceller: &Canceller,
+    ) -> anyhow::Result<Report> {
+        let mut scripts = embedded::scripts()?.to_vec();
+        let all = scripts.iter_mut().flat_map(|(_, file)| &mut file.scripts);
+        all.flat_map(|script| &mut script.steps).for_each(hurry);
+        let mut cases = server::cases(&scripts, embedded::vectors()?);
+        cases.retain(|case| chosen("server", &case.name()));
+        if cases.is_empty() {
+            return Ok(Report::new("server", "diagipc runtime"));
+        }
+        let address = Address::Spawn(SpawnCommand {
+            program: Program::new(this, ["runtime", "--profile", "strict", "--until-eof"]),
+            patience: START_TIMEOUT,
+            // It has no code of its own that runs.
+            settles: Duration::ZERO,
+        });
+        let options = server::Options {
+            profile: Some(Profile::STRICT),
+            claims: Claims::parse("reference", REFERENCE).map_err(anyhow::Error::msg)?,
+            // The target is ours, so nothing is harmful to it.
+            allow_side_effects: true,
+            allow_harmful: true,
+            keep_target: true,
+            finds_weaknesses: false,
+            stand_in_for_user_events: true,
+            jobs: SERVER_JOBS,
+            canceller: Some(canceller.clone()),
+            ..server::Options::default()
+        };
+        progress.expect(cases.len());
+        Ok(server::run(&cases, &address, &options, &mut |case| progress.done(case)))
+    }
+
+    /// Plays the client suite to the built-in client, which is this program.
+    fn client_report(
+        this: &Path,
+        chosen: super::IsChosen<'_>,
+        progress: &Progress,
+        canceller: &Canceller,
+    ) -> anyhow::Result<Report> {
+        let all = client::scenarios()?.iter().filter(|one| chosen("client", &one.name));
+        let mut scenarios: Vec<Scenario> = all.cloned().collect();
+        scenarios.iter_mut().flat_map(Scenario::steps_mut).for_each(hurry);
+        let own = embedded::text(COMPANIONS, "clients/diagipc.toml").unwrap_or_default();
+        let mut operations = Operations::parse("diagipc.toml", &own)?;
+        operations.set_program("diagipc", &this.display().to_string());
+        let options = client::ClientOptions {
+            jobs: CLIENT_JOBS,
+            require: vec![Glob::new("*")],
+            stand_in: as_process(this),
+            canceller: Some(canceller.clone()),
+        };
+        progress.expect(scenarios.len());
+        let done = |name: &str, grade| progress.named(name, grade);
+        Ok(client::run(&scenarios, &operations, &options, &done))
+    }
+}
+
+/// The suites that need sockets are not checked here.
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "on Unix they may fail")]
-fn suites(_: IsChosen<'_>, _: &Output, _: &Canceller) -> anyhow::Result<Vec<Report>> {
-    Ok(Vec::new())
+mod sockets {
+    use diagipc::Report;
+    use dotnet_diagnostics_ipc::io::Canceller;
+
+    use crate::commands::output::{OfSuite, Output};
+
+    pub(super) fn cases() -> anyhow::Result<Vec<OfSuite>> {
+        Ok(Vec::new())
+    }
+
+    pub(super) fn reports(
+        _: super::IsChosen<'_>,
+        _: &Output,
+        _: &Canceller,
+    ) -> anyhow::Result<Vec<Report>> {
+        Ok(Vec::new())
+    }
 }
 
-/// The suites that need sockets.
-#[cfg(unix)]
-fn suites(
-    chosen: IsChosen<'_>,
-    output: &Output,
-    canceller: &Canceller,
-) -> anyhow::Result<Vec<Report>> {
-    crate::commands::interrupt::own()?;
-    let this = std::env::current_exe().context("the path of this program")?;
-    let progress = Progress::new(0, output);
-    let (server, client) = thread::scope(|scope| {
-        let server = scope.spawn(|| {
-            let is_chosen = |name: &str| chosen("server", name);
-            crate::commands::server::check(&this, &is_chosen, &progress, canceller)
-        });
-        let is_chosen = |name: &str| chosen("client", name);
-        let client = crate::commands::client::check(&this, &is_chosen, &progress, canceller);
-        (server.join(), client)
-    });
-    Ok(vec![server.unwrap_or_else(|panic| resume_unwind(panic))?, client?])
-}
+type IsChosen<'c> = &'c (dyn Fn(&'static str, &str) -> bool + Sync);
 
 /// The `*.json` files of a directory, by name.
 fn read(directory: &Path) -> anyhow::Result<Vec<NamedFile>> {

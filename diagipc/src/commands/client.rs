@@ -1,37 +1,24 @@
 //! `diagipc client`.
 
 use std::collections::BTreeMap;
-use std::env;
-use std::fs;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{env, fs};
 
 use anyhow::{Context as _, bail};
-use diagipc::Program;
-#[cfg(unix)]
-use diagipc::Report;
-use diagipc::client::{self, Operations, Options, Scenario};
+use diagipc::client::{self, ClientOptions, Operations, Scenario};
 use diagipc::embedded::SCENARIOS;
-#[cfg(unix)]
-use diagipc::embedded::{self, COMPANIONS};
 use diagipc::known::Profile;
-use diagipc::{Glob, Playable as _};
+use diagipc::{Glob, Playable as _, Program};
 use dotnet_diagnostics_ipc::command::Command;
-#[cfg(unix)]
-use dotnet_diagnostics_ipc::io::Canceller;
 
-#[cfg(unix)]
-use crate::commands::output::hurry;
-use crate::commands::output::{Chosen, Output, Progress};
+use crate::commands::output::{Output, Progress};
 use crate::commands::{Outcome, interrupt};
 
 /// How many clients run at a time: they mostly wait.
 const JOBS: usize = 8;
-/// The same for the built-in client, which needs little.
-#[cfg(unix)]
-const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
 /// Checks a diagnostic client against the protocol.
 ///
@@ -76,7 +63,7 @@ pub(crate) fn stand_in() -> anyhow::Result<Outcome> {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let Chosen { cases: mut scenarios, suite } =
+    let (mut scenarios, suite) =
         arguments.output.choose(client::scenarios()?.to_vec(), &[SCENARIOS])?;
     let left_out = leave_out(&mut scenarios, arguments.profile);
     if scenarios.is_empty() {
@@ -103,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     #[cfg(unix)]
     crate::commands::interrupt::own()?;
     let this = env::current_exe().context("the path of this program")?;
-    let options = Options {
+    let options = ClientOptions {
         jobs: arguments.jobs,
         require: arguments.output.require().to_vec(),
         stand_in: as_process(&this),
@@ -169,30 +156,6 @@ fn leave_out_undefined(
 }
 
 /// This program as the process of a scripted runtime.
-fn as_process(this: &Path) -> Program {
+pub(crate) fn as_process(this: &Path) -> Program {
     Program::new(this, ["stand-in"])
-}
-
-/// The suite against the built-in client, which is this program.
-#[cfg(unix)]
-pub(crate) fn check(
-    this: &Path,
-    is_chosen: &dyn Fn(&str) -> bool,
-    progress: &Progress,
-    canceller: &Canceller,
-) -> anyhow::Result<Report> {
-    let chosen = client::scenarios()?.iter().filter(|scenario| is_chosen(&scenario.name));
-    let mut scenarios: Vec<Scenario> = chosen.cloned().collect();
-    scenarios.iter_mut().flat_map(Scenario::steps_mut).for_each(hurry);
-    let own = embedded::text(COMPANIONS, "clients/diagipc.toml").unwrap_or_default();
-    let mut operations = Operations::parse("diagipc.toml", &own)?;
-    operations.set_program("diagipc", &this.display().to_string());
-    let options = Options {
-        jobs: CHECK_JOBS,
-        require: vec![Glob::new("*")],
-        stand_in: as_process(this),
-        canceller: Some(canceller.clone()),
-    };
-    progress.expect(scenarios.len());
-    Ok(client::run(&scenarios, &operations, &options, &|name, grade| progress.named(name, grade)))
 }

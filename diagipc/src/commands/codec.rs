@@ -13,7 +13,7 @@ use diagipc::{
 };
 use dotnet_diagnostics_ipc::io::Canceller;
 
-use crate::commands::output::{Chosen, Output, Progress};
+use crate::commands::output::{Output, Progress};
 use crate::commands::{Outcome, interrupt};
 
 /// Checks a codec in any language against all golden vectors.
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let files = embedded::vectors()?;
     let all = codec::cases(files);
-    let Chosen { cases, suite } = arguments.output.choose(all, &[VECTORS])?;
+    let (cases, suite) = arguments.output.choose(all, &[VECTORS])?;
     if arguments.output.is_list() {
         return Output::list(&cases, out);
     }

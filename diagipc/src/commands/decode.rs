@@ -6,7 +6,7 @@ use std::iter;
 
 use anyhow::{Context as _, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use diagipc::print::explained;
+use diagipc::print;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::explain::{Item, MOST_IN_FIELDS, Splitter};
 use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
@@ -24,8 +24,18 @@ use crate::commands::{Outcome, printable};
 /// entries; --kind accepts at most that much. A block of 1 MiB takes up to 200 MiB of memory.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    input: Input,
+    /// A file, or `-` for standard input
+    #[arg(required_unless_present = "text")]
+    file: Option<String>,
+
+    /// The bytes themselves, in hexadecimal, as a hex dump, an array, strings with escapes, or base64;
+    /// standard error says which it is, if not hexadecimal
+    #[arg(long, value_name = "TEXT", conflicts_with = "file")]
+    text: Option<String>,
+
+    /// The most bytes to read
+    #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
+    limit: u64,
 
     /// The sender; without it, the command set of each message decides (0xFF is the server's)
     #[arg(long, value_parser = direction())]
@@ -47,7 +57,6 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// `client` or `server`.
 fn direction() -> impl TypedValueParser<Value = Direction> {
     let values = [("client", "The tool that asks"), ("server", "The runtime that answers")];
     PossibleValuesParser::new(values.map(|(name, help)| PossibleValue::new(name).help(help)))
@@ -55,7 +64,7 @@ fn direction() -> impl TypedValueParser<Value = Direction> {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let bytes = arguments.input.read()?;
+    let bytes = arguments.bytes()?;
     let items: Box<dyn Iterator<Item = Item>> = match arguments.kind {
         Some(_) if bytes.len() > MOST_IN_FIELDS => {
             bail!("--kind reads at most {MOST_IN_FIELDS} bytes, the input has {}", bytes.len())
@@ -72,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if arguments.json {
         printable::json_array(items, out)?;
     } else {
-        items.try_for_each(|item| explained::item(out, &item, &bytes))?;
+        items.try_for_each(|item| print::explained(out, &item, &bytes))?;
         if is_empty {
             writeln!(out, "no bytes")?;
         }
@@ -80,29 +89,13 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     Ok(if is_empty || is_faulty { Outcome::Faulty } else { Outcome::Well })
 }
 
-#[derive(clap::Args)]
-pub(crate) struct Input {
-    /// A file, or `-` for standard input
-    #[arg(required_unless_present = "text")]
-    file: Option<String>,
-
-    /// The bytes themselves, in hexadecimal, as a hex dump, an array, strings with escapes, or base64;
-    /// standard error says which it is, if not hexadecimal
-    #[arg(long, value_name = "TEXT", conflicts_with = "file")]
-    text: Option<String>,
-
-    /// The most bytes to read
-    #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
-    limit: u64,
-}
-
-impl Input {
-    pub(crate) fn read(&self) -> anyhow::Result<Vec<u8>> {
+impl Arguments {
+    fn bytes(&self) -> anyhow::Result<Vec<u8>> {
         if let Some(text) = &self.text {
             let form = PastedForm::of(text);
             let bytes = form.read(text).with_context(|| format!("--text, read as {form}"))?;
             if form != PastedForm::Hexadecimal {
-                writeln!(io::stderr(), "diagipc: --text is {form} of {} bytes", bytes.len())?;
+                printable::say(&format!("diagipc: --text is {form} of {} bytes", bytes.len()));
             }
             return Ok(bytes);
         }

@@ -12,9 +12,8 @@ use dotnet_diagnostics_ipc::io::Client;
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 
 use crate::commands::info::{Info, subject};
-use crate::commands::output_file::Written;
-use crate::commands::output_file::dated;
-use crate::commands::ps::Named;
+use crate::commands::output_file::{Written, dated};
+use crate::commands::ps::NamedTarget;
 use crate::commands::target::{Reach, Refused, outcome};
 use crate::commands::{Outcome, interrupt};
 
@@ -30,7 +29,7 @@ use crate::commands::{Outcome, interrupt};
 #[allow(clippy::struct_excessive_bools, reason = "these are the switches of a command")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    target: Named,
+    target: NamedTarget,
 
     #[command(flatten)]
     reach: Reach,
@@ -38,7 +37,7 @@ pub(crate) struct Arguments {
     /// Path where the process writes it; by default `NAME_PID_TIME.dmp` in the current directory
     file: Option<PathBuf>,
 
-    /// The same
+    /// Path of the dump; alternative to FILE
     #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
     output: Option<PathBuf>,
 
@@ -140,29 +139,20 @@ fn write(arguments: &Arguments, client: &Client, file: &Path, here: &Path) -> an
         Type::Triage => DumpType::TRIAGE,
         Type::Full => DumpType::FULL,
     };
-    let chosen =
-        [(arguments.log, DumpFlags::LOGGING), (arguments.crash_report, DumpFlags::CRASH_REPORT)];
-    let flags = chosen
-        .iter()
-        .filter(|(is_chosen, _)| *is_chosen)
-        .fold(DumpFlags::NONE, |all, (_, flag)| all | *flag);
+    let flag = |is_chosen, flag| if is_chosen { flag } else { DumpFlags::NONE };
+    let flags = flag(arguments.log, DumpFlags::LOGGING)
+        | flag(arguments.crash_report, DumpFlags::CRASH_REPORT);
     let path = file
         .to_str()
         .with_context(|| format!("{}: a path that is not UTF-8 cannot be sent", file.display()))?;
     let before = fs::metadata(here).and_then(|file| file.modified()).ok();
     client.dump(&GenerateCoreDump3 { dump_name: path.into(), dump_type, flags })?;
+    let refused =
+        |why| Err(Refused(format!("the runtime answered OK, but {} {why}", here.display())).into());
     // Some runtimes answer OK without writing one.
     match fs::metadata(here) {
         Ok(written) if written.modified().ok() != before => Ok(written.len()),
-        Ok(_) => Err(Refused(format!(
-            "the runtime answered OK, but {} is unchanged",
-            here.display()
-        ))
-        .into()),
-        Err(_) => Err(Refused(format!(
-            "the runtime answered OK, but {} does not exist here: it may exist where the process sees that path",
-            here.display()
-        ))
-        .into()),
+        Ok(_) => refused("is unchanged"),
+        Err(_) => refused("does not exist here: it may exist where the process sees that path"),
     }
 }

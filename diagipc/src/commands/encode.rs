@@ -10,8 +10,8 @@ use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec, Value};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::commands::decode;
-use crate::commands::{Outcome, output_file};
+use crate::commands::printable::say;
+use crate::commands::{Outcome, decode, output_file};
 
 /// Creates bytes from the JSON that `decode --json` prints.
 ///
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     {
         Ok(encoded) => encoded,
         Err(error) => {
-            writeln!(std::io::stderr(), "diagipc: {}: {error:#}", arguments.file)?;
+            say(&format!("diagipc: {}: {error:#}", arguments.file));
             return Ok(Outcome::Faulty);
         }
     };
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 #[serde(deny_unknown_fields)]
 struct Given {
     kind: String,
-    /// Of a piece.
+    /// The type of a piece.
     #[serde(rename = "type")]
     piece: Option<Type>,
     command: Option<String>,
@@ -82,7 +82,6 @@ struct Given {
     _limits: Option<IgnoredAny>,
 }
 
-/// A list of items, or one item.
 fn parse(text: &[u8]) -> anyhow::Result<Vec<Given>> {
     let value: Value = serde_json::from_slice(text)?;
     let items = if value.is_array() { value } else { Value::Array(vec![value]) };
@@ -95,10 +94,7 @@ fn encode((nth, item): (usize, &Given)) -> anyhow::Result<Vec<u8>> {
         bail!("item {nth}: an error instead of a value");
     }
     if item.canonical == Some(false) {
-        writeln!(
-            std::io::stderr(),
-            "diagipc: item {nth} was not canonical; its canonical form differs"
-        )?;
+        say(&format!("diagipc: item {nth} was not canonical; its canonical form differs"));
     }
     let command = item.command.as_deref().map(str::parse::<Command>);
     let Some(kind) = kind(item).with_context(context)? else {

@@ -40,14 +40,6 @@ struct Variable {
     value: Option<String>,
 }
 
-impl Variable {
-    fn text(&self) -> String {
-        self.value
-            .as_ref()
-            .map_or_else(|| self.name.clone(), |value| format!("{}={value}", self.name))
-    }
-}
-
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let client = arguments.target.client(interrupt::canceller()?)?;
     outcome("env", show(arguments, &client, out))
@@ -66,8 +58,9 @@ fn show(arguments: &Arguments, client: &Client, out: &mut dyn Write) -> anyhow::
         json_array(variables.iter(), out)?;
     } else {
         let is_shown = io::stdout().is_terminal() && !arguments.null;
-        for variable in &variables {
-            let text = variable.text();
+        for Variable { name, value } in &variables {
+            let text =
+                value.as_ref().map_or_else(|| name.clone(), |value| format!("{name}={value}"));
             write!(
                 out,
                 "{}{}",

@@ -7,13 +7,12 @@ use diagipc::codec::{self, CodecCase};
 use diagipc::embedded::{self, SCENARIOS};
 use diagipc::faults::{Fault, Suite};
 use diagipc::known::harm_of;
-use diagipc::print::explained;
 use diagipc::report::{Glossary, Requirement, cited};
-use diagipc::{Citations, client};
+use diagipc::{Citations, client, print};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc_vectors::explain::{Item, Splitter};
-use dotnet_diagnostics_ipc_vectors::script::{Captures, Part, Plays, Script, Step};
+use dotnet_diagnostics_ipc_vectors::script::{Captures, Deviation, Part, Plays, Script, Step};
 use dotnet_diagnostics_ipc_vectors::{Direction, ExpectedResult, Group, Hazard, Test};
 use serde::Serialize;
 use serde_json::Value;
@@ -22,7 +21,7 @@ use crate::commands::Outcome;
 use crate::commands::printable::{plain, shortened};
 
 /// How many names are suggested.
-const SUGGESTED: usize = 10;
+const MAX_SUGGESTIONS: usize = 10;
 
 /// Explains names in a report: what each means, why it matters, and what to change.
 ///
@@ -42,7 +41,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let known = Known::new();
+    let known = Known { citations: Citations::embedded(), glossary: Glossary::embedded() };
     for (nth, name) in arguments.names.iter().map(|name| name.trim()).enumerate() {
         if nth > 0 {
             writeln!(out)?;
@@ -59,17 +58,12 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     Ok(Outcome::Well)
 }
 
-/// All known names.
 struct Known {
     citations: Citations,
     glossary: Glossary,
 }
 
 impl Known {
-    fn new() -> Self {
-        Self { citations: Citations::embedded(), glossary: Glossary::embedded() }
-    }
-
     fn scripts() -> anyhow::Result<impl Iterator<Item = (&'static str, &'static Script)>> {
         let files = embedded::scripts()?.iter();
         Ok(files.flat_map(|(file, scripts)| scripts.scripts.iter().map(move |one| (*file, one))))
@@ -102,39 +96,19 @@ impl Known {
         writeln!(out, "{id}  {line}")?;
         if let Some(requirement) = Requirement::embedded().iter().find(|one| one.id == id) {
             writeln!(out, "  level     {}", requirement.level.name())?;
-            writeln!(
-                out,
-                "  section   {} (editions {})",
-                requirement.section,
-                requirement.edition.join(", ")
-            )?;
+            let (section, editions) = (&requirement.section, requirement.edition.join(", "));
+            writeln!(out, "  section   {section} (editions {editions})")?;
             for fact in &requirement.fact {
                 writeln!(out, "  {fact:<8}  {}", self.citations.line(fact).unwrap_or_default())?;
             }
             writeln!(out, "  shown by  {}", requirement.shown_by.join(", "))?;
         }
-        let groups: Vec<&str> = Self::groups()?
-            .filter(|group| group.spec.contains(&id))
-            .map(|group| group.name.as_str())
-            .collect();
-        if !groups.is_empty() {
-            writeln!(out, "  vectors   {}", groups.join(", "))?;
-        }
-        let cite = |script: &&Script| script.spec.contains(&id);
-        let scripts: Vec<&str> = Self::scripts()?
-            .map(|(_, script)| script)
-            .filter(cite)
-            .map(|one| one.name.as_str())
-            .collect();
-        if !scripts.is_empty() {
-            writeln!(out, "  scripts   {}", scripts.join(", "))?;
-        }
-        let differs = |one: &&Requirement| one.fact.contains(&id);
-        let requirements: Vec<&str> =
-            Requirement::embedded().iter().filter(differs).map(|one| one.id.as_str()).collect();
-        if !requirements.is_empty() {
-            writeln!(out, "  required  {}", requirements.join(", "))?;
-        }
+        let groups = Self::groups()?.filter(|group| group.spec.contains(&id));
+        listed("vectors", groups.map(|group| group.name.as_str()), out)?;
+        let scripts = Self::scripts()?.filter(|(_, script)| script.spec.contains(&id));
+        listed("scripts", scripts.map(|(_, script)| script.name.as_str()), out)?;
+        let requirements = Requirement::embedded().iter().filter(|one| one.fact.contains(&id));
+        listed("required", requirements.map(|one| one.id.as_str()), out)?;
         Ok(true)
     }
 
@@ -162,22 +136,18 @@ impl Known {
     }
 
     fn vector(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-        let files = embedded::vectors()?.iter().map(|file| (file.name.as_str(), &file.file));
-        let mut all = files.flat_map(|(file, vectors)| {
-            vectors
-                .groups
-                .iter()
-                .flat_map(move |group| group.tests.iter().map(move |test| (file, group, test)))
+        let all = embedded::vectors()?.iter().flat_map(|file| {
+            let of = |group: &'static Group| group.tests.iter().map(move |test| (group, test));
+            file.file.groups.iter().flat_map(of).map(|(group, test)| (&file.name, group, test))
         });
-        let is_it = |(file, group, test): &(&str, &Group, &Test)| {
+        let is_it = |(file, group, test): &(&String, &Group, &Test)| {
             let id = test.tc_id.to_string();
-            let of_codec = || {
-                name.rsplit_once('/')
-                    .is_some_and(|(front, _)| front == format!("{file}/{}/{id}", group.name))
-            };
-            name == id || name == format!("requests/{file}/{id}") || of_codec()
+            let of_codec = || format!("{file}/{}/{id}", group.name);
+            name == id
+                || name == format!("requests/{file}/{id}")
+                || name.rsplit_once('/').is_some_and(|(front, _)| front == of_codec())
         };
-        let Some((_, group, test)) = all.find(is_it) else { return Ok(false) };
+        let Some((_, group, test)) = all.into_iter().find(is_it) else { return Ok(false) };
         describe(group, test, out)?;
         for flag in &test.flags {
             writeln!(out, "  {flag}  {}", self.glossary.meaning(flag).unwrap_or_default())?;
@@ -216,15 +186,10 @@ impl Known {
         let has_it = |group: &&Group| {
             group.tests.iter().any(|test| test.flags.iter().any(|flag| flag == name))
         };
-        let groups: Vec<&str> =
-            Self::groups()?.filter(has_it).map(|group| group.name.as_str()).collect();
-        if !groups.is_empty() {
-            writeln!(out, "  vectors   {}", groups.join(", "))?;
-        }
+        listed("vectors", Self::groups()?.filter(has_it).map(|group| group.name.as_str()), out)?;
         Ok(true)
     }
 
-    /// The texts of the facts and requirements.
     fn cited<'i>(
         &self,
         ids: impl Iterator<Item = &'i str>,
@@ -236,7 +201,6 @@ impl Known {
         Ok(())
     }
 
-    /// Names that contain `part`.
     fn alike(&self, part: &str) -> anyhow::Result<Vec<String>> {
         let part = part.to_lowercase();
         let words =
@@ -248,8 +212,18 @@ impl Known {
         let scenarios = client::scenarios()?.iter().map(|scenario| scenario.name.clone());
         let faults = Fault::ALL.iter().map(|fault| fault.name().to_owned());
         let all = words.chain(faults).chain(scenarios).chain(scripts).chain(questions);
-        Ok(all.filter(|name| name.to_lowercase().contains(&part)).take(SUGGESTED).collect())
+        Ok(all.filter(|name| name.to_lowercase().contains(&part)).take(MAX_SUGGESTIONS).collect())
     }
+}
+
+/// Writes a line of names, unless there is none.
+fn listed<'n>(
+    what: &str,
+    names: impl Iterator<Item = &'n str>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let names = names.collect::<Vec<_>>().join(", ");
+    if names.is_empty() { Ok(()) } else { writeln!(out, "  {what:<8}  {names}") }
 }
 
 /// The steps of a scenario, as they are in its file.
@@ -266,7 +240,6 @@ fn steps_of(name: &str) -> anyhow::Result<Vec<Value>> {
     Ok(Vec::new())
 }
 
-/// All information on one test.
 fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "tcId {}: {}", test.tc_id, test.comment)?;
     write!(out, "  group   {} ({}", group.name, group.kind)?;
@@ -280,12 +253,8 @@ fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::Result<()> {
         source.fact.clone(),
         source.runtime.clone(),
     ];
-    writeln!(
-        out,
-        "  source  {}: {}",
-        words.into_iter().flatten().collect::<Vec<_>>().join(", "),
-        group.made
-    )?;
+    let words = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    writeln!(out, "  source  {words}: {}", group.made)?;
     if !group.spec.is_empty() {
         writeln!(out, "  facts   {}", group.spec.join(", "))?;
     }
@@ -307,7 +276,7 @@ fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  value   {}", shortened(&test.value.to_string()))?;
     }
     if let (Some(wire), Some(subject)) = (&test.wire, group.subject()) {
-        explained::fields(out, subject, wire)?;
+        print::explained_fields(out, subject, wire)?;
     }
     Ok(())
 }
@@ -317,7 +286,6 @@ pub(crate) fn name(word: &impl Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_value(word)?.as_str().unwrap_or_default().to_owned())
 }
 
-/// The hazard of a case, and which builds it ended.
 fn hazard(hazard: Option<Hazard>, case: &str, out: &mut dyn Write) -> io::Result<()> {
     match hazard {
         None => Ok(()),
@@ -333,7 +301,6 @@ pub(crate) fn played(script: &Script) -> &'static str {
     }
 }
 
-/// The whole script.
 fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "scId {}: {}", script.sc_id, script.comment)?;
     writeln!(out, "  name    {}", script.name)?;
@@ -346,24 +313,14 @@ fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
     match &script.plays {
         Plays::Client(part) => {
             writeln!(out, "  target  {}", serde_json::to_string(&part.target)?)?;
+            let seen_on = part.seen_on.join(", ");
             writeln!(
                 out,
                 "  seen on {}",
-                if part.seen_on.is_empty() {
-                    "no runtime".to_owned()
-                } else {
-                    part.seen_on.join(", ")
-                }
+                if seen_on.is_empty() { "no runtime" } else { &seen_on }
             )?;
-            for deviation in &part.deviations {
-                writeln!(
-                    out,
-                    "  on {}, from step {}: {} ({})",
-                    deviation.on.join(", "),
-                    deviation.from,
-                    deviation.text,
-                    deviation.fact
-                )?;
+            for Deviation { on, from, text, fact, .. } in &part.deviations {
+                writeln!(out, "  on {}, from step {from}: {text} ({fact})", on.join(", "))?;
             }
         }
         Plays::Runtime(part) => {
@@ -411,7 +368,7 @@ fn explain_step(
         .next()
         .filter(|item: &Item| item.subject.is_some())
     {
-        explained::item(out, &item, &bytes)?;
+        print::explained(out, &item, &bytes)?;
     }
     Ok(())
 }

@@ -7,27 +7,25 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use comfy_table::CellAlignment;
-use diagipc::embedded;
 use diagipc::faults::{Fault, Suite};
 use diagipc::fuzz::{
     CampaignOptions, CampaignProgress, CampaignSummary, CaseVerdict, Finding, FuzzCase, Seeds,
     run as campaign,
 };
 use diagipc::known::Profile;
-use diagipc::print::explained;
+use diagipc::{embedded, print};
 use dotnet_diagnostics_ipc_vectors::Direction;
 use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
-use crate::commands::address::AddressArguments;
 use crate::commands::output::{Accepted, Json};
 use crate::commands::printable::{json, plain};
-use crate::commands::text::counted;
+use crate::commands::target::AddressArguments;
+use crate::commands::text::{counted, mark, number_table};
 use crate::commands::{Outcome, interrupt, output_file};
 
 /// How many lines of the message that shows a cause are printed.
-const MOST_LINES: usize = 8;
+const MAX_LINES: usize = 8;
 
 /// Sends mutated requests to a live diagnostic server, and reports which of them it does not
 /// survive.
@@ -225,34 +223,23 @@ fn write(finding: &Finding, directory: &Path, within: Duration) -> anyhow::Resul
     output_file::write(&text, &words)
 }
 
-/// A message in words.
 fn message(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
     for item in Splitter::new(bytes, Some(Direction::Client), None) {
-        explained::item(out, &item, bytes)?;
+        print::explained(out, &item, bytes)?;
     }
     Ok(())
 }
 
-/// The counts.
 fn text(summary: &CampaignSummary, out: &mut dyn Write) -> anyhow::Result<()> {
-    let mut table = crate::commands::check::table(["command", "cases"]);
     let came: Vec<CaseVerdict> =
         CaseVerdict::ALL.iter().copied().filter(|verdict| summary.of(*verdict) > 0).collect();
-    table.set_header(
-        ["command", "cases"].into_iter().chain(came.iter().map(|verdict| verdict.name())),
-    );
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let mark = |count: u64| if count > 0 { count.to_string() } else { String::new() };
+    let names = came.iter().map(|verdict| verdict.name());
+    let mut table = number_table(["command", "cases"].into_iter().chain(names));
     for row in &summary.commands {
         let counts =
             came.iter().map(|verdict| mark(row.verdicts.get(verdict).copied().unwrap_or_default()));
-        table.add_row(
-            [plain(&row.command), row.verdicts.values().sum::<u64>().to_string()]
-                .into_iter()
-                .chain(counts),
-        );
+        let all = row.verdicts.values().sum::<u64>().to_string();
+        table.add_row([plain(&row.command), all].into_iter().chain(counts));
     }
     let all = came.iter().map(|verdict| mark(summary.of(*verdict)));
     table.add_row(["all".to_owned(), summary.cases.to_string()].into_iter().chain(all));
@@ -313,12 +300,12 @@ fn cause(finding: &Finding, out: &mut dyn Write) -> anyhow::Result<()> {
     message(&finding.minimised.message, &mut bytes)?;
     let bytes = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = bytes.trim_end().lines().collect();
-    for (nth, line) in lines.iter().take(MOST_LINES).enumerate() {
+    for (nth, line) in lines.iter().take(MAX_LINES).enumerate() {
         let whose = if nth == 0 { "sent by diagipc: " } else { "" };
         writeln!(out, "  {whose}{}", plain(line))?;
     }
-    if lines.len() > MOST_LINES {
-        writeln!(out, "    … {} more lines (--out)", lines.len() - MOST_LINES)?;
+    if lines.len() > MAX_LINES {
+        writeln!(out, "    … {} more lines (--out)", lines.len() - MAX_LINES)?;
     }
     if let Some(fault) = Fault::named(Suite::Fuzz, &finding.cause()) {
         writeln!(out, "  how to fix it: {}", fault.fix())?;

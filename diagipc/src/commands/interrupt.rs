@@ -48,7 +48,7 @@ pub(crate) fn cancels(steps: Vec<Vec<Canceller>>) -> std::io::Result<()> {
     use signal_hook::iterator::Signals;
 
     /// `timeout` signals the process, and again its group: these count as one.
-    const SAME: Duration = Duration::from_millis(300);
+    const SAME_SIGNAL_TIME: Duration = Duration::from_millis(300);
 
     // `nohup` lets it be ignored.
     let own = std::process::id();
@@ -60,7 +60,7 @@ pub(crate) fn cancels(steps: Vec<Vec<Canceller>>) -> std::io::Result<()> {
         let mut steps = steps.into_iter();
         let mut last: Option<Instant> = None;
         for signal in signals.forever() {
-            if last.is_some_and(|last| last.elapsed() < SAME) {
+            if last.is_some_and(|last| last.elapsed() < SAME_SIGNAL_TIME) {
                 continue;
             }
             last = Some(Instant::now());

@@ -10,12 +10,11 @@ use diagipc::faults::{Fault, Suite};
 use diagipc::runtime::{Misbehaviour, MisbehaviourKind};
 use serde_json::json;
 
-use crate::commands::Outcome;
-use crate::commands::check;
 use crate::commands::explain::{name, played};
 use crate::commands::output::Output;
 use crate::commands::output_file::named;
 use crate::commands::printable::{self, json_array};
+use crate::commands::{Outcome, check};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

@@ -1,6 +1,5 @@
 //! The commands, a file or directory each, and what they share.
 
-mod address;
 mod call;
 mod check;
 mod client;
@@ -18,10 +17,12 @@ mod list;
 mod output;
 mod output_file;
 pub(crate) mod printable;
+#[cfg(unix)]
 mod proxy;
 mod ps;
 #[cfg(unix)]
 mod recording;
+#[cfg(unix)]
 mod replay;
 mod report;
 mod runtime;
@@ -84,8 +85,10 @@ pub(crate) enum Command {
     /// Lists the test cases, vectors, exchange scripts or faults, and exports the vectors
     List(list::Arguments),
     /// Forwards between clients and a runtime, and records their messages
+    #[cfg(unix)]
     Proxy(proxy::Arguments),
     /// Plays a recorded conversation, or any exchange script, to a runtime or a client
+    #[cfg(unix)]
     Replay(replay::Arguments),
     /// Prints the grammar, completions, manual pages and seeds for fuzzers
     #[command(hide = true)]
@@ -124,10 +127,6 @@ pub(crate) fn run(
         Command::Proxy(arguments) => proxy::run(arguments, out),
         #[cfg(unix)]
         Command::Replay(arguments) => replay::run(arguments, out),
-        #[cfg(not(unix))]
-        Command::Proxy(_) | Command::Replay(_) => {
-            anyhow::bail!("this needs Unix sockets, which this system does not have")
-        }
         Command::Dev(arguments) => dev::run(arguments, program(), out),
     }
 }
@@ -150,7 +149,6 @@ impl Outcome {
     /// The exit status of an error.
     pub(crate) const FAILURE: i32 = 2;
 
-    /// The exit status.
     pub(crate) fn status(&self) -> i32 {
         match self {
             Self::Well => 0,

@@ -14,15 +14,12 @@ use diagipc::report::{KnownFaults, Made, html, junit};
 use diagipc::{Case, Citations, Glob, Grade, Playable, Report};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::Hazard;
-#[cfg(unix)]
-use dotnet_diagnostics_ipc_vectors::script::Step;
 use fnv::FnvHasher;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::commands::printable::{json, plain};
-use crate::commands::text;
-use crate::commands::{Outcome, interrupt, output_file};
+use crate::commands::{Outcome, interrupt, output_file, text};
 
 /// The options that all suites share.
 #[derive(clap::Args)]
@@ -129,7 +126,6 @@ impl Json {
         matches!(self.json, Some(None))
     }
 
-    /// Writes its file.
     pub(crate) fn write(&self, value: &impl Serialize) -> anyhow::Result<()> {
         let Some(Some(file)) = &self.json else { return Ok(()) };
         let mut bytes = Vec::new();
@@ -138,15 +134,8 @@ impl Json {
     }
 }
 
-/// The chosen cases of a suite.
-pub(crate) struct Chosen<C> {
-    pub(crate) cases: Vec<C>,
-    pub(crate) suite: WholeSuite,
-}
-
 /// All of a suite.
 pub(crate) struct WholeSuite {
-    /// The names of its cases.
     names: BTreeSet<String>,
     /// [`Made::suite`].
     version: Option<String>,
@@ -212,7 +201,7 @@ impl Output {
         &self,
         mut all: Vec<C>,
         files: &[Texts],
-    ) -> anyhow::Result<Chosen<C>> {
+    ) -> anyhow::Result<(Vec<C>, WholeSuite)> {
         for glob in self.only.iter().chain(&self.except).chain(&self.require) {
             if !all.iter().any(|case| case.is_chosen(glob)) {
                 bail!("no case matches {glob}");
@@ -228,10 +217,9 @@ impl Output {
         }
         // A list has no report.
         let version = if self.list { None } else { version(files) };
-        Ok(Chosen { cases: all, suite: WholeSuite { names, version } })
+        Ok((all, WholeSuite { names, version }))
     }
 
-    /// Whether to list the cases instead of playing them.
     pub(crate) fn is_list(&self) -> bool {
         self.list
     }
@@ -252,7 +240,6 @@ impl Output {
         Ok(Outcome::Well)
     }
 
-    /// The patterns of `--require`.
     pub(crate) fn require(&self) -> &[Glob] {
         &self.require
     }
@@ -355,12 +342,10 @@ impl Progress {
         self.bar.inc_length(cases as u64);
     }
 
-    /// One case is graded.
     pub(crate) fn done(&self, case: &Case) {
         self.named(&case.name, case.grade);
     }
 
-    /// The case of this name is graded.
     pub(crate) fn named(&self, name: &str, grade: Grade) {
         let Self { bar, failed } = self;
         let failed = match grade {
@@ -376,21 +361,4 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
-}
-
-/// How long this program's own runtime and client are watched where nothing may happen: 3 s in
-/// scripts, for runtimes that begin slowly.
-#[cfg(unix)]
-const QUIET_MS: u32 = 1000;
-
-/// Shortens the waits of a step.
-#[cfg(unix)]
-pub(crate) fn hurry(step: &mut Step) {
-    let wait = match step {
-        Step::Wait(step) => &mut step.wait,
-        Step::ExpectNothing(step) => &mut step.expect_nothing,
-        Step::ExpectNoConnection(step) => &mut step.expect_no_connection,
-        _ => return,
-    };
-    *wait = QUIET_MS.min(*wait);
 }

@@ -14,7 +14,7 @@ use crate::commands::printable::json;
 
 /// What a name leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum PathKind {
     /// Nothing: [`create_new`] creates it.
     Nothing,
     /// A regular file.
@@ -25,13 +25,13 @@ pub(crate) enum Named {
 
 /// # Errors
 /// A directory, and a symbolic link: to a FIFO or a device it is followed, to a file it is not.
-pub(crate) fn named(path: &Path) -> io::Result<Named> {
+pub(crate) fn named(path: &Path) -> io::Result<PathKind> {
     let has_kind = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Named::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(PathKind::Nothing),
         metadata => metadata?.file_type(),
     };
     if has_kind.is_file() {
-        return Ok(Named::File);
+        return Ok(PathKind::File);
     }
     let leads_to_file = || fs::metadata(path).is_ok_and(|at| at.is_file());
     let is_link = has_kind.is_symlink();
@@ -40,7 +40,7 @@ pub(crate) fn named(path: &Path) -> io::Result<Named> {
             "it is a symbolic link, which is not followed: expected the name of the file itself",
         ));
     }
-    if path.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(Named::Stream) }
+    if path.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(PathKind::Stream) }
 }
 
 /// Whether it names an open descriptor, for example of a redirection.
@@ -79,9 +79,9 @@ pub(crate) fn create(path: &Path) -> anyhow::Result<File> {
     use crate::commands::interrupt;
 
     let create = || match named(path)? {
-        Named::Nothing => create_new(path),
-        Named::File => empty(path),
-        Named::Stream => open_stream(path, &interrupt::canceller()?),
+        PathKind::Nothing => create_new(path),
+        PathKind::File => empty(path),
+        PathKind::Stream => open_stream(path, &interrupt::canceller()?),
     };
     create().with_context(|| path.display().to_string())
 }
@@ -160,7 +160,6 @@ pub(crate) struct Written {
     /// How many events the runtime dropped, of a trace that is whole, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lost: Option<u64>,
-    /// Why it is not complete.
     pub(crate) why: Option<String>,
     exit: i32,
 }

@@ -66,7 +66,7 @@ pub(crate) fn json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()
     writeln!(out)
 }
 
-/// The same for an array, whose items are created one at a time.
+/// Writes an array as [`json`] does; its items are created one at a time.
 pub(crate) fn json_array(
     items: impl Iterator<Item: Serialize>,
     out: &mut dyn Write,

@@ -1,7 +1,23 @@
 //! `diagipc proxy`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use std::{env, fs, thread};
+
+use anyhow::{Context as _, anyhow, bail};
+use diagipc::record::{ConnectionSummary, Direction, Proxy, Witness, run_client};
+use diagipc::{Address, socket_name};
+use dotnet_diagnostics_ipc::endpoint as names;
+use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, bind_private};
+use dotnet_diagnostics_ipc_vectors::script::Ending;
+
+use crate::commands::printable::say;
+use crate::commands::recording::{self, Capture};
+use crate::commands::target::existing;
+use crate::commands::{Outcome, interrupt};
 
 /// Forwards between clients and a runtime, byte for byte, with descriptors and ends.
 ///
@@ -19,8 +35,6 @@ use std::path::PathBuf;
 #[command(
     after_help = "Exit status: 0 it was ended, or the client succeeded, 1 the client failed, 2 usage error, or a socket or file that cannot be created, 3 the other side does not exist; with a client 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
-// Unused without sockets.
-#[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) struct Arguments {
     /// Where clients connect: the path of a socket; or a directory, for a socket named like a
     /// runtime's; or a process id, for the socket of that process in TMPDIR
@@ -78,211 +92,168 @@ pub(crate) struct Arguments {
     client: Vec<OsString>,
 }
 
-#[cfg(unix)]
-pub(crate) use unix::run;
+/// How long connections may continue after their client has ended.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-#[cfg(unix)]
-mod unix {
-    use std::env;
-    use std::ffi::OsString;
-    use std::fs;
-    use std::io::{self, Write};
-    use std::path::{Path, PathBuf};
-    use std::sync::Arc;
-    use std::thread;
-    use std::time::Duration;
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    if arguments.client.is_empty() { forward(arguments, out) } else { with_client(arguments, out) }
+}
 
-    use anyhow::{Context as _, anyhow, bail};
-    use diagipc::Address;
-    use diagipc::record::{ConnectionSummary, Direction, Proxy, RecordedClient};
-    use diagipc::socket_name;
-    use dotnet_diagnostics_ipc::endpoint as names;
-    use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, bind_private};
-    use dotnet_diagnostics_ipc_vectors::script::Ending;
-
-    use super::Arguments;
-    use crate::commands::address::existing;
-    use crate::commands::recording;
-    use crate::commands::recording::Capture;
-    use crate::commands::{Outcome, interrupt};
-
-    /// How long connections may continue after their client has ended.
-    const GRACE: Duration = Duration::from_secs(2);
-
-    pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-        if arguments.client.is_empty() {
-            forward(arguments, out)
-        } else {
-            with_client(arguments, out)
-        }
+/// Runs a client, and between it and the runtime a proxy as a process of its own.
+fn with_client(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let canceller = interrupt::canceller()?;
+    interrupt::own()?;
+    let mut proxy = vec![env::current_exe().context("the path of this program")?.into()];
+    let to = arguments.to.as_deref().unwrap_or_default();
+    proxy.extend(["proxy", "--until-eof", "--to", to, "--listen", "{tmpdir}"].map(OsString::from));
+    if let Some(directory) = &arguments.out {
+        let program = arguments.client.first().map(Path::new).and_then(Path::file_stem);
+        let of_program = || program.map(|name| name.to_string_lossy().into_owned());
+        let name = arguments.name.clone().or_else(of_program).unwrap_or_default();
+        proxy.extend(["--name".into(), name.into(), "--out".into(), directory.into()]);
     }
+    if let Some(file) = &arguments.pcapng {
+        proxy.extend(["--pcapng".into(), file.into()]);
+    }
+    let run = run_client(&proxy, &arguments.client, to, &canceller)?;
+    if let Some(status) = run.client {
+        writeln!(out, "the client ended: {status}")?;
+    }
+    let is_written = run.proxy.is_some_and(|status| status.success());
+    match (run.client, interrupt::signal()) {
+        (None, _) if run.proxy.and_then(|status| status.code()) == Some(3) => Ok(Outcome::Lost),
+        (_, Some(signal)) if run.is_interrupted => {
+            let recording = if is_written {
+                "the recording has all messages until then"
+            } else {
+                "nothing was recorded"
+            };
+            writeln!(out, "INTERRUPTED  {recording}")?;
+            Ok(Outcome::Interrupted(signal))
+        }
+        (None, _) => bail!("the proxy did not start"),
+        (Some(_), _) if !is_written => bail!("the recording could not be written"),
+        (Some(status), _) => Ok(if status.success() { Outcome::Well } else { Outcome::Faulty }),
+    }
+}
 
-    /// Runs a client, and between it and the runtime a proxy as a process of its own.
-    fn with_client(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-        let canceller = interrupt::canceller()?;
-        interrupt::own()?;
-        let mut proxy = vec![env::current_exe().context("the path of this program")?.into()];
-        let to = arguments.to.as_deref().unwrap_or_default();
-        proxy.extend(
-            ["proxy", "--until-eof", "--to", to, "--listen", "{tmpdir}"].map(OsString::from),
-        );
-        if let Some(directory) = &arguments.out {
-            let program = arguments.client.first().map(Path::new).and_then(Path::file_stem);
-            let of_program = || program.map(|name| name.to_string_lossy().into_owned());
-            let name = arguments.name.clone().or_else(of_program).unwrap_or_default();
-            proxy.extend(["--name".into(), name.into(), "--out".into(), directory.into()]);
+fn forward(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let (at, to) = match (&arguments.listen, &arguments.to, &arguments.port, &arguments.to_port) {
+        (Some(at), Some(to), None, None) => {
+            let runtime: Result<Address, _> = to.parse();
+            let Ok(to) = runtime.and_then(|runtime| {
+                existing(&runtime)?;
+                runtime.endpoint()
+            }) else {
+                say(&format!("diagipc: {to}: no such runtime"));
+                return Ok(Outcome::Lost);
+            };
+            (socket(at, arguments.pid), to)
         }
-        if let Some(file) = &arguments.pcapng {
-            proxy.extend(["--pcapng".into(), file.into()]);
-        }
-        let (client, target) = (arguments.client.clone(), to.to_owned());
-        let run = RecordedClient { proxy, client, target }.run(&canceller)?;
-        if let Some(status) = run.client {
-            writeln!(out, "the client ended: {status}")?;
-        }
-        let is_written = run.proxy.is_some_and(|status| status.success());
-        match (run.client, interrupt::signal()) {
-            (None, _) if run.proxy.and_then(|status| status.code()) == Some(3) => Ok(Outcome::Lost),
-            (_, Some(signal)) if run.is_interrupted => {
-                let recording = if is_written {
-                    "the recording has all messages until then"
-                } else {
-                    "nothing was recorded"
-                };
-                writeln!(out, "INTERRUPTED  {recording}")?;
-                Ok(Outcome::Interrupted(signal))
+        (None, None, Some(at), Some(to)) => (at.clone(), Endpoint::socket(to)),
+        _ => return Err(anyhow!("expected --listen and --to, or --port and --to-port")),
+    };
+    if let Some(directory) = &arguments.out {
+        fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    }
+    let name = || arguments.to.clone().unwrap_or_else(|| at.display().to_string());
+    let capture = arguments
+        .pcapng
+        .as_ref()
+        .map(|file| Capture::create(file, &name()).map(Arc::new))
+        .transpose()?;
+    let (canceller, closing) = (Canceller::new()?, Canceller::new()?);
+    interrupt::cancels(vec![vec![canceller.clone(), closing.clone()]])?;
+    if arguments.listen.is_some() {
+        says_who_looks_elsewhere(&at);
+    }
+    let (listener, guard) = bind_private(&at)?;
+    let witness = capture
+        .clone()
+        .map(|capture| -> Witness { Arc::new(move |event, bytes| capture.saw(event, bytes)) });
+    let proxy = Proxy {
+        runtime_connects: arguments.port.is_some(),
+        records: arguments.out.is_some(),
+        witness,
+        closing: Some(closing.clone()),
+        ..Proxy::new(listener, to)
+    };
+    if arguments.until_eof {
+        let canceller = canceller.clone();
+        thread::spawn(move || {
+            // An unreadable input counts as ended.
+            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+            closing.cancel();
+            thread::sleep(CLOSE_TIMEOUT);
+            canceller.cancel();
+        });
+    }
+    writeln!(out, "{}", at.display())?;
+    out.flush()?;
+    let connections = if arguments.once { Some(1) } else { arguments.connections };
+    let recording = proxy.run(&canceller, connections, &report)?;
+    drop(guard);
+    if let Some(directory) = &arguments.out {
+        let name = arguments.name.as_deref().unwrap_or("recording");
+        recording::write(&recording, directory, name, &mut io::stderr())?;
+    }
+    if let Some(capture) = capture {
+        capture.finish()?;
+    }
+    Ok(Outcome::Well)
+}
+
+fn socket(at: &Path, pid: Option<u32>) -> PathBuf {
+    let number = at.to_str().and_then(|text| text.parse::<u32>().ok());
+    let directory = match number {
+        Some(_) => PathBuf::from(names::directory(env::var("TMPDIR").ok().as_deref())),
+        None if at.is_dir() => at.to_path_buf(),
+        None => return at.to_path_buf(),
+    };
+    let process_id = number.or(pid).unwrap_or_else(std::process::id);
+    directory.join(socket_name(process_id).to_string())
+}
+
+/// A client may look in the `TMPDIR` of the process whose id the socket's name has (F-144).
+fn says_who_looks_elsewhere(at: &Path) {
+    let name = at.file_name().and_then(|name| name.to_str()).map(names::SocketName::parse);
+    let Some(Ok(names::SocketName { pid: process_id, .. })) = name else { return };
+    let Some(environment) = diagipc::process::procfs::environment(process_id) else { return };
+    let tmpdir = environment.iter().find_map(|one| one.strip_prefix(b"TMPDIR="));
+    let tmpdir = tmpdir.map(|tmpdir| String::from_utf8_lossy(tmpdir).into_owned());
+    let theirs = PathBuf::from(names::directory(tmpdir.as_deref()));
+    let is_ours = |ours: &Path| fs::canonicalize(ours).ok() == fs::canonicalize(&theirs).ok();
+    if !at.parent().is_some_and(is_ours) {
+        let theirs = theirs.display();
+        say(&format!(
+            "note: process {process_id} has its sockets in {theirs}: a client that looks there, as the official one does, does not connect to this proxy"
+        ));
+    }
+}
+
+/// The line of a connection.
+fn report(summary: &ConnectionSummary) {
+    let ConnectionSummary { number, began, over, command, client, runtime, ended, trouble } =
+        summary;
+    let command = command.map_or_else(|| "no request".to_owned(), |command| command.to_string());
+    let ended = match (trouble, ended) {
+        (Some(trouble), _) => trouble.clone(),
+        (None, Some((by, how))) => format!(
+            "{} by the {}",
+            match how {
+                Ending::HalfClose => "half-closed",
+                Ending::Close => "closed",
+                Ending::Reset => "reset",
+            },
+            match by {
+                Direction::Client => "client",
+                Direction::Server => "runtime",
             }
-            (None, _) => bail!("the proxy did not start"),
-            (Some(_), _) if !is_written => bail!("the recording could not be written"),
-            (Some(status), _) => Ok(if status.success() { Outcome::Well } else { Outcome::Faulty }),
-        }
-    }
-
-    fn forward(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-        let (at, to) = match (&arguments.listen, &arguments.to, &arguments.port, &arguments.to_port)
-        {
-            (Some(at), Some(to), None, None) => {
-                let runtime: Result<Address, _> = to.parse();
-                let Ok(to) = runtime.and_then(|runtime| {
-                    existing(&runtime)?;
-                    runtime.endpoint()
-                }) else {
-                    writeln!(io::stderr(), "diagipc: {to}: no such runtime")?;
-                    return Ok(Outcome::Lost);
-                };
-                (socket(at, arguments.pid), to)
-            }
-            (None, None, Some(at), Some(to)) => (at.clone(), Endpoint::socket(to)),
-            _ => return Err(anyhow!("expected --listen and --to, or --port and --to-port")),
-        };
-        if let Some(directory) = &arguments.out {
-            fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
-        }
-        let name = || arguments.to.clone().unwrap_or_else(|| at.display().to_string());
-        let capture = arguments
-            .pcapng
-            .as_ref()
-            .map(|file| Capture::create(file, &name()).map(Arc::new))
-            .transpose()?;
-        let (canceller, closing) = (Canceller::new()?, Canceller::new()?);
-        interrupt::cancels(vec![vec![canceller.clone(), closing.clone()]])?;
-        if arguments.listen.is_some() {
-            says_who_looks_elsewhere(&at);
-        }
-        let (listener, guard) = bind_private(&at)?;
-        let mut proxy = Proxy::new(listener, to).until(closing.clone());
-        if arguments.port.is_some() {
-            proxy = proxy.of_a_port();
-        }
-        if arguments.out.is_some() {
-            proxy = proxy.recording();
-        }
-        if let Some(capture) = capture.clone() {
-            proxy = proxy.witnessed_by(capture);
-        }
-        if arguments.until_eof {
-            let canceller = canceller.clone();
-            thread::spawn(move || {
-                // An unreadable input counts as ended.
-                let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-                closing.cancel();
-                thread::sleep(GRACE);
-                canceller.cancel();
-            });
-        }
-        writeln!(out, "{}", at.display())?;
-        out.flush()?;
-        let connections = if arguments.once { Some(1) } else { arguments.connections };
-        let recording = proxy.run(&canceller, connections, &say)?;
-        drop(guard);
-        if let Some(directory) = &arguments.out {
-            let name = arguments.name.as_deref().unwrap_or("recording");
-            recording::write(&recording, directory, name, &mut io::stderr())?;
-        }
-        if let Some(capture) = capture {
-            capture.finish()?;
-        }
-        Ok(Outcome::Well)
-    }
-
-    /// Where to listen.
-    fn socket(at: &Path, pid: Option<u32>) -> PathBuf {
-        let number = at.to_str().and_then(|text| text.parse::<u32>().ok());
-        let directory = match number {
-            Some(_) => PathBuf::from(names::directory(env::var("TMPDIR").ok().as_deref())),
-            None if at.is_dir() => at.to_path_buf(),
-            None => return at.to_path_buf(),
-        };
-        let process_id = number.or(pid).unwrap_or_else(std::process::id);
-        directory.join(socket_name(process_id).to_string())
-    }
-
-    /// A client may look in the `TMPDIR` of the process whose id the socket's name has (F-144).
-    fn says_who_looks_elsewhere(at: &Path) {
-        let name = at.file_name().and_then(|name| name.to_str()).map(names::SocketName::parse);
-        let Some(Ok(names::SocketName { pid: process_id, .. })) = name else { return };
-        let Some(environment) = diagipc::process::procfs::environment(process_id) else { return };
-        let tmpdir = environment.iter().find_map(|one| one.strip_prefix(b"TMPDIR="));
-        let tmpdir = tmpdir.map(|tmpdir| String::from_utf8_lossy(tmpdir).into_owned());
-        let theirs = PathBuf::from(names::directory(tmpdir.as_deref()));
-        let is_ours = |ours: &Path| fs::canonicalize(ours).ok() == fs::canonicalize(&theirs).ok();
-        if !at.parent().is_some_and(is_ours) {
-            let theirs = theirs.display();
-            // Standard error may be closed.
-            let _ = writeln!(
-                io::stderr(),
-                "note: process {process_id} has its sockets in {theirs}: a client that looks there, as the official one does, does not connect to this proxy"
-            );
-        }
-    }
-
-    /// The line of a connection.
-    fn say(summary: &ConnectionSummary) {
-        let ConnectionSummary { number, began, over, command, client, runtime, ended, trouble } =
-            summary;
-        let command =
-            command.map_or_else(|| "no request".to_owned(), |command| command.to_string());
-        let ended = match (trouble, ended) {
-            (Some(trouble), _) => trouble.clone(),
-            (None, Some((by, how))) => format!(
-                "{} by the {}",
-                match how {
-                    Ending::HalfClose => "half-closed",
-                    Ending::Close => "closed",
-                    Ending::Reset => "reset",
-                },
-                match by {
-                    Direction::Client => "client",
-                    Direction::Server => "runtime",
-                }
-            ),
-            (None, None) => "ended with the proxy".to_owned(),
-        };
-        let (began, over) = (began.as_secs_f64(), over.as_secs_f64());
-        // Standard error may be closed.
-        let _ = writeln!(
-            io::stderr(),
-            "{began:>9.3} s to {over:.3} s  #{number}  {command}: {client} bytes sent, {runtime} received, {ended}"
-        );
-    }
+        ),
+        (None, None) => "ended with the proxy".to_owned(),
+    };
+    let (began, over) = (began.as_secs_f64(), over.as_secs_f64());
+    say(&format!(
+        "{began:>9.3} s to {over:.3} s  #{number}  {command}: {client} bytes sent, {runtime} received, {ended}"
+    ));
 }

@@ -18,14 +18,14 @@ use dotnet_diagnostics_ipc::io::{Canceller, Client, Deadlines, Endpoint, Error, 
 use serde::Serialize;
 
 use crate::commands::info::Info;
-use crate::commands::printable::{json_array, plain, printable};
+use crate::commands::printable::{json_array, plain, printable, say};
 use crate::commands::{Outcome, interrupt};
 
 /// Time limit for everything that is asked, of all processes together.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ASK_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many are asked at a time. Each takes a thread and a descriptor, of which some systems allow
 /// 256.
-const AT_A_TIME: usize = 128;
+const MAX_THREADS: usize = 128;
 
 /// Lists the processes on this machine that can be diagnosed, and places that could not be read.
 ///
@@ -89,12 +89,11 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     } else {
         table(&rows, out)?;
     }
-    not_seen(&seen.unseen)?;
+    not_seen(&seen.unseen);
     let is_there = |id: &&u32| rows.iter().any(|row| row.process_id == Some(**id));
     match arguments.process.iter().find(|id| !is_there(id)) {
         Some(id) => {
-            // Standard error may be closed too.
-            let _ = writeln!(io::stderr(), "diagipc ps: process {id} has no visible endpoint");
+            say(&format!("diagipc ps: process {id} has no visible endpoint"));
             Ok(Outcome::Faulty)
         }
         None => Ok(Outcome::Well),
@@ -133,8 +132,8 @@ fn ask(
     found: &[&DiscoveredEndpoint],
     canceller: &Canceller,
 ) -> io::Result<BTreeMap<usize, Answer>> {
-    let end = Instant::now().checked_add(PATIENCE);
-    let left = || end.map_or(PATIENCE, |end| end.saturating_duration_since(Instant::now()));
+    let end = Instant::now().checked_add(ASK_TIMEOUT);
+    let left = || end.map_or(ASK_TIMEOUT, |end| end.saturating_duration_since(Instant::now()));
     let listening: Vec<_> = found
         .iter()
         .enumerate()
@@ -144,13 +143,13 @@ fn ask(
     let next = || {
         let mut queue = queue.lock().ok()?;
         // Every one gets its share of the time that is left.
-        let rounds = u32::try_from(queue.len().div_ceil(AT_A_TIME)).unwrap_or(u32::MAX);
+        let rounds = u32::try_from(queue.len().div_ceil(MAX_THREADS)).unwrap_or(u32::MAX);
         let (place, found) = queue.next()?;
         Some((*place, found, left().checked_div(rounds)?))
     };
     let (done, answered) = mpsc::channel();
     thread::scope(|scope| {
-        for worker in 0..listening.len().min(AT_A_TIME) {
+        for worker in 0..listening.len().min(MAX_THREADS) {
             let (done, next) = (done.clone(), &next);
             let work = move || {
                 while let Some((place, found, patience)) = next() {
@@ -227,14 +226,14 @@ fn info(found: &DiscoveredEndpoint, patience: Duration, canceller: &Canceller) -
 
 /// The widest that a column is made for its longest text. Any process may choose long ones: such a
 /// text moves what follows it in its own row.
-const WIDEST: usize = 64;
+const MAX_COLUMN_WIDTH: usize = 64;
 
 fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     let heading = ["PROCESS", "VERSION", "ENDPOINT", "COMMAND LINE"].map(str::to_owned);
     let lines: Vec<[String; 4]> = iter::once(heading).chain(rows.iter().map(cells)).collect();
     let width = |cell: fn(&[String; 4]) -> &String| {
         let widths = lines.iter().map(|line| cell(line).chars().count());
-        widths.filter(|width| *width <= WIDEST).max().unwrap_or_default()
+        widths.filter(|width| *width <= MAX_COLUMN_WIDTH).max().unwrap_or_default()
     };
     let (first, second, third) = (
         width(|[id, ..]| id),
@@ -268,38 +267,32 @@ fn cells(row: &Row) -> [String; 4] {
 }
 
 /// How many processes are named whose files could not be read.
-const NAMED: usize = 8;
+const MAX_PIDS: usize = 8;
 
 /// One line for each reason.
-fn not_seen(unseen: &[UnreadablePath]) -> io::Result<()> {
+fn not_seen(unseen: &[UnreadablePath]) {
     let mut processes: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-    let mut errors = io::stderr().lock();
     for one in unseen {
         match (one.process_id, one.path.file_name()) {
             (Some(id), Some(file)) if one.path.starts_with("/proc") => {
                 let what = format!("{}: {}", file.to_string_lossy(), one.why);
                 processes.entry(what).or_default().push(id);
             }
-            _ => writeln!(errors, "not readable: {}", printable(&one.to_string()))?,
+            _ => say(&format!("not readable: {}", printable(&one.to_string()))),
         }
     }
     for (what, ids) in processes {
-        let named: Vec<String> = ids.iter().take(NAMED).map(u32::to_string).collect();
-        let more = if ids.len() > NAMED { ", …" } else { "" };
-        writeln!(
-            errors,
-            "not readable: {} × /proc/PID/{what} (PID {}{more})",
-            ids.len(),
-            named.join(", ")
-        )?;
+        let named: Vec<String> = ids.iter().take(MAX_PIDS).map(u32::to_string).collect();
+        let more = if ids.len() > MAX_PIDS { ", …" } else { "" };
+        let (count, named) = (ids.len(), named.join(", "));
+        say(&format!("not readable: {count} × /proc/PID/{what} (PID {named}{more})"));
     }
-    Ok(())
 }
 
 /// A target by its address, process id or name.
 #[derive(Clone, clap::Args)]
 #[allow(clippy::doc_markdown, reason = "this is the help of a command")]
-pub(crate) struct Named {
+pub(crate) struct NamedTarget {
     /// A process id, the path of a socket, or a pipe (`\\.\pipe\NAME`)
     target: Option<Address>,
 
@@ -312,8 +305,7 @@ pub(crate) struct Named {
     name: Option<String>,
 }
 
-impl Named {
-    /// The name that the process must have.
+impl NamedTarget {
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -334,7 +326,6 @@ impl Named {
     }
 }
 
-/// The only process of that name.
 fn only(name: &str) -> anyhow::Result<u32> {
     match *named(name)? {
         [id] => Ok(id),

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
-use diagipc::print::explained;
-use diagipc::record::{Direction, Recording, Witness, script_file};
+use diagipc::print;
+use diagipc::record::{Direction, Recording, script_file};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc_vectors::explain::Splitter;
@@ -66,7 +66,6 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// The conversation, in words.
 fn describe(recording: &Recording, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "Time, connection, side, event")?;
     writeln!(out)?;
@@ -129,7 +128,7 @@ fn items(
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     for item in Splitter::new(bytes, Some(from), request) {
-        explained::item(out, &item, bytes)?;
+        print::explained(out, &item, bytes)?;
     }
     Ok(())
 }
@@ -174,7 +173,6 @@ struct State {
 }
 
 impl Capture {
-    /// Begins a file with one interface, which is an endpoint.
     pub(crate) fn create(path: &Path, endpoint: &str) -> anyhow::Result<Self> {
         let mut file = output_file::create(path)?;
         front(endpoint)
@@ -188,10 +186,8 @@ impl Capture {
         let trouble = self.state.lock().unwrap_or_else(PoisonError::into_inner).trouble.take();
         trouble.map_or(Ok(()), Err).with_context(|| self.path.display().to_string())
     }
-}
 
-impl Witness for Capture {
-    fn saw(&self, event: &Event, bytes: &[u8]) {
+    pub(crate) fn saw(&self, event: &Event, bytes: &[u8]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.trouble.is_none() {
             // Taken here, so that packets are in the order of their times.
@@ -231,7 +227,6 @@ fn contents(event: &Event, bytes: &[u8]) -> Vec<u8> {
     header.chain(fds).chain(bytes.iter().copied()).collect()
 }
 
-/// The section header and the one interface, which is an endpoint.
 fn front(endpoint: &str) -> io::Result<Vec<u8>> {
     let section = [
         &BYTE_ORDER.to_le_bytes()[..],
@@ -253,7 +248,6 @@ fn front(endpoint: &str) -> io::Result<Vec<u8>> {
     Ok([block(SECTION_HEADER, &section.concat())?, block(INTERFACE, &interface.concat())?].concat())
 }
 
-/// A packet of the interface.
 fn packet(data: &[u8], nanoseconds: u64) -> io::Result<Vec<u8>> {
     let len = u32::try_from(data.len()).map_err(io::Error::other)?.to_le_bytes();
     let time = nanoseconds.to_le_bytes();
@@ -262,14 +256,14 @@ fn packet(data: &[u8], nanoseconds: u64) -> io::Result<Vec<u8>> {
     block(ENHANCED_PACKET, &body.concat())
 }
 
-/// Its type and length, the body in words of 4 bytes, and the length again.
+/// Returns a block: type and length, the body in words of 4 bytes, and the length again.
 fn block(kind: u32, body: &[u8]) -> io::Result<Vec<u8>> {
     let body = in_words(body);
     let len = u32::try_from(body.len() + 12).map_err(io::Error::other)?.to_le_bytes();
     Ok([&kind.to_le_bytes()[..], &len, &body, &len].concat())
 }
 
-/// Its code and length, and the value in words of 4 bytes.
+/// Returns an option: code and length, and the value in words of 4 bytes.
 fn option(code: u16, value: &[u8]) -> io::Result<Vec<u8>> {
     let len = u16::try_from(value.len()).map_err(io::Error::other)?;
     Ok([&code.to_le_bytes()[..], &len.to_le_bytes(), &in_words(value)].concat())

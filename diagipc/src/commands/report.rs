@@ -1,6 +1,6 @@
 //! `diagipc report`.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::bail;
@@ -9,8 +9,8 @@ use diagipc::server::report_of_recording;
 use diagipc::{Citations, Report};
 use serde_json::Value;
 
-use crate::commands::{Outcome, output_file, printable};
-use crate::commands::{decode, text};
+use crate::commands::printable::{plain, printable_lines, say};
+use crate::commands::{Outcome, decode, output_file, text};
 
 /// Shows the report of a run, or compares those of several.
 #[derive(clap::Args)]
@@ -48,11 +48,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         match report {
             Ok(report) => reports.push(report),
             Err(error) => {
-                writeln!(
-                    io::stderr(),
-                    "diagipc: {file} is not a report: {}",
-                    printable::plain(&error)
-                )?;
+                say(&format!("diagipc: {file} is not a report: {}", plain(&error)));
                 return Ok(Outcome::Faulty);
             }
         }
@@ -69,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
                 bail!("the reports are of {} and {}", old.suite, new.suite);
             }
             let comparison = Comparison::new(old, new);
-            write!(out, "{}", printable::printable_lines(&comparison.to_string()))?;
+            write!(out, "{}", printable_lines(&comparison.to_string()))?;
             writeln!(out)?;
             if !comparison.is_passed() {
                 outcome = Outcome::Faulty;
@@ -89,7 +85,6 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     Ok(Outcome::Well)
 }
 
-/// A report, or the one of a recording.
 fn read(text: &str) -> Result<Report, String> {
     let is_recording = serde_json::from_str::<Value>(text)
         .is_ok_and(|value| value.get("outcomes").is_some() && value.get("build").is_some());

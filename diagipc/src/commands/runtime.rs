@@ -8,12 +8,14 @@ use std::thread;
 
 use diagipc::runtime::{Config, Misbehaviour, ReferenceRuntime, SignalReaction};
 use dotnet_diagnostics_ipc_vectors::script::SignalKind;
+#[cfg(unix)]
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::commands::Outcome;
 
 /// Plays a runtime, for testing clients: answers like a recorded one, or with a fault.
 ///
-/// Its first line of output is its socket, on Windows its pipe. It serves until it is ended, and
+/// The first line of output is the socket, on Windows the pipe. It serves until it is ended, and
 /// runs no code: it streams few events, and writes only the head of a dump. A test suite can start it
 /// in place of a .NET process.
 #[derive(clap::Args)]
@@ -42,7 +44,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     suspended: bool,
 
-    /// Its command line, instead of the recorded one; while it is suspended only the program, as of
+    /// The command line, instead of the recorded one; while it is suspended only the program, as of
     /// the imitated runtime
     #[arg(long, value_name = "TEXT")]
     command_line: Option<String>,
@@ -115,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         }
     }
     // Before the process is visible: a signal that ends it then ends it cleanly.
-    let ended = end(arguments.until_eof)?;
+    let (_sender, ended) = end(arguments.until_eof)?;
     let runtime = ReferenceRuntime::start(config)?;
     if runtime.listens() {
         writeln!(out, "{}", runtime.socket().display())?;
@@ -127,7 +129,12 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
             SignalReaction::RunsOn => {}
             SignalReaction::LeavesSocket => {
                 runtime.abandon();
-                die_of(signal)?;
+                // As the unhandled signal does.
+                #[cfg(unix)]
+                signal_hook::low_level::emulate_default_handler(match signal {
+                    SignalKind::Int => SIGINT,
+                    _ => SIGTERM,
+                })?;
                 break;
             }
             _ => break,
@@ -161,7 +168,7 @@ fn default_socket() -> PathBuf {
     PathBuf::from(directory).join(diagipc::socket_name(std::process::id()).to_string())
 }
 
-/// The same on Windows.
+/// Returns the pipe where the runtime of this process would listen.
 #[cfg(windows)]
 fn default_socket() -> PathBuf {
     PathBuf::from(dotnet_diagnostics_ipc::endpoint::PipeName::new(std::process::id()).to_string())
@@ -170,56 +177,30 @@ fn default_socket() -> PathBuf {
 /// Why it must end; `None`: the input has ended.
 type Told = Option<SignalKind>;
 
-/// Sends each signal that ends it.
-#[cfg(unix)]
-fn told_to_end(told: mpsc::Sender<Told>) -> anyhow::Result<()> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
-    thread::spawn(move || {
-        for signal in signals.forever() {
-            // It is ending already if there is no receiver.
-            let _ =
-                told.send(Some(if signal == SIGINT { SignalKind::Int } else { SignalKind::Term }));
-        }
-    });
-    Ok(())
-}
-
-/// The system ends it, and removes its pipe. It waits forever, while there is a sender.
-#[cfg(windows)]
-#[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
-fn told_to_end(told: mpsc::Sender<Told>) -> anyhow::Result<()> {
-    std::mem::forget(told);
-    Ok(())
-}
-
-/// Ends this process as the unhandled signal does.
-#[cfg(unix)]
-fn die_of(signal: SignalKind) -> anyhow::Result<()> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-
-    let number = if signal == SignalKind::Int { SIGINT } else { SIGTERM };
-    Ok(signal_hook::low_level::emulate_default_handler(number)?)
-}
-
-/// There are no signals on Windows.
-#[cfg(windows)]
-#[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
-const fn die_of(_: SignalKind) -> anyhow::Result<()> {
-    Ok(())
-}
-
-/// Receives when it must end, and by which signal.
-fn end(until_eof: bool) -> anyhow::Result<mpsc::Receiver<Told>> {
+/// Receives when it must end, and by which signal. The sender is to be kept: nothing may be sent.
+#[cfg_attr(windows, allow(clippy::unnecessary_wraps, reason = "on Unix it may fail"))]
+fn end(until_eof: bool) -> anyhow::Result<(mpsc::Sender<Told>, mpsc::Receiver<Told>)> {
     let (sender, receiver) = mpsc::channel();
-    told_to_end(sender.clone())?;
+    // On Windows the system ends it, and removes its pipe.
+    #[cfg(unix)]
+    {
+        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+        let sender = sender.clone();
+        thread::spawn(move || {
+            for signal in signals.forever() {
+                let kind = if signal == SIGINT { SignalKind::Int } else { SignalKind::Term };
+                // It is ending already if there is no receiver.
+                let _ = sender.send(Some(kind));
+            }
+        });
+    }
     if until_eof {
+        let sender = sender.clone();
         thread::spawn(move || {
             // An unreadable input counts as ended.
             let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
             let _ = sender.send(None);
         });
     }
-    Ok(receiver)
+    Ok((sender, receiver))
 }

@@ -2,51 +2,21 @@
 
 use std::io::Write;
 use std::num::NonZeroUsize;
-#[cfg(unix)]
-use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-#[cfg(unix)]
-use diagipc::Report;
 use diagipc::TooFewJudged;
 use diagipc::embedded::{self, SCRIPTS, VECTORS};
 use diagipc::known::{Profile, UnknownProfile};
 use diagipc::server::{self, Claims, Options};
-#[cfg(unix)]
-use diagipc::{Address, Program, SpawnCommand};
-#[cfg(unix)]
-use dotnet_diagnostics_ipc::io::Canceller;
 
-use crate::commands::address::AddressArguments;
-#[cfg(unix)]
-use crate::commands::address::STARTS;
-#[cfg(unix)]
-use crate::commands::output::OfSuite;
-#[cfg(unix)]
-use crate::commands::output::hurry;
-use crate::commands::output::{Chosen, Output, Progress};
-use crate::commands::target::trust;
+use crate::commands::output::{Output, Progress};
+use crate::commands::target::{AddressArguments, trust};
 use crate::commands::{Outcome, interrupt};
 
 /// More targets at a time disturb each other.
-const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
-/// The reference runtime mostly waits.
-#[cfg(unix)]
-const CHECK_JOBS: NonZeroUsize = NonZeroUsize::new(96).unwrap();
-
-/// What the reference runtime has: nothing must be found out by waiting.
-#[cfg(unix)]
-const REFERENCE: &str = "
-    [abilities]
-    ports = true
-    suspension = true
-    user-events = true
-    one-client-at-a-time = true
-    netperf = true
-";
-
+const MAX_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// Checks a live diagnostic server against the protocol.
 ///
 /// Plays the exchange scripts and sends every request of the vectors, one after another, and
@@ -135,7 +105,7 @@ fn profile(text: &str) -> Result<Auto, UnknownProfile> {
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let (scripts, vectors) = (embedded::scripts()?, embedded::vectors()?);
     let all = server::cases(scripts, vectors);
-    let Chosen { cases, suite } = arguments.output.choose(all, &[SCRIPTS, VECTORS])?;
+    let (cases, suite) = arguments.output.choose(all, &[SCRIPTS, VECTORS])?;
     if arguments.output.is_list() {
         return Output::list(&cases, out);
     }
@@ -164,7 +134,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         require: arguments.output.require().to_vec(),
         jobs: arguments
             .jobs
-            .or_else(|| std::thread::available_parallelism().ok().map(|n| n.min(MOST_JOBS)))
+            .or_else(|| std::thread::available_parallelism().ok().map(|n| n.min(MAX_JOBS)))
             .unwrap_or(NonZeroUsize::MIN),
         canceller: Some(interrupt::canceller()?),
     };
@@ -179,50 +149,4 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         bail!("none of the {} cases was played: {}", cases.len(), report.notes.join("; "));
     }
     arguments.output.write(report, &suite, out)
-}
-
-/// The cases that [`check`] plays.
-#[cfg(unix)]
-pub(crate) fn checked() -> anyhow::Result<Vec<OfSuite>> {
-    let (scripts, vectors) = (embedded::scripts()?, embedded::vectors()?);
-    Ok(server::cases(scripts, vectors).iter().map(|case| OfSuite::new("server", case)).collect())
-}
-
-/// The suite against the reference runtime, which is this program.
-#[cfg(unix)]
-pub(crate) fn check(
-    this: &Path,
-    is_chosen: &dyn Fn(&str) -> bool,
-    progress: &Progress,
-    canceller: &Canceller,
-) -> anyhow::Result<Report> {
-    let (mut scripts, vectors) = (embedded::scripts()?.to_vec(), embedded::vectors()?);
-    let all = scripts.iter_mut().flat_map(|(_, file)| &mut file.scripts);
-    all.flat_map(|script| &mut script.steps).for_each(hurry);
-    let mut cases = server::cases(&scripts, vectors);
-    cases.retain(|case| is_chosen(&case.name()));
-    if cases.is_empty() {
-        return Ok(Report::new("server", "diagipc runtime"));
-    }
-    let address = Address::Spawn(SpawnCommand {
-        program: Program::new(this, ["runtime", "--profile", "strict", "--until-eof"]),
-        patience: STARTS,
-        // It has no code of its own that runs.
-        settles: Duration::ZERO,
-    });
-    let options = Options {
-        profile: Some(Profile::STRICT),
-        claims: Claims::parse("reference", REFERENCE).map_err(anyhow::Error::msg)?,
-        // The target is ours, so nothing is harmful to it.
-        allow_side_effects: true,
-        allow_harmful: true,
-        keep_target: true,
-        finds_weaknesses: false,
-        stand_in_for_user_events: true,
-        jobs: CHECK_JOBS,
-        canceller: Some(canceller.clone()),
-        ..Options::default()
-    };
-    progress.expect(cases.len());
-    Ok(server::run(&cases, &address, &options, &mut |case| progress.done(case)))
 }

@@ -1,10 +1,15 @@
-//! The target process of a subcommand.
+//! The target of a command: a process, or the server under test.
 
-use std::fmt;
-use std::io::{self, Write as _};
+use std::ffi::OsString;
+#[cfg(unix)]
+use std::path::PathBuf;
 use std::time::Duration;
+use std::{fmt, io};
 
-use diagipc::Address;
+use anyhow::bail;
+use diagipc::{Address, Program, SpawnCommand};
+#[cfg(unix)]
+use dotnet_diagnostics_ipc::io::WaitLimit;
 #[cfg(target_os = "linux")]
 use dotnet_diagnostics_ipc::io::trust::Distrust;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
@@ -12,7 +17,7 @@ use dotnet_diagnostics_ipc::io::{
     Canceller, Client, Connect, Deadlines, Endpoint, Error, ErrorKind, Phase,
 };
 
-use crate::commands::printable::printable_lines;
+use crate::commands::printable::say;
 use crate::commands::{Outcome, interrupt};
 
 /// The target process.
@@ -60,7 +65,6 @@ impl TargetArguments {
 }
 
 impl Reach {
-    /// The limit that the command line gives.
     pub(crate) fn timeout(&self) -> Option<Duration> {
         self.timeout.map(Duration::from_secs)
     }
@@ -109,12 +113,10 @@ pub(crate) fn outcome(command: &str, asked: anyhow::Result<()>) -> anyhow::Resul
         None if error.is::<Refused>() => Outcome::Faulty,
         None => return Err(error),
     };
-    // Standard error may be closed too.
-    let _ = writeln!(io::stderr(), "diagipc {command}: {}", printable_lines(&format!("{error:#}")));
+    say(&format!("diagipc {command}: {error:#}"));
     Ok(outcome)
 }
 
-/// Whether a wait was ended by its canceller.
 fn is_interruption(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Error>().is_some_and(|error| matches!(error.kind(), ErrorKind::Cancelled))
         || error
@@ -133,3 +135,57 @@ impl fmt::Display for Refused {
 }
 
 impl std::error::Error for Refused {}
+
+/// How long a started target may take until it can be reached.
+pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// An endpoint, or the command that starts the target.
+#[derive(clap::Args)]
+#[allow(clippy::doc_markdown, reason = "this is the help of a command")]
+pub(crate) struct AddressArguments {
+    /// A process id, the path of a socket, a pipe (`\\.\pipe\NAME`), or port:PATH to wait there
+    /// for a runtime that connects. On Windows a process id, a pipe, or port:NAME for a pipe
+    /// that it connects to
+    #[arg(required_unless_present_any = ["spawn", "list"])]
+    endpoint: Option<Address>,
+
+    /// Start the target with COMMAND, and again after its death. It gets a new TMPDIR, and is
+    /// reached at its default port's socket there, or at the socket whose path or process id
+    /// is its first line of output; on Windows at the pipe of its process, or at the pipe in
+    /// its first line
+    #[arg(long, requires = "command", conflicts_with = "endpoint")]
+    spawn: bool,
+
+    /// The command that starts the target, and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// The socket of a runtime that exists, whether anybody listens there or not.
+///
+/// # Errors
+/// There is none.
+#[cfg(unix)]
+pub(crate) fn existing(runtime: &Address) -> Result<PathBuf, String> {
+    let path = runtime.find(&WaitLimit::FOREVER)?;
+    if path.exists() { Ok(path) } else { Err(format!("{} does not exist", path.display())) }
+}
+
+impl AddressArguments {
+    pub(crate) fn address(&self) -> anyhow::Result<Address> {
+        let mut command = self.command.iter().cloned();
+        Ok(match (&self.endpoint, command.next()) {
+            (Some(address), None) => address.clone(),
+            (None, Some(program)) => {
+                #[cfg(unix)]
+                crate::commands::interrupt::own()?;
+                Address::Spawn(SpawnCommand {
+                    program: Program::new(program, command),
+                    patience: START_TIMEOUT,
+                    settles: SpawnCommand::SETTLES,
+                })
+            }
+            _ => bail!("a command needs --spawn"),
+        })
+    }
+}

@@ -7,9 +7,8 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use diagipc::print::explained;
 use diagipc::report::TurnDirection;
-use diagipc::{Case, Cause, Citations, Counts, Detail, Grade, KnownDeviation, Report, Turn};
+use diagipc::{Case, Cause, Citations, Counts, Detail, Grade, KnownDeviation, Report, Turn, print};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc_vectors::explain::Splitter;
@@ -17,13 +16,13 @@ use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 use crate::commands::printable::plain;
 
 /// How many lines the last screen has: the verdict, its causes, and the bytes that fit.
-const SCREEN: usize = 40;
+const SCREEN_LINES: usize = 40;
 /// How many causes it explains. The others are listed.
-const EXPLAINED: usize = 6;
+const MAX_EXPLAINED: usize = 6;
 /// The fewest lines of bytes.
-const FEWEST_BYTES: usize = 3;
+const MIN_DUMP_LINES: usize = 3;
 /// How many failures without a named cause it lists, and how many things that the target lacks.
-const LISTED: usize = 5;
+const MAX_LISTED: usize = 5;
 
 /// A report as text. The verdict and its causes are last; the details of cases are before, if
 /// `verbose`.
@@ -91,9 +90,8 @@ fn verdict(report: &Report, colours: &Colours) -> Vec<String> {
     lines
 }
 
-/// The causes, sorted by number of failures.
 fn causes(report: &Report, verbose: bool, colours: &Colours, screen: &mut Vec<String>) {
-    let explained = if verbose { report.causes.len() } else { EXPLAINED };
+    let explained = if verbose { report.causes.len() } else { MAX_EXPLAINED };
     let shown: Vec<Vec<String>> = report
         .causes
         .iter()
@@ -102,8 +100,8 @@ fn causes(report: &Report, verbose: bool, colours: &Colours, screen: &mut Vec<St
         .collect();
     // An empty line, and the fix after the bytes.
     let taken: usize = shown.iter().map(|lines| lines.len() + 2).sum();
-    let left = SCREEN.saturating_sub(screen.len() + taken + LISTED);
-    let share = left.checked_div(shown.len()).unwrap_or_default().max(FEWEST_BYTES);
+    let left = SCREEN_LINES.saturating_sub(screen.len() + taken + MAX_LISTED);
+    let share = left.checked_div(shown.len()).unwrap_or_default().max(MIN_DUMP_LINES);
     for (cause, lines) in report.causes.iter().zip(shown) {
         screen.push(String::new());
         screen.extend(lines);
@@ -183,20 +181,19 @@ fn shortened(dump: &[String], most: usize) -> Vec<String> {
     lines
 }
 
-/// The failures without a named cause.
 fn unnamed(report: &Report, screen: &mut Vec<String>) {
     let unnamed: Vec<&Case> = report.failures().filter(|case| case.faults.is_empty()).collect();
     if unnamed.is_empty() {
         return;
     }
     screen.push(format!("\n{} without a named cause", counted(unnamed.len(), "failure")));
-    for case in unnamed.iter().take(LISTED) {
+    for case in unnamed.iter().take(MAX_LISTED) {
         let found = case.detail.as_ref().and_then(|detail| detail.found.first());
         let found = found.map_or_else(String::new, |found| format!(": {}", beginning(found, 300)));
         screen.push(format!("  {}{}", plain(&case.name), plain(&found)));
     }
-    if unnamed.len() > LISTED {
-        screen.push(format!("  and {} more", unnamed.len() - LISTED));
+    if unnamed.len() > MAX_LISTED {
+        screen.push(format!("  and {} more", unnamed.len() - MAX_LISTED));
     }
 }
 
@@ -257,7 +254,7 @@ fn last_message(
         let begin = item.offset;
         end = begin.saturating_add(item.size).min(bytes.len());
         let mut shown = Vec::new();
-        explained::item(&mut shown, &item, bytes)?;
+        print::explained(&mut shown, &item, bytes)?;
         if begin == 0 {
             match direction {
                 TurnDirection::Received => write!(out, "sent by the {suite}: ")?,
@@ -284,32 +281,29 @@ fn rows(report: &Report) -> Vec<(String, Counts)> {
     rows
 }
 
-/// A table of counts.
 pub(crate) fn table(first: &str, rows: &[(String, Counts)]) -> Table {
+    let grades = ["pass", "lenient", "unimplemented", "informational", "fail"];
+    let mut table = number_table([first, "cases"].into_iter().chain(grades));
+    for (name, counts) in rows {
+        let marks = Grade::ALL.map(|grade| mark(counts.of(grade)));
+        table.add_row([plain(name), counts.all().to_string()].into_iter().chain(marks));
+    }
+    table
+}
+
+/// Returns a table without lines, whose columns after the first have right-aligned numbers.
+pub(crate) fn number_table<'t>(header: impl Iterator<Item = &'t str>) -> Table {
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_header([
-        first,
-        "cases",
-        "pass",
-        "lenient",
-        "unimplemented",
-        "informational",
-        "fail",
-    ]);
+    table.load_preset(NOTHING).set_header(header);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    for (name, counts) in rows {
-        let mark = |grade| {
-            Some(counts.of(grade))
-                .filter(|count| *count > 0)
-                .map_or_else(String::new, |count| count.to_string())
-        };
-        table.add_row(
-            [plain(name), counts.all().to_string()].into_iter().chain(Grade::ALL.map(mark)),
-        );
-    }
     table
+}
+
+/// Returns the text of a count; empty for 0.
+pub(crate) fn mark<N: Copy + Default + PartialEq + ToString>(count: N) -> String {
+    if count == N::default() { String::new() } else { count.to_string() }
 }
 
 fn failure(case: &Case, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
@@ -361,14 +355,15 @@ fn cited(
 ) -> anyhow::Result<()> {
     let deviations = report.deviations().map(|(case, _)| case);
     let ids: BTreeSet<&str> = report.failures().chain(deviations).flat_map(Case::cited).collect();
-    if !ids.is_empty() {
-        writeln!(out, "Facts and requirements:")?;
+    if ids.is_empty() {
+        return Ok(());
     }
+    writeln!(out, "Facts and requirements:")?;
     for id in &ids {
         let line = plain(citations.line(id).unwrap_or("unknown"));
         writeln!(out, "  {}  {line}", colours.paint(&format!("{id:<9}"), AnsiColor::Yellow))?;
     }
-    if ids.is_empty() { Ok(()) } else { Ok(writeln!(out)?) }
+    Ok(writeln!(out)?)
 }
 
 /// The known deviations by fact, with the observation in each case.
@@ -391,7 +386,6 @@ fn deviations(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow
     Ok(writeln!(out)?)
 }
 
-/// How many cases show each fact.
 fn deviations_in_short(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
     let by_fact = by_fact(report);
     let facts: Vec<String> =
@@ -418,30 +412,25 @@ fn what_deviations_are(report: &Report) -> &'static str {
     }
 }
 
-/// The cases that passed leniently.
 fn lenient(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
-    let mut cases = report.cases.iter().filter(|case| case.grade == Grade::PassLenient).peekable();
-    if cases.peek().is_some() {
-        writeln!(out, "Passed leniently: correct, where a stricter implementation refuses:")?;
+    let is_lenient = |case: &&Case| case.grade == Grade::PassLenient;
+    let cases: Vec<&Case> = report.cases.iter().filter(is_lenient).collect();
+    if cases.is_empty() {
+        return Ok(());
     }
-    let any = cases.peek().is_some();
+    writeln!(out, "Passed leniently: correct, where a stricter implementation refuses:")?;
     for case in cases {
         writeln!(out, "  {}: {}", plain(&case.name), plain(&beginning(&case.title, 120)))?;
     }
-    if any { Ok(writeln!(out)?) } else { Ok(()) }
+    Ok(writeln!(out)?)
 }
 
 /// What the target does not support: one line each, sorted by number of cases.
 fn lacking(report: &Report, verbose: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut cases_by_lack: BTreeMap<&str, usize> = BTreeMap::new();
     for case in report.cases.iter().filter(|case| case.grade == Grade::Unimplemented) {
-        let found = case
-            .detail
-            .as_ref()
-            .and_then(|detail| detail.found.first())
-            .map_or("no reason given", String::as_str);
-        let cases = cases_by_lack.entry(found).or_default();
-        *cases += 1;
+        let found = case.detail.as_ref().and_then(|detail| detail.found.first());
+        *cases_by_lack.entry(found.map_or("no reason given", String::as_str)).or_default() += 1;
     }
     if !cases_by_lack.is_empty() {
         writeln!(
@@ -452,7 +441,7 @@ fn lacking(report: &Report, verbose: bool, out: &mut dyn Write) -> anyhow::Resul
     }
     let mut lacks: Vec<(&str, usize)> = cases_by_lack.into_iter().collect();
     lacks.sort_by_key(|(_, cases)| Reverse(*cases));
-    let most = if verbose { lacks.len() } else { LISTED };
+    let most = if verbose { lacks.len() } else { MAX_LISTED };
     for (lack, cases) in lacks.iter().take(most) {
         writeln!(out, "  {cases:>5}  {}", plain(&beginning(lack, 120)))?;
     }
@@ -507,7 +496,6 @@ mod tests {
         report
     }
 
-    /// The last screen.
     fn screen(report: &Report, verbose: bool) -> String {
         let colours = Colours::of_output();
         let mut screen = verdict(report, &colours);
@@ -517,37 +505,26 @@ mod tests {
     }
 
     #[test]
-    fn verdict_counts_failures_causes_and_unnamed() {
-        let faults = [Some("runs-on"), Some("runs-on"), Some("nothing-sent"), None, None];
+    fn verdict_and_causes_are_printed() {
+        let faults = [Some("runs-on"), Some("runs-on"), Some("no-such-fault"), None, None];
         let said = screen(&report(&faults), false);
-        assert!(
-            said.starts_with("FAILED: 5 of 5 judged, 2 causes\n\nCAUSE  runs-on, 2 failures: "),
-            "{said}"
-        );
-        assert!(said.ends_with("\n\n2 failures without a named cause\n  3\n  4"), "{said}");
-        assert_eq!(screen(&report(&[]), false), "PASSED: 0 judged");
-    }
-
-    #[test]
-    fn cause_prints_its_sentence_its_example_and_its_fix() {
-        let said = screen(&report(&[Some("runs-on"), Some("no-such-fault")]), false);
-        let all = "CAUSE  runs-on, 1 failure: The conversation is over, and the client does not end.\n  seen in 0: as it was seen\n  how to fix it: End the process when the work is done, including its threads and timers.";
-        assert!(said.contains(all), "{said}");
-        assert!(
-            said.contains("CAUSE  no-such-fault, 1 failure: as it was seen\n  seen in 1"),
-            "{said}"
-        );
+        for part in [
+            "FAILED: 5 of 5 judged, 2 causes\n\nCAUSE  runs-on, 2 failures: The conversation is over, and the client does not end.\n  seen in 0: as it was seen\n  how to fix it: End the process when the work is done, including its threads and timers.",
+            "CAUSE  no-such-fault, 1 failure: as it was seen\n  seen in 2",
+            "\n\n2 failures without a named cause\n  3\n  4",
+        ] {
+            assert!(said.contains(part), "{said}");
+        }
         assert_eq!(said.matches("how to fix it").count(), 1, "{said}");
+        assert_eq!(screen(&report(&[]), false), "PASSED: 0 judged");
     }
 
     #[test]
     fn cause_of_two_observations_shows_both() {
         let mut report = report(&[]);
-        for (name, text) in [
-            ("a", "sessionId has 4 bytes"),
-            ("b", "sessionId has 5 bytes"),
-            ("c", "the count of \"it\" has 2 bytes"),
-        ] {
+        let texts =
+            ["sessionId has 4 bytes", "sessionId has 5 bytes", "the count of \"it\" has 2 bytes"];
+        for (name, text) in ["a", "b", "c"].into_iter().zip(texts) {
             let mut case = Case::new(name, "all", "all", "a case", Grade::Fail);
             case.faults.push(CaseFault::new("field-too-narrow", text));
             report.add(case);
@@ -571,8 +548,11 @@ mod tests {
             }
             let said = screen(&report, false);
             let lines = said.lines().count();
-            assert!(lines <= SCREEN + 10 && (count > 4 || lines <= SCREEN), "{count}: {lines}");
-            assert_eq!(said.matches("CAUSE").count(), count.min(EXPLAINED), "{said}");
+            assert!(
+                lines <= SCREEN_LINES + 10 && (count > 4 || lines <= SCREEN_LINES),
+                "{count}: {lines}"
+            );
+            assert_eq!(said.matches("CAUSE").count(), count.min(MAX_EXPLAINED), "{said}");
             assert!(screen(&report, true).lines().count() > count * 100, "{count}");
         }
         assert!(screen(&report(&[Some("a"); 20]), false).contains("20 failures"), "one cause");

@@ -101,7 +101,7 @@ pub struct Seed {
 }
 
 /// Short inputs suit fuzzers better; the vectors themselves cover what needs long ones.
-const LONGEST: usize = 4096;
+const MAX_SEED_LEN: usize = 4096;
 
 /// The client's request in `exchanges`, by the second byte of the input.
 pub const COMMANDS: [(Command, Continuation); 6] = [
@@ -147,7 +147,9 @@ pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
     let tests = groups.flat_map(|group| group.tests.iter().map(move |test| (group, test)));
     let mut seeds = Vec::new();
     for (group, test) in tests {
-        let Some(wire) = test.wire.as_ref().filter(|wire| wire.len() <= LONGEST) else { continue };
+        let Some(wire) = test.wire.as_ref().filter(|wire| wire.len() <= MAX_SEED_LEN) else {
+            continue;
+        };
         for (nth, input) in inputs(target, group, wire).into_iter().enumerate() {
             seeds.push(Seed { name: format!("{}-{nth}", test.tc_id), input });
         }
@@ -172,10 +174,9 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
     let is_of = |kinds: &[Type]| kinds.contains(&group.kind);
     let subject = group.subject();
     let is_subject = |known: &Asked| Some(known.subject) == subject;
-    let behind_choice = |which: Option<usize>| {
-        which
-            .and_then(|which| u8::try_from(which).ok())
-            .map_or_else(Vec::new, |which| behind(&[which]))
+    let behind_choice = |front: &[u8], which: Option<usize>| {
+        let which = which.and_then(|which| u8::try_from(which).ok());
+        which.map_or_else(Vec::new, |which| behind(&[front, &[which]].concat()))
     };
     match target {
         "decode_any" => {
@@ -184,11 +185,11 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
                 None if group.direction.is_some() => behind(&[]),
                 None => Vec::new(),
             };
-            inputs.extend(behind_choice(SUBJECTS.iter().position(is_subject)));
+            inputs.extend(behind_choice(&[], SUBJECTS.iter().position(is_subject)));
             inputs
         }
         "roundtrip" if from(Direction::Client) => behind(&[0]),
-        "c_header" => behind_choice(asked_of_c_header().position(is_subject)),
+        "c_header" => behind_choice(&[], asked_of_c_header().position(is_subject)),
         "exchanges" if from(Direction::Server) => {
             let command = group.subject().and_then(|subject| subject.command);
             let which =
@@ -209,10 +210,7 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
             [0, 1].into_iter().flat_map(|format| behind(&[format, 0])).collect()
         }
         "cli_decode" => {
-            let which = SUBJECTS.iter().position(|known| known.subject.kind == group.kind);
-            which
-                .and_then(|which| u8::try_from(which).ok())
-                .map_or_else(Vec::new, |which| behind(&[4, which]))
+            behind_choice(&[4], SUBJECTS.iter().position(|known| known.subject.kind == group.kind))
         }
         _ => Vec::new(),
     }

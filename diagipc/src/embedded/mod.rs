@@ -20,7 +20,7 @@ use dotnet_diagnostics_ipc_vectors::{File, LoadError, ScriptFile, parse, parse_s
 #[derive(Debug)]
 pub struct Text {
     packed: &'static [u8],
-    /// Of the text, by FNV-1a: the same on every machine.
+    /// A digest of the text by FNV-1a: the same on every machine.
     pub digest: [u8; 8],
 }
 
@@ -32,7 +32,7 @@ pub type Texts = &'static [(&'static str, Text)];
 pub struct NamedFile {
     /// `grammar`.
     pub name: String,
-    /// Its contents.
+    /// The contents.
     pub file: File,
 }
 

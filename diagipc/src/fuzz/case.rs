@@ -81,6 +81,13 @@ pub struct FuzzCase {
 }
 
 impl FuzzCase {
+    /// Returns a case of a test, without mutations.
+    #[cfg(test)]
+    pub(super) fn of(message: &[u8], delivery: Delivery) -> Self {
+        let (mutations, message) = (Vec::new(), message.to_vec());
+        Self { number: 1, tc_id: 1, base: Command::RESUME_RUNTIME, mutations, message, delivery }
+    }
+
     /// Returns the command in the bytes, or that of the vector if they are cut before it.
     pub fn command(&self) -> Command {
         RawHeader::read(&self.message).command.unwrap_or(self.base)
@@ -210,7 +217,6 @@ impl Seeds {
     }
 }
 
-/// Returns the command of a group of requests.
 fn requested(group: &Group) -> Option<Command> {
     let is_request = group.kind == Type::Request && group.direction == Some(Direction::Client);
     group.command.as_deref().filter(|_| is_request)?.parse().ok()
@@ -257,15 +263,8 @@ mod tests {
         for (sizes, chunks) in
             [(Vec::from([14, 6]), Vec::from([14, 6])), (Vec::from([20]), Vec::new())]
         {
-            let case = FuzzCase {
-                number: 1,
-                tc_id: 1,
-                base: Command::RESUME_RUNTIME,
-                mutations: Vec::new(),
-                message: b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0".to_vec(),
-                delivery: Delivery::Pieces(sizes),
-            };
-            let steps = case.steps();
+            let resume = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
+            let steps = FuzzCase::of(resume, Delivery::Pieces(sizes)).steps();
             let [Step::Open(_), Step::Send(sent)] = steps.as_slice() else { panic!("{steps:?}") };
             assert_eq!(sent.chunks, chunks);
         }

@@ -2,20 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc_vectors::{Type, VectorFault};
+use dotnet_diagnostics_ipc::header::MAGIC;
+use dotnet_diagnostics_ipc::message::encode_to_vec;
+use dotnet_diagnostics_ipc::message::process::ProcessInfo;
+use dotnet_diagnostics_ipc_vectors::script::{ClientPart, Plays, Script, Step, Target};
+use dotnet_diagnostics_ipc_vectors::{Hazard, ScriptFile, Type, VectorFault};
 use serde::Serialize;
 use serde::ser::Serializer;
 use serde_json::json;
 
 use super::case::{Delivery, FuzzCase};
-use super::memory::Growth;
 use super::mutation::NO_COMMANDS;
 use super::play::{CaseVerdict, Observed};
 use crate::conversation::request_as;
 use crate::faults::Fault;
 use crate::server::Death;
+use crate::server::request::ON;
 use crate::{Case, CaseFault, Grade, Interrupted, KnownDeviation, Report};
 
 /// Whether the defect of the request distinguishes two findings of this fault.
@@ -40,17 +45,45 @@ pub(super) const fn may_be_known(fault: Fault) -> bool {
     )
 }
 
+/// How the memory of a target grew. In KiB, as `VmRSS` of `/proc/PID/status`.
+///
+/// ```
+/// use diagipc::fuzz::Growth;
+///
+/// let growth = Growth { before: 10_240, after: 42_240, requests: 128 };
+/// assert_eq!(growth.to_string(), "its memory grew from 10240 to 42240 KiB in 128 requests, 250 KiB each");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Growth {
+    /// The memory when it was warm.
+    pub before: u64,
+    /// The memory afterwards.
+    pub after: u64,
+    /// The requests in between.
+    pub requests: u64,
+}
+
+impl fmt::Display for Growth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { before, after, requests } = self;
+        let each = after.saturating_sub(*before).checked_div(*requests).unwrap_or_default();
+        write!(
+            f,
+            "its memory grew from {before} to {after} KiB in {requests} requests, {each} KiB each"
+        )
+    }
+}
+
 /// What two cases of one finding have in common, whatever their commands and mutations.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cause {
+pub(super) struct FindingCause {
     pub(super) fault: Fault,
-    /// How the process ended, if known.
     pub(super) death: Option<Death>,
     /// The defect of the request; `None` if it does not matter.
     defect: Option<String>,
 }
 
-impl Cause {
+impl FindingCause {
     pub(super) fn new(fault: Fault, death: Option<Death>, case: &FuzzCase) -> Self {
         let defect = depends_on_the_request(fault).then(|| defect_of(&case.message));
         Self { fault, death, defect }
@@ -92,10 +125,9 @@ fn defect_of(message: &[u8]) -> String {
 pub struct Finding {
     /// From 1.
     pub number: u32,
-    pub(super) cause: Cause,
+    pub(super) cause: FindingCause,
     /// The cases that lead to it, before shortening.
-    pub(super) found: Vec<Cause>,
-    /// The observation, with its numbers.
+    pub(super) found: Vec<FindingCause>,
     pub(super) text: Option<String>,
     /// The first case that led to it.
     pub case: FuzzCase,
@@ -119,7 +151,7 @@ pub struct Finding {
 
 impl Finding {
     /// A finding by one case, after `others`.
-    pub(super) fn new(others: &[Self], found: Cause, case: &FuzzCase) -> Self {
+    pub(super) fn new(others: &[Self], found: FindingCause, case: &FuzzCase) -> Self {
         let before = others.iter().flat_map(Self::members).count();
         Self {
             number: u32::try_from(before).unwrap_or(u32::MAX).saturating_add(1),
@@ -170,13 +202,12 @@ impl Finding {
         words.replace([' ', '/', '_'], "-")
     }
 
-    /// Returns itself, and its further requests.
     pub(super) fn members(&self) -> impl Iterator<Item = &Self> {
         std::iter::once(self).chain(&self.further)
     }
 
     /// Whether a case of this command and cause is already counted.
-    pub(super) fn has(&self, found: &Cause, command: Command) -> bool {
+    pub(super) fn has(&self, found: &FindingCause, command: Command) -> bool {
         self.members().any(|member| member.command() == command && member.found.contains(found))
     }
 
@@ -253,7 +284,7 @@ impl Serialize for Finding {
 
 /// The cases of one command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Row {
+pub struct CommandVerdicts {
     /// The command, from its message.
     pub command: String,
     /// How many cases had which verdict.
@@ -281,7 +312,7 @@ pub struct CampaignSummary {
     /// How often the target was started.
     pub starts: u64,
     /// By command, in the order of appearance.
-    pub commands: Vec<Row>,
+    pub commands: Vec<CommandVerdicts>,
     /// The findings.
     pub findings: Vec<Finding>,
     /// The numbers of the findings that are accepted ([`accept`](Self::accept)).
@@ -300,7 +331,9 @@ impl CampaignSummary {
         let command = format!("{command}");
         match self.commands.iter_mut().find(|row| row.command == command) {
             Some(row) => *row.verdicts.entry(verdict).or_default() += 1,
-            None => self.commands.push(Row { command, verdicts: BTreeMap::from([(verdict, 1)]) }),
+            None => self
+                .commands
+                .push(CommandVerdicts { command, verdicts: BTreeMap::from([(verdict, 1)]) }),
         }
     }
 
@@ -355,28 +388,112 @@ impl CampaignSummary {
     }
 }
 
+/// The connection that tests whether the target still answers.
+const PROBE: &str = "z";
+/// How long nothing arrives on a connection that is left open, in milliseconds.
+const SILENCE_MS: u32 = 500;
+/// How long a process may take to end, in milliseconds.
+const END_TIMEOUT_MS: u32 = 10_000;
+
+impl Finding {
+    /// A file of one exchange script that follows the target: its last step is what no server may
+    /// do. `within` is the target's time limit for an answer.
+    pub fn script_file(&self, within: Duration) -> ScriptFile {
+        let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX).clamp(1, 60_000);
+        let case = &self.minimised;
+        let mut steps = case.steps();
+        steps.extend(self.last_steps(within_ms));
+        // A conversation begins with one message, and the server answers.
+        let mut spec = Vec::from(["R-FLW-003".to_owned(), "R-FLW-004".to_owned()]);
+        spec.extend(self.known.as_ref().map(|known| known.fact.clone()));
+        let script = Script {
+            sc_id: self.number,
+            name: self.name(),
+            comment: self.comment(),
+            spec,
+            since: self.command().since().map(|version| format!("{version}")),
+            hazard: Some(Hazard::Harmful),
+            plays: Plays::Client(ClientPart {
+                target: Target::default(),
+                habit: None,
+                seen_on: Vec::new(),
+                deviations: Vec::new(),
+            }),
+            steps,
+        };
+        let title = format!("A finding of diagipc fuzz-server: {}", self.command());
+        ScriptFile::new(title, within_ms, Vec::from([script]))
+    }
+
+    fn comment(&self) -> String {
+        let (bytes, death) = (
+            self.minimised.message.len(),
+            self.death().map(|death| format!(", the target {death}")),
+        );
+        let known = self.known.as_ref().map(|known| format!("; {}: {}", known.fact, known.text));
+        format!(
+            "{}: {}{} after {bytes} bytes, made from tcId {} by {}{}",
+            self.command(),
+            self.cause(),
+            death.unwrap_or_default(),
+            self.case.tc_id,
+            self.mutation(),
+            known.unwrap_or_default()
+        )
+    }
+
+    /// Returns the steps that show what the server does.
+    fn last_steps(&self, within_ms: u32) -> Vec<Step> {
+        let steps = match self.verdict() {
+            CaseVerdict::Crash => json!([
+                { "on": ON, "drain": true },
+                { "on": ON, "expect_end": "any", "within_ms": END_TIMEOUT_MS },
+                { "expect_target": "dead", "within_ms": END_TIMEOUT_MS },
+            ]),
+            CaseVerdict::Hang => {
+                let question = encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {});
+                json!([
+                    { "on": ON, "end": "close" },
+                    { "open": PROBE },
+                    { "on": PROBE, "send": [hex::encode(question.unwrap_or_default())] },
+                    { "on": PROBE, "expect_nothing": within_ms },
+                ])
+            }
+            // A missing listener is not a step; received bytes do not matter.
+            CaseVerdict::EndpointGone | CaseVerdict::MemoryGrowth => {
+                json!([{ "on": ON, "drain": true }, { "on": ON, "end": "close" }])
+            }
+            CaseVerdict::Leaked => {
+                let magic = MAGIC.get(..self.received).unwrap_or(&MAGIC);
+                let not = hex::encode(magic);
+                json!([{ "on": ON, "expect": [{ "any": magic.len(), "not": [not] }] }])
+            }
+            CaseVerdict::LeftOpen => {
+                let size = json!({ "any": 2, "as": "size" });
+                let rest = json!({ "until": "size", "most": u16::MAX });
+                json!([
+                    { "on": ON, "expect": [hex::encode(MAGIC), size, rest] },
+                    { "on": ON, "expect_nothing": SILENCE_MS },
+                ])
+            }
+            _ => json!([{ "on": ON, "expect": [{ "any": self.received.max(1) }] }]),
+        };
+        serde_json::from_value(steps).unwrap_or_default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use dotnet_diagnostics_ipc::command::Command;
+    use serde_json::Value;
 
     use super::*;
-    use crate::fuzz::Delivery;
-
-    fn case(message: &[u8]) -> FuzzCase {
-        let (base, delivery) = (Command::PROCESS_INFO, Delivery::Whole);
-        FuzzCase {
-            number: 1,
-            tc_id: 1,
-            base,
-            mutations: Vec::new(),
-            message: message.to_vec(),
-            delivery,
-        }
-    }
+    use crate::fuzz::Mutation;
 
     #[test]
     fn cause_name_has_symptom_and_request_fault() {
-        let name = |fault, message: &[u8]| Cause::new(fault, None, &case(message)).name();
+        let name = |fault, message: &[u8]| {
+            FindingCause::new(fault, None, &FuzzCase::of(message, Delivery::Whole)).name()
+        };
         let crash = |message| name(Fault::Crash, message);
         assert_eq!(crash(b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"), "crash:right-request");
         assert_eq!(crash(b"DOTNET_IPC_V1\0\x15\0\x04\x00\0\0\x07"), "crash:not-canonical");
@@ -391,5 +508,90 @@ mod tests {
             name(Fault::ReservedNotZero, b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"),
             "reserved-not-zero"
         );
+    }
+
+    const MAGIC_TEXT: &str = "444f544e45545f4950435f563100";
+
+    fn finding(fault: Fault, received: usize) -> Finding {
+        let case = FuzzCase::of(b"DOTNET_IPC_V1\0\x15\0\x04\x01\0\0\0", Delivery::Whole);
+        let case = FuzzCase { number: 7, mutations: vec![Mutation::ExtraBytes], ..case };
+        let death = (fault == Fault::Crash).then_some(Death::Signal(11));
+        let new = Finding::new(&[], FindingCause::new(fault, death, &case), &case);
+        Finding { number: 3, reproduced: Some(true), received, ..new }
+    }
+
+    /// The steps after the two that send the message.
+    fn steps(fault: Fault, seen: usize) -> Vec<Value> {
+        let file = finding(fault, seen).script_file(Duration::from_millis(400));
+        assert_eq!(
+            (file.within_ms, file.scripts.len(), file.scripts[0].hazard),
+            (400, 1, Some(Hazard::Harmful))
+        );
+        file.scripts[0].steps[2..].iter().map(|step| serde_json::to_value(step).unwrap()).collect()
+    }
+
+    #[test]
+    fn last_steps_show_the_symptom() {
+        let dies = json!({ "expect_target": "dead", "within_ms": 10_000 });
+        assert_eq!(steps(Fault::Crash, 0).last(), Some(&dies));
+        let asks = json!({ "on": "z", "send": [format!("{MAGIC_TEXT}140004000000")] });
+        let hangs = [
+            json!({ "on": "a", "end": "close" }),
+            json!({ "open": "z" }),
+            asks,
+            json!({ "on": "z", "expect_nothing": 400 }),
+        ];
+        assert_eq!(steps(Fault::Hang, 0), hangs);
+        // As many bytes as the magic has are enough to reject them.
+        for (seen, not) in [(5, &MAGIC_TEXT[..10]), (100, MAGIC_TEXT)] {
+            assert_eq!(
+                steps(Fault::Leaked, seen),
+                [json!({ "on": "a", "expect": [{ "any": not.len() / 2, "not": [not] }] })]
+            );
+        }
+        let open = steps(Fault::ConnectionLeftOpen, 24);
+        assert_eq!(
+            (open[0]["expect"][0].clone(), open[1].clone()),
+            (json!(MAGIC_TEXT), json!({ "on": "a", "expect_nothing": 500 }))
+        );
+        let ends = [json!({ "on": "a", "drain": true }), json!({ "on": "a", "end": "close" })];
+        assert_eq!(steps(Fault::MemoryGrowth, 0), ends);
+        // A malformed reply is there, whatever it is.
+        assert_eq!(
+            steps(Fault::ReservedNotZero, 30),
+            [json!({ "on": "a", "expect": [{ "any": 30 }] })]
+        );
+    }
+
+    #[test]
+    fn finding_prints_one_line() {
+        let crash = finding(Fault::Crash, 0);
+        assert_eq!(
+            format!("{crash}"),
+            "3 Process/ResumeRuntime: crash:not-canonical (the target was killed by signal 11) by extra-bytes in case 7; 21 bytes, of 21"
+        );
+        let text = |change: fn(&mut Finding)| {
+            let mut one = finding(Fault::Hang, 0);
+            change(&mut one);
+            format!("{one}")
+        };
+        let begins = "3 Process/ResumeRuntime: hang:not-canonical by extra-bytes in case 7";
+        assert_eq!(
+            text(|one| one.reproduced = Some(false)),
+            format!("{begins}; not reproduced with a new target, 21 bytes")
+        );
+        assert_eq!(text(|one| one.reproduced = None), format!("{begins}; 21 bytes"));
+        let leak = text(|one| one.memory = Some(Growth { before: 100, after: 356, requests: 64 }));
+        let figures = "(its memory grew from 100 to 356 KiB in 64 requests, 4 KiB each)";
+        assert_eq!(
+            leak,
+            format!(
+                "3 Process/ResumeRuntime: hang:not-canonical {figures} by extra-bytes in case 7; 21 bytes, of 21"
+            )
+        );
+        let known = text(|one| {
+            one.known = Some(KnownDeviation { fact: "F-71".to_owned(), text: "memory".to_owned() });
+        });
+        assert_eq!(known, format!("{begins}; 21 bytes, of 21; F-71: memory"));
     }
 }

@@ -33,7 +33,6 @@ struct Minimiser<'d> {
 }
 
 impl Minimiser<'_> {
-    /// Accepts a candidate if it shows the cause.
     fn offer(&mut self, candidate: FuzzCase) -> Result<bool, String> {
         if self.tries >= self.most || candidate == self.best {
             return Ok(false);
@@ -98,7 +97,6 @@ impl Minimiser<'_> {
     }
 }
 
-/// Removes these bytes from the case.
 fn without(case: &FuzzCase, begin: usize, end: usize) -> Option<FuzzCase> {
     let message = if case.is_complete() {
         replaced(&case.message, &(begin..end), &[])?
@@ -119,25 +117,12 @@ fn with_size_fixed(case: &FuzzCase) -> Option<FuzzCase> {
 
 #[cfg(test)]
 mod tests {
-    use dotnet_diagnostics_ipc::command::Command;
-
     use super::*;
 
-    fn case(payload: &[u8], delivery: Delivery) -> FuzzCase {
-        let header = [b"DOTNET_IPC_V1\0\0\0\x04\x03\0\0".as_slice(), payload].concat();
-        let message = sized(header).unwrap();
-        FuzzCase {
-            number: 1,
-            tc_id: 1,
-            base: Command::SET_ENVIRONMENT_VARIABLE,
-            mutations: Vec::new(),
-            message,
-            delivery,
-        }
-    }
-
     fn minimised(payload: &[u8], most: u32, shows: impl Fn(&FuzzCase) -> bool) -> (FuzzCase, u32) {
-        let case = case(payload, Delivery::Pieces(std::vec![10, 10, payload.len()]));
+        let message = [b"DOTNET_IPC_V1\0\0\0\x04\x03\0\0".as_slice(), payload].concat();
+        let pieces = Delivery::Pieces(vec![10, 10, payload.len()]);
+        let case = FuzzCase::of(&sized(message).unwrap(), pieces);
         minimise(&case, most, &mut |case| Ok(shows(case))).unwrap()
     }
 

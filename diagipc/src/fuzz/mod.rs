@@ -22,15 +22,12 @@
 mod campaign;
 mod case;
 mod finding;
-mod memory;
 mod minimise;
 mod mutation;
 mod play;
-mod script;
 
 pub use campaign::{CampaignOptions, CampaignProgress, run};
 pub use case::{Delivery, FuzzCase, Seeds};
-pub use finding::{CampaignSummary, Finding, Row};
-pub use memory::Growth;
+pub use finding::{CampaignSummary, CommandVerdicts, Finding, Growth};
 pub use mutation::Mutation;
 pub use play::CaseVerdict;

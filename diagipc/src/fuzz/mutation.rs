@@ -235,12 +235,10 @@ fn end_inside(message: &[u8], least: usize, rng: &mut ChaCha8Rng) -> Option<usiz
     (first < message.len()).then(|| rng.random_range(first..message.len()))
 }
 
-/// Returns random bytes.
 fn bytes(len: usize, rng: &mut ChaCha8Rng) -> Vec<u8> {
     (0..len).map(|_| rng.random::<u8>()).collect()
 }
 
-/// Changes one to four bytes of the payload.
 fn noise(message: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
     let mut noisy = message.to_vec();
     if noisy.len() <= HEADER_LEN {
@@ -274,7 +272,6 @@ fn units(message: &[u8], range: &Range<usize>, rng: &mut ChaCha8Rng) -> Option<V
     replaced(message, range, &units)
 }
 
-/// Replaces a string, count and units.
 fn string(message: &[u8], fields: &[Field], new: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
     let mut ranges = Vec::new();
     for (nth, field) in
@@ -287,7 +284,6 @@ fn string(message: &[u8], fields: &[Field], new: &[u8], rng: &mut ChaCha8Rng) ->
     replaced(message, range, new)
 }
 
-/// Returns a count to replace `old`.
 fn another_count(old: u32, rng: &mut ChaCha8Rng) -> u32 {
     let near = [old.wrapping_sub(1), old.wrapping_add(1), old.wrapping_mul(2)];
     let all: Vec<u32> = near.into_iter().chain(COUNTS).filter(|new| *new != old).collect();
@@ -302,7 +298,6 @@ fn another_number(len: usize, rng: &mut ChaCha8Rng) -> Vec<u8> {
     bytes
 }
 
-/// Returns the number in `range`.
 fn read_number(message: &[u8], range: &Range<usize>) -> Option<u32> {
     message.get(range.clone())?.try_into().ok().map(u32::from_le_bytes)
 }
@@ -314,14 +309,12 @@ pub(super) fn replaced(message: &[u8], range: &Range<usize>, with: &[u8]) -> Opt
     sized([before, with, after].concat())
 }
 
-/// Returns `message` with its correct size.
 pub(super) fn sized(message: Vec<u8>) -> Option<Vec<u8>> {
     let len =
         u16::try_from(message.len()).ok().filter(|len| usize::from(*len) <= MAX_MESSAGE_LEN)?;
     with_size(message, len)
 }
 
-/// Returns `message` with this size in its header.
 fn with_size(mut message: Vec<u8>, size: u16) -> Option<Vec<u8>> {
     RawHeader::read(&message).size?;
     RawHeader { size: Some(size), ..RawHeader::default() }.write(&mut message);

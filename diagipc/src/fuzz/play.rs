@@ -13,11 +13,10 @@ use crate::KnownDeviation;
 use crate::conversation::{Answer, FaultSeen, message_of};
 use crate::faults::Fault;
 use crate::known::{Profile, Seen, explain};
-use crate::server::Death;
 use crate::server::expectation::Expectation;
-use crate::server::judge;
 use crate::server::request::{Patience, Reaction, read};
 use crate::server::target::Target;
+use crate::server::{Death, judge};
 
 /// The time limit for a reply, unless the target writes a dump. One that waits, for example for a
 /// descriptor, is not waited for.
@@ -94,13 +93,11 @@ pub(super) struct Observed {
     pub(super) verdict: CaseVerdict,
     /// What no server may do, with the numbers.
     pub(super) faults: Vec<FaultSeen>,
-    /// How its process ended, if known.
     pub(super) death: Option<Death>,
     pub(super) reaction: Reaction,
 }
 
 impl Observed {
-    /// Returns how many bytes were received.
     pub(super) fn received(&self) -> usize {
         self.reaction.exchange().came.len()
     }
@@ -275,20 +272,7 @@ mod tests {
 
     use super::*;
     use crate::conversation::Exchange;
-    use crate::fuzz::Mutation;
     use crate::server::request::ON;
-
-    fn case(message: &[u8], delivery: Delivery) -> FuzzCase {
-        let mutations = Vec::from([Mutation::ExtraBytes]);
-        FuzzCase {
-            number: 1,
-            tc_id: 1,
-            base: Command::RESUME_RUNTIME,
-            mutations,
-            message: message.to_vec(),
-            delivery,
-        }
-    }
 
     const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
     const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
@@ -307,7 +291,7 @@ mod tests {
     /// The verdict, and the server's faults.
     #[track_caller]
     fn judged(reaction: Reaction) -> (CaseVerdict, Vec<FaultSeen>) {
-        let case = case(&reaction.exchange().sent, Delivery::Whole);
+        let case = FuzzCase::of(&reaction.exchange().sent, Delivery::Whole);
         let Observed { verdict, faults, .. } = observe(reaction, &case);
         (verdict, faults)
     }
@@ -330,7 +314,7 @@ mod tests {
         assert_eq!(verdict(&[], End::Reset), CaseVerdict::Closed);
         assert_eq!(verdict(&[], End::TimedOut), CaseVerdict::Silent);
         let silence = answered(RESUME, &[], End::TimedOut);
-        let left = observe(silence, &case(RESUME, Delivery::Leave));
+        let left = observe(silence, &FuzzCase::of(RESUME, Delivery::Leave));
         assert_eq!((left.verdict, left.faults.len()), (CaseVerdict::Left, 0));
         let left_open = Reaction { left_open: true, ..message(OK) };
         assert_eq!(judged(left_open).0, CaseVerdict::LeftOpen);
@@ -386,7 +370,7 @@ mod tests {
         let reaction = answered(message, &[], End::Reset);
         let verdict = CaseVerdict::Crash;
         let observed = Observed { verdict, faults: Vec::new(), death: None, reaction };
-        let known = observed.explanation(profile, &case(message, Delivery::Whole));
+        let known = observed.explanation(profile, &FuzzCase::of(message, Delivery::Whole));
         known.map(|deviation| deviation.fact)
     }
 
@@ -396,11 +380,9 @@ mod tests {
         let unknown = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
         let reaction = answered(request, unknown, End::TimedOut);
         let reaction = Reaction { left_open: true, ..reaction };
-        let observed = observe(reaction, &case(request, Delivery::Whole));
-        let fact = |profile| {
-            let known = observed.explanation(profile, &case(request, Delivery::Whole));
-            known.map(|deviation| deviation.fact)
-        };
+        let case = FuzzCase::of(request, Delivery::Whole);
+        let observed = observe(reaction, &case);
+        let fact = |profile| observed.explanation(profile, &case).map(|known| known.fact);
         assert_eq!((fact(Profile::CORECLR_8), fact(Profile::STRICT)), (Some("F-74".into()), None));
     }
 

@@ -1,10 +1,12 @@
 //! A network of real connections: Unix sockets, or on Windows pipes.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use std::{fmt, thread};
 
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
 use dotnet_diagnostics_ipc::exchange::End;
@@ -15,21 +17,20 @@ use dotnet_diagnostics_ipc_vectors::player::{
 use dotnet_diagnostics_ipc_vectors::script::{Ending, FdKind, Life, Presence, SignalKind, Step};
 use system::{Descriptors, Listener, Stream};
 
-use super::Background;
-use super::target::StartedTarget;
 #[cfg(unix)]
 use super::unix as system;
 #[cfg(windows)]
 use super::windows as system;
-use super::{Peer, cancelled, failed};
-use crate::process::timeouts;
+use super::{Background, READ_LEN, cancelled, failed};
+use crate::process::{procfs, timeouts};
 
 /// The length of a wait that the canceller cannot end.
-const SLICE: Duration = Duration::from_millis(50);
-/// The most that is read at once.
-const PIECE: usize = 65_536;
+const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
+/// How often the state of a target is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Where the default port is.
+type Condition = Box<dyn FnMut() -> bool + Send>;
+
 enum DefaultPort {
     /// The side under test listens there.
     Theirs(PathBuf),
@@ -60,7 +61,12 @@ pub struct LiveNetwork {
     default: DefaultPort,
     ports: BTreeMap<String, Port>,
     connections: Vec<Option<Connection>>,
-    target: StartedTarget,
+    /// Whether the target's process is alive, if it is known.
+    lives: Option<Condition>,
+    signalled: Option<u32>,
+    /// Whether the target has a socket, if its path is not known yet.
+    finds_socket: Option<Condition>,
+    directory: Option<PathBuf>,
     canceller: Option<Canceller>,
     descriptors: Descriptors,
     peer: Peer,
@@ -79,7 +85,10 @@ impl LiveNetwork {
             default,
             ports: BTreeMap::new(),
             connections: Vec::new(),
-            target: StartedTarget::default(),
+            lives: None,
+            signalled: None,
+            finds_socket: None,
+            directory: None,
             canceller: None,
             descriptors: Descriptors::default(),
             peer: Peer::default(),
@@ -102,7 +111,6 @@ impl LiveNetwork {
         Self::new(DefaultPort::Ours(listener))
     }
 
-    /// The process at the other end, as far as known.
     pub(crate) fn peer(&self) -> Peer {
         self.peer.clone()
     }
@@ -130,7 +138,7 @@ impl LiveNetwork {
     /// `lives` returns whether the target's process is alive.
     #[must_use]
     pub fn with_process(mut self, lives: impl FnMut() -> bool + Send + 'static) -> Self {
-        self.target.lives = Some(Box::new(lives));
+        self.lives = Some(Box::new(lives));
         self
     }
 
@@ -145,7 +153,7 @@ impl LiveNetwork {
     /// Signals are sent to the process with this id, which was started for the script.
     #[must_use]
     pub(crate) fn with_signals_to(mut self, id: u32) -> Self {
-        self.target.signalled = Some(id);
+        self.signalled = Some(id);
         self
     }
 
@@ -155,14 +163,14 @@ impl LiveNetwork {
         mut self,
         finds: impl FnMut() -> bool + Send + 'static,
     ) -> Self {
-        self.target.finds_socket = Some(Box::new(finds));
+        self.finds_socket = Some(Box::new(finds));
         self
     }
 
     /// The target's own current directory.
     #[must_use]
     pub fn with_directory(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.target.directory = Some(directory.into());
+        self.directory = Some(directory.into());
         self
     }
 
@@ -173,21 +181,10 @@ impl LiveNetwork {
         self
     }
 
-    /// `open` opens the replacement for `user_events_data`.
-    #[cfg(unix)]
-    #[must_use]
-    pub fn with_user_events(
-        mut self,
-        open: impl FnMut() -> io::Result<std::os::fd::OwnedFd> + Send + 'static,
-    ) -> Self {
-        self.descriptors = Descriptors::opened_by(open);
-        self
-    }
-
     /// `user_events_data` is the file of this system; or, for a target that accepts it, a socket
     /// replaces it.
     #[must_use]
-    pub(crate) fn with_user_events_data(mut self, is_replaced: bool) -> Self {
+    pub fn with_user_events_data(mut self, is_replaced: bool) -> Self {
         self.descriptors = Descriptors::new(is_replaced);
         self
     }
@@ -362,7 +359,7 @@ impl Network for LiveNetwork {
         let canceller = self.canceller.clone();
         let until = self.until(until, canceller.as_ref());
         let stream = &mut self.connection(link)?.stream;
-        let mut buffer = vec![0; most.min(PIECE)];
+        let mut buffer = vec![0; most.min(READ_LEN)];
         match system::receive(stream, &mut buffer, &until) {
             Ok((0, _)) => Ok(Received::End(End::Closed)),
             Ok((n, fds)) => {
@@ -391,7 +388,7 @@ impl Network for LiveNetwork {
                 return Err(PlayerError::differs("the connection is not read in the background"));
             };
             // Polled only if something can cancel it.
-            let patience = if canceller.is_some() { left.min(SLICE) } else { left };
+            let patience = if canceller.is_some() { left.min(CANCEL_INTERVAL) } else { left };
             let drained = background.drained(patience);
             if drained.end.is_some() || patience == left {
                 return Ok(drained);
@@ -429,20 +426,100 @@ impl Network for LiveNetwork {
 
     fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {
         let is_over = self.is_over(until);
-        self.target.life(expected, is_over)
+        loop {
+            let over = is_over()?;
+            let Some(lives) = &mut self.lives else {
+                return Err(PlayerError::Unavailable("the target's process is unknown".to_owned()));
+            };
+            match (lives(), expected) {
+                (false, _) => return Ok(Life::Dead),
+                (true, Life::Alive) => return Ok(Life::Alive),
+                (true, Life::Dead) if over => return Ok(Life::Alive),
+                (true, Life::Dead) => thread::sleep(POLL_INTERVAL),
+            }
+        }
     }
 
     fn signal(&mut self, signal: SignalKind) -> Result<(), PlayerError> {
-        self.target.signal(|id| system::signal(id, signal))
+        let id = self.signalled.ok_or_else(not_ours)?;
+        system::signal(id, signal).map_err(failed("sending a signal"))
     }
 
     fn socket(&mut self, expected: Presence, until: Duration) -> Result<Presence, PlayerError> {
         let is_over = self.is_over(until);
-        let path = self.address().map(Path::to_path_buf);
-        self.target.socket(path.as_deref(), expected, is_over)
+        loop {
+            let over = is_over()?;
+            let is_there = match (&mut self.finds_socket, &self.default) {
+                (Some(finds), _) => finds(),
+                (None, DefaultPort::Theirs(path)) => path.exists(),
+                (None, _) => {
+                    let why = "the default port has no file here";
+                    return Err(PlayerError::Unavailable(why.to_owned()));
+                }
+            };
+            let presence = if is_there { Presence::There } else { Presence::Gone };
+            if presence == expected || over {
+                return Ok(presence);
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
     }
 
     fn file(&mut self, name: &str, most: usize) -> Result<Option<Vec<u8>>, PlayerError> {
-        self.target.first_bytes(name, most)
+        let directory = self.directory.as_ref().ok_or_else(not_ours)?;
+        let mut bytes = Vec::new();
+        let read = File::open(directory.join(name))
+            .and_then(|file| file.take(most as u64).read_to_end(&mut bytes));
+        match read {
+            Ok(_) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed(&format!("reading {name}"))(error)),
+        }
+    }
+}
+
+fn not_ours() -> PlayerError {
+    PlayerError::Unavailable("the target was not started for this case".to_owned())
+}
+
+/// The process at the other end of a network's open connections. A copy is updated with the
+/// network.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Peer(Arc<Mutex<State>>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    process_id: Option<u32>,
+    advertise: Option<Advertise>,
+}
+
+impl Peer {
+    /// The process id in this system: the process that called `listen`, or that connected to a
+    /// port. `None` if the system does not report it, or it has no id here.
+    pub(crate) fn process_id(&self) -> Option<u32> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).process_id
+    }
+
+    /// The last advertise of the process at a port that replaces its default port.
+    pub(crate) fn advertise(&self) -> Option<Advertise> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).advertise
+    }
+
+    /// The memory of the process in KiB, if the system reports it.
+    fn memory(&self) -> Option<u64> {
+        procfs::resident(self.process_id()?)
+    }
+
+    /// Whether the process is known to run for somebody else ([`procfs::is_stranger`]).
+    pub(crate) fn is_stranger(&self) -> bool {
+        self.process_id().is_some_and(procfs::is_stranger)
+    }
+
+    fn is_process(&self, process_id: Option<u32>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).process_id = process_id;
+    }
+
+    fn says(&self, advertise: Advertise) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).advertise = Some(advertise);
     }
 }

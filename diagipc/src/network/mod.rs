@@ -23,7 +23,6 @@
 
 pub(crate) mod address;
 mod live;
-mod target;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -38,11 +37,11 @@ use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc_vectors::player::{Flow, PlayerError};
 
 pub use live::LiveNetwork;
-pub(crate) use target::Peer;
+pub(crate) use live::Peer;
 #[cfg(unix)]
 pub use unix::Listener;
 #[cfg(unix)]
-pub(crate) use unix::{is_served, kind_of, lives};
+pub(crate) use unix::{has_hung_up, is_served, kind_of, lives, sends_no_more};
 #[cfg(windows)]
 pub use windows::Listener;
 #[cfg(windows)]
@@ -57,9 +56,9 @@ fn cancelled() -> PlayerError {
 }
 
 /// The most that is read at once.
-const PIECE: usize = 65_536;
+const READ_LEN: usize = 65_536;
 /// How many of the first bytes are kept.
-const FIRST: usize = 64;
+const KEPT_LEN: usize = 64;
 
 type State = (Mutex<Flow>, Condvar);
 
@@ -103,13 +102,13 @@ impl Drop for Background {
 }
 
 fn read_to_the_end(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>, (state, ended): &State) {
-    let mut buffer = vec![0; PIECE];
+    let mut buffer = vec![0; READ_LEN];
     loop {
         let read = read(&mut buffer);
         let mut drained = state.lock().unwrap_or_else(PoisonError::into_inner);
         match read {
             Ok(0) => drained.end = Some(End::Closed),
-            Ok(n) => drained.push(buffer.get(..n).unwrap_or_default(), FIRST),
+            Ok(n) => drained.push(buffer.get(..n).unwrap_or_default(), KEPT_LEN),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => drained.end = Some(End::Reset),
         }

@@ -16,23 +16,22 @@ use dotnet_diagnostics_ipc::io::{
 };
 use dotnet_diagnostics_ipc_vectors::player::PlayerError;
 use dotnet_diagnostics_ipc_vectors::script::{FdKind, SignalKind, Step};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 use rustix::process::{self, Pid, Signal, test_kill_process};
 
-use super::Background;
-use super::{cancelled, failed};
+use super::{Background, cancelled, failed};
 use crate::process::procfs::Stat;
 
 /// The interval of polling.
-const PAUSE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long a connection to a listener with room takes.
-const CONNECTS: Duration = Duration::from_millis(50);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// Its path in tracefs.
+/// The path of the file in tracefs.
 const USER_EVENTS_DATA: [&str; 2] =
     ["/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data"];
 
-/// One end of a connection.
 pub(super) type Stream = UnixStream;
 
 /// A socket on which the player listens. Its file is removed with the last copy.
@@ -92,7 +91,7 @@ pub(super) fn connect(path: &Path, until: &WaitLimit<'_>) -> Result<Stream, Play
             Ok(transport) => return Ok(transport.into()),
             Err(error) if is_missing(&error) && until.left().is_none_or(|left| !left.is_zero()) => {
                 missing = Some(error);
-                thread::sleep(PAUSE);
+                thread::sleep(POLL_INTERVAL);
             }
             // The missing condition explains more than the timeout.
             Err(error) if matches!(error.kind(), ErrorKind::TimedOut) => {
@@ -113,7 +112,8 @@ fn is_missing(error: &Error) -> bool {
 
 /// Whether a process listens there. A full backlog counts too.
 pub(crate) fn is_served(path: &Path) -> bool {
-    let until = WaitLimit { deadline: Instant::now().checked_add(CONNECTS), canceller: None };
+    let until =
+        WaitLimit { deadline: Instant::now().checked_add(CONNECT_TIMEOUT), canceller: None };
     UnixTransport::connect(path, &until).err().is_none_or(|error| !is_missing(&error))
 }
 
@@ -180,6 +180,25 @@ pub(super) fn is_gone(error: &io::Error) -> bool {
     )
 }
 
+/// Whether the peer has closed the connection, not only its sending direction.
+pub(crate) fn has_hung_up(stream: &impl AsFd) -> bool {
+    is_now(stream, PollFlags::HUP)
+}
+
+/// Whether the peer sends nothing more. If the system does not report it, a read shows it.
+pub(crate) fn sends_no_more(stream: &impl AsFd) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    return is_now(stream, PollFlags::RDHUP | PollFlags::HUP);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    has_hung_up(stream)
+}
+
+fn is_now(stream: &impl AsFd, flags: PollFlags) -> bool {
+    let mut fds = [PollFd::new(stream, flags)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&at_once)).is_ok() && fds.iter().any(|fd| fd.revents().intersects(flags))
+}
+
 pub(super) fn half_close(stream: &Stream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)
 }
@@ -190,49 +209,36 @@ pub(super) fn in_background(stream: &Stream) -> io::Result<Background> {
     Background::start(move |into| reader.read(into), move || drop(stopper.shutdown(Shutdown::Both)))
 }
 
-/// Opens the file of user events.
-type OpenUserEvents = Box<dyn FnMut() -> io::Result<OwnedFd> + Send>;
-
 /// The descriptors to pass.
 #[derive(Default)]
 pub(super) struct Descriptors {
-    user_events: Option<OpenUserEvents>,
-    /// The ends of pipes whose other ends were passed.
+    /// Whether `user_events_data` is known, and a socket replaces it.
+    is_replaced: Option<bool>,
+    /// The ends of pipes and sockets whose other ends were passed.
     kept: Vec<OwnedFd>,
 }
 
 impl Descriptors {
-    /// `open` opens `user_events_data`, or what replaces it.
-    pub(super) fn opened_by(open: impl FnMut() -> io::Result<OwnedFd> + Send + 'static) -> Self {
-        Self { user_events: Some(Box::new(open)), kept: Vec::new() }
+    /// Passes the file of this system as `user_events_data`, or a socket, of which every write is a
+    /// packet.
+    pub(super) const fn new(is_replaced: bool) -> Self {
+        Self { is_replaced: Some(is_replaced), kept: Vec::new() }
     }
 
-    /// With the file of this system as `user_events_data`, or with a socket: every write is a packet.
-    pub(super) fn new(is_replaced: bool) -> Self {
-        if !is_replaced {
-            return Self::opened_by(|| {
+    /// Opens a descriptor of that kind.
+    pub(super) fn open(&mut self, kind: FdKind) -> Result<OwnedFd, PlayerError> {
+        let mut keep = |(ours, theirs)| {
+            self.kept.push(ours);
+            theirs
+        };
+        let opened = match (kind, self.is_replaced) {
+            (FdKind::Null, _) => read_write("/dev/null"),
+            (FdKind::Pipe, _) => rustix::pipe::pipe().map(keep).map_err(io::Error::from),
+            (FdKind::UserEventsData, Some(true)) => packets().map(&mut keep),
+            (FdKind::UserEventsData, Some(false)) => {
                 let [first, second] = USER_EVENTS_DATA.map(read_write);
                 first.or(second)
-            });
-        }
-        let mut peers = Vec::new();
-        Self::opened_by(move || {
-            let (ours, theirs) = packets()?;
-            peers.push(ours);
-            Ok(theirs)
-        })
-    }
-
-    /// A descriptor of that kind.
-    pub(super) fn open(&mut self, kind: FdKind) -> Result<OwnedFd, PlayerError> {
-        let opened = match (kind, &mut self.user_events) {
-            (FdKind::Null, _) => read_write("/dev/null"),
-            (FdKind::Pipe, _) => rustix::pipe::pipe().map_err(io::Error::from).map(|pipe| {
-                let (reader, writer) = pipe;
-                self.kept.push(reader);
-                writer
-            }),
-            (FdKind::UserEventsData, Some(open)) => open(),
+            }
             (FdKind::UserEventsData, None) => {
                 let why = "there is no user_events_data here";
                 return Err(PlayerError::Unavailable(why.to_owned()));
@@ -259,7 +265,6 @@ fn packets() -> io::Result<(OwnedFd, OwnedFd)> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Sends a signal to a process started by the player.
 pub(super) fn signal(id: u32, signal: SignalKind) -> io::Result<()> {
     let signal = match signal {
         SignalKind::Term => Signal::TERM,

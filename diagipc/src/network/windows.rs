@@ -1,11 +1,10 @@
 //! What is different with Windows pipes: their instances, and all that they lack.
 
 use std::convert::Infallible;
-use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, Transport as _, WaitLimit};
@@ -15,17 +14,16 @@ use dotnet_diagnostics_ipc_vectors::script::{
 };
 use windows_sys::Win32::Foundation::{ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED};
 
-use super::Background;
-use super::cancelled;
+use super::{Background, cancelled};
 
 /// The interval of polling.
-const PAUSE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long there may be no pipe between two clients of a live server.
-const BETWEEN: Duration = Duration::from_millis(500);
+const PIPE_TIMEOUT: Duration = Duration::from_millis(500);
 /// The time between two connections. .NET creates a pipe for the next client when one has
 /// connected, and misses a client that opens it before it waits for one: it then serves neither
 /// that one nor any later one (seen on 10.0.9 under wine).
-const UNTIL_THE_NEXT: Duration = Duration::from_millis(20);
+const CONNECT_INTERVAL: Duration = Duration::from_millis(20);
 
 const NO_HALF_CLOSE: &str = "a pipe has no half-close";
 const NO_RESET: &str = "a pipe has no reset: its end looks the same with and without unread bytes";
@@ -33,7 +31,6 @@ const NO_DESCRIPTORS: &str = "a pipe cannot pass descriptors";
 const NO_SIGNALS: &str = "Windows has no signals";
 const NO_FILE_OF_THE_PORT: &str = "a pipe has no file that can remain";
 
-/// One end of a connection.
 pub(super) type Stream = PipeTransport;
 
 /// A pipe on which the player listens.
@@ -108,10 +105,10 @@ pub(super) fn connect(pipe: &Path, until: &WaitLimit<'_>) -> Result<Stream, Play
             Ok(pipe) => return Ok(pipe),
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound(_))
-                    && began.elapsed() < BETWEEN
+                    && began.elapsed() < PIPE_TIMEOUT
                     && until.check().is_ok() =>
             {
-                thread::sleep(PAUSE);
+                thread::sleep(POLL_INTERVAL);
             }
             Err(error) => return Err(PlayerError::differs(format!("{error:#}"))),
         }
@@ -120,7 +117,7 @@ pub(super) fn connect(pipe: &Path, until: &WaitLimit<'_>) -> Result<Stream, Play
 
 /// The server gets the time to wait for the next client.
 pub(super) fn after_connecting() {
-    thread::sleep(UNTIL_THE_NEXT);
+    thread::sleep(CONNECT_INTERVAL);
 }
 
 /// Whether the pipe exists, which disappears with its process. A connection without data would be
@@ -128,10 +125,10 @@ pub(super) fn after_connecting() {
 pub(crate) fn is_served(pipe: &Path) -> bool {
     let (began, name) = (Instant::now(), pipe.to_string_lossy());
     while matches!(PipeTransport::is_there(&name), Ok(false)) {
-        if began.elapsed() >= BETWEEN {
+        if began.elapsed() >= PIPE_TIMEOUT {
             return false;
         }
-        thread::sleep(PAUSE);
+        thread::sleep(POLL_INTERVAL);
     }
     true
 }
@@ -155,7 +152,6 @@ pub(super) fn send(
     pipe.send(bytes, until)
 }
 
-/// Receives some bytes, and no descriptors.
 pub(super) fn receive(
     pipe: &mut Stream,
     into: &mut [u8],
@@ -204,4 +200,138 @@ impl Descriptors {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use dotnet_diagnostics_ipc_vectors::player::{Difference, Link, Network as _, Player};
+    use dotnet_diagnostics_ipc_vectors::script::Life;
+
+    use super::*;
+    use crate::network::LiveNetwork;
+
+    fn steps(json: &str) -> Vec<Step> {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn script_unplayable_over_pipes_is_not_begun() {
+        let mut listener = PipeListener::bind("dotnet-diagnostics-ipc-test-lacks").unwrap();
+        let mut network = LiveNetwork::to("dotnet-diagnostics-ipc-test-lacks");
+        for (step, why) in [
+            (r#"{ "on": "a", "end": "half_close" }"#, NO_HALF_CLOSE),
+            (r#"{ "on": "a", "end": "reset" }"#, NO_RESET),
+            (r#"{ "on": "a", "expect_end": "reset" }"#, NO_RESET),
+            (r#"{ "on": "a", "send": ["00"], "with_fd": "null" }"#, NO_DESCRIPTORS),
+            (r#"{ "signal": "term" }"#, NO_SIGNALS),
+            (r#"{ "expect_socket": "gone" }"#, NO_FILE_OF_THE_PORT),
+        ] {
+            let script = steps(&format!(r#"[{{ "open": "a" }}, {step}]"#));
+            let failure =
+                Player::new(&mut network, Duration::from_secs(5)).play(&script).unwrap_err();
+            assert_eq!(
+                (failure.step, failure.trouble),
+                (1, PlayerError::Unavailable(why.to_owned())),
+                "{step}"
+            );
+        }
+        let until = WaitLimit {
+            deadline: Instant::now().checked_add(Duration::from_millis(100)),
+            ..WaitLimit::FOREVER
+        };
+        assert!(
+            matches!(listener.accept(&until).unwrap_err().kind(), ErrorKind::TimedOut),
+            "somebody has connected"
+        );
+    }
+
+    #[test]
+    fn bytes_are_sent_while_others_are_drained() {
+        let mut listener = PipeListener::bind("dotnet-diagnostics-ipc-test-drain").unwrap();
+        let server = thread::spawn(move || {
+            let mut pipe = listener.accept(&WaitLimit::FOREVER).unwrap();
+            // More than a pipe holds, then proof that a byte arrived meanwhile.
+            let bytes = vec![7; 100_000];
+            let mut rest = bytes.as_slice();
+            while !rest.is_empty() {
+                rest = &rest[pipe.send(rest, &WaitLimit::FOREVER).unwrap()..];
+            }
+            let mut byte = [0];
+            assert_eq!(pipe.receive(&mut byte, &WaitLimit::FOREVER).unwrap(), 1);
+            pipe.send(&byte, &WaitLimit::FOREVER).unwrap();
+        });
+        let mut network = LiveNetwork::to("dotnet-diagnostics-ipc-test-drain");
+        let script = steps(
+            r#"[{ "open": "a" }, { "on": "a", "drain": true }, { "wait": 50 }, { "on": "a", "send": ["2a"] },
+                { "on": "a", "expect_end": "closed", "last": "072a" }]"#,
+        );
+        Player::new(&mut network, Duration::from_secs(20)).play(&script).unwrap();
+        server.join().unwrap();
+        assert_eq!(network.drained(Link::new(0), Duration::ZERO).unwrap().len, 100_001);
+    }
+
+    #[test]
+    fn server_lives_as_long_as_its_pipe() {
+        let name = "dotnet-diagnostics-ipc-test-life";
+        let listener = PipeListener::bind(name).unwrap();
+        let mut network = LiveNetwork::to(name).with_process(|| is_served(Path::new(name)));
+        assert_eq!(network.life(Life::Dead, Duration::ZERO).unwrap(), Life::Alive);
+        // Even while it is busy.
+        let link = network.open(None, Duration::from_secs(5)).unwrap();
+        assert_eq!(network.life(Life::Alive, Duration::ZERO).unwrap(), Life::Alive);
+        network.end(link, Ending::Close).unwrap();
+        drop(listener);
+        assert_eq!(network.life(Life::Alive, Duration::ZERO).unwrap(), Life::Dead);
+    }
+
+    #[test]
+    fn runtime_at_port_is_asked_after_its_advertise() {
+        let name = "dotnet-diagnostics-ipc-test-port-player";
+        let mut network = LiveNetwork::at_port(Listener::bind(name).unwrap());
+        let runtime = thread::spawn(move || {
+            for (advertise, is_one) in [
+                (&b"ADVR_V1\0................\x2a\0\0\0\0\0\0\0\0\0"[..], true),
+                (b"GET / HTTP", false),
+            ] {
+                let mut pipe = PipeTransport::connect(name, &WaitLimit::FOREVER).unwrap();
+                pipe.send(advertise, &WaitLimit::FOREVER).unwrap();
+                if is_one {
+                    assert_eq!(pipe.receive(&mut [0; 20], &WaitLimit::FOREVER).unwrap(), 20);
+                    pipe.send(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", &WaitLimit::FOREVER)
+                        .unwrap();
+                }
+            }
+        });
+        let script = steps(
+            r#"[{ "open": "a" }, { "on": "a", "send": ["444f544e45545f4950435f563100", "1400", "0401", "0000"] },
+                { "on": "a", "expect": ["444f544e45545f4950435f563100", "1800", "ff00", "0000", "00000000"] },
+                { "on": "a", "expect_end": "closed" }]"#,
+        );
+        Player::new(&mut network, Duration::from_secs(20)).play(&script).unwrap();
+        let failure = network.open(None, Duration::from_secs(40)).unwrap_err();
+        assert_eq!(failure, PlayerError::differs("the connection was closed inside the advertise"));
+        runtime.join().unwrap();
+        let failure = network.open(None, Duration::ZERO).unwrap_err();
+        assert_eq!(failure, Difference::NotConnected.into());
+    }
+
+    #[test]
+    fn player_listens_as_runtime_and_at_ports() {
+        let (own, port) =
+            ("dotnet-diagnostics-ipc-test-ours", "dotnet-diagnostics-ipc-test-ours-port");
+        let listener = Listener::bind(own).unwrap();
+        let mut network = LiveNetwork::in_place_of_a_runtime(listener).with_port("p", port);
+        network.listen("p", true).unwrap();
+        let client = thread::spawn(move || {
+            for name in [own, port] {
+                let mut pipe = PipeTransport::connect(name, &WaitLimit::FOREVER).unwrap();
+                pipe.send(b"\x2a", &WaitLimit::FOREVER).unwrap();
+                assert_eq!(pipe.receive(&mut [0; 4], &WaitLimit::FOREVER).unwrap(), 0);
+            }
+        });
+        let script = steps(
+            r#"[{ "accept": "a" }, { "on": "a", "expect": ["2a"] }, { "on": "a", "end": "close" },
+                { "accept": "b", "port": "p" }, { "on": "b", "expect": ["2a"] }, { "on": "b", "end": "close" },
+                { "listen": false, "port": "p" }, { "listen": true, "port": "p" }, { "expect_no_connection": 50, "port": "p" }]"#,
+        );
+        Player::new(&mut network, Duration::from_secs(20)).play(&script).unwrap();
+        client.join().unwrap();
+    }
+}

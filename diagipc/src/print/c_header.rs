@@ -3,7 +3,7 @@
 use dotnet_diagnostics_ipc_vectors::grammar::{
     Command, Continuation, Field, Grammar, Limit, Measure,
 };
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{PrintError, bytes_of, error, filled};
 
@@ -14,7 +14,6 @@ const CONTINUATIONS: [&str; 4] = ["close", "nettrace", "environment", "user_even
 /// Layers, in the order of the header.
 const LAYERS: [&str; 5] = ["transport", "header", "payload", "limits", "reply"];
 
-/// The text of `c/dotnet_ipc.h`.
 pub(super) fn header(grammar: &Grammar) -> Result<String, PrintError> {
     let mut programs = Programs { grammar, list: Vec::new() };
     programs.add("nothing", &[], &[])?;
@@ -22,141 +21,62 @@ pub(super) fn header(grammar: &Grammar) -> Result<String, PrintError> {
         programs.add(&of.name, &of.fields, &[])?;
     }
     let structs = programs.list.len();
-    let commands = grammar
-        .commands
-        .iter()
-        .map(|command| command_row(command, &mut programs))
-        .collect::<Result<Vec<_>, _>>()?;
+    let commands = grammar.commands.iter().map(|command| command_row(command, &mut programs));
+    let commands = commands.collect::<Result<Vec<_>, _>>()?;
     let plain = |field: &&Field| field.when.as_ref().is_none_or(|when| when.answers.is_none());
-    let error_program = programs.add(
-        "/Error",
-        &grammar.error.fields.iter().filter(plain).cloned().collect::<Vec<_>>(),
-        &[],
-    )?;
-    let names = programs.field_names();
-    let fields: Vec<Named> =
-        names.iter().map(|name| Named { name: name.clone(), spelled: macro_of(name) }).collect();
+    let of_error: Vec<Field> = grammar.error.fields.iter().filter(plain).cloned().collect();
+    let error_program = programs.add("/Error", &of_error, &[])?;
     let least = |program: &Program| grammar.structure(&program.name).map_or(0, |of| of.least);
     let leasts: Vec<usize> = programs.list.iter().take(structs).map(least).collect();
-    let mut at = 0usize;
-    let rows: Vec<ProgramRow> = programs
-        .list
-        .iter()
-        .map(|program| {
-            let row = ProgramRow {
-                name: program
-                    .names
-                    .join(", ")
-                    .replace(", /", ", ")
-                    .trim_start_matches('/')
-                    .to_owned(),
-                bytes: program.bytes.clone(),
-                at,
-            };
-            at += program.bytes.len() + 1;
-            row
-        })
-        .collect();
+    let mut at = 0;
+    let rows = programs.list.iter().map(|program| {
+        let name = program.names.join(", ").replace(", /", ", ");
+        let name = name.trim_start_matches('/');
+        let row = json!({ "name": name, "bytes": program.bytes, "at": at });
+        at += program.bytes.len() + 1;
+        row
+    });
+    let rows: Vec<Value> = rows.collect();
     let starts = grammar.continuations.nettrace.starts.iter().map(|start| {
         let bytes = bytes_of(&start.bytes)?;
-        let known = bytes.len().saturating_add(
-            start.fields.iter().map(|field| width(grammar, &field.type_name)).sum(),
-        );
-        Ok(Start { spelled: macro_of(&start.name), known, bytes })
+        let widths = start.fields.iter().map(|field| grammar.kind(&field.type_name)?.bytes);
+        let known = bytes.len().saturating_add(widths.flatten().sum());
+        Ok(json!({ "macro": macro_of(&start.name), "known": known, "bytes": bytes }))
     });
-    let environment = &grammar.continuations.environment;
-    let ok = grammar.replies.first().map(|reply| reply.code.clone()).unwrap_or_default();
-    let page = Page {
-        commands,
-        fields,
-        values: values(grammar),
-        faults: faults(grammar),
-        largest: grammar.largest_message,
-        depth: programs.depth(),
-        programs: rows,
-        leasts,
-        limits: limits(grammar)?,
-        together: together(grammar)?,
-        distinct: distinct(grammar)?,
-        header: Fixed { bytes: grammar.header.bytes, magic: bytes_of(&grammar.header.magic)? },
-        advertise: Fixed {
-            bytes: grammar.advertise.bytes,
-            magic: bytes_of(&grammar.advertise.magic)?,
-        },
-        ok_code: ok,
-        error_program,
-        error_code: grammar.error.code.clone(),
-        environment: Entries {
-            least: environment.entry.least,
-            unit: environment.entry.unit,
-            last: environment.entry.last,
-            split: environment.entry.split,
-        },
-        starts: starts.collect::<Result<Vec<_>, PrintError>>()?,
+    let starts = starts.collect::<Result<Vec<_>, PrintError>>()?;
+    let entry = &grammar.continuations.environment.entry;
+    let fixed = |bytes: usize, magic: &str| {
+        bytes_of(magic).map(|magic| json!({ "bytes": bytes, "magic": magic }))
     };
-    filled(TEMPLATE, page)
-}
-
-/// The template's data.
-#[derive(Serialize)]
-struct Page {
-    commands: Vec<CommandRow>,
-    fields: Vec<Named>,
-    values: Vec<Number>,
-    faults: Vec<Number>,
-    largest: usize,
-    depth: usize,
-    programs: Vec<ProgramRow>,
-    leasts: Vec<usize>,
-    limits: Vec<LimitRow>,
-    together: Together,
-    distinct: Distinct,
-    header: Fixed,
-    advertise: Fixed,
-    ok_code: String,
-    error_program: usize,
-    error_code: String,
-    environment: Entries,
-    starts: Vec<Start>,
-}
-
-/// A structure that begins with a magic.
-#[derive(Serialize)]
-struct Fixed {
-    bytes: usize,
-    magic: Vec<u8>,
-}
-
-/// Entries of an environment block: minimum length, unit size, last unit, and separator.
-#[derive(Serialize)]
-struct Entries {
-    least: usize,
-    unit: usize,
-    last: u32,
-    split: u32,
-}
-
-/// A start of a stream.
-#[derive(Serialize)]
-struct Start {
-    #[serde(rename = "macro")]
-    spelled: String,
-    known: usize,
-    bytes: Vec<u8>,
-}
-
-#[derive(Serialize)]
-struct Named {
-    name: String,
-    #[serde(rename = "macro")]
-    spelled: String,
-}
-
-#[derive(Serialize)]
-struct ProgramRow {
-    name: String,
-    bytes: Vec<String>,
-    at: usize,
+    let field = |name: &String| json!({ "name": name, "macro": macro_of(name) });
+    filled(
+        TEMPLATE,
+        json!({
+            "commands": commands,
+            "fields": programs.field_names().iter().map(field).collect::<Vec<_>>(),
+            "values": values(grammar),
+            "faults": faults(grammar),
+            "largest": grammar.largest_message,
+            "depth": programs.depth(),
+            "programs": rows,
+            "leasts": leasts,
+            "limits": limits(grammar)?,
+            "together": together(grammar)?,
+            "distinct": distinct(grammar)?,
+            "header": fixed(grammar.header.bytes, &grammar.header.magic)?,
+            "advertise": fixed(grammar.advertise.bytes, &grammar.advertise.magic)?,
+            "ok_code": grammar.replies.first().map_or("", |reply| &reply.code),
+            "error_program": error_program,
+            "error_code": grammar.error.code,
+            "environment": {
+                "least": entry.least,
+                "unit": entry.unit,
+                "last": entry.last,
+                "split": entry.split,
+            },
+            "starts": starts,
+        }),
+    )
 }
 
 /// Instructions for the fields of a struct or payload.
@@ -268,7 +188,6 @@ impl Programs<'_> {
         Ok(())
     }
 
-    /// The names of all fields, each once.
     fn field_names(&self) -> Vec<String> {
         let mut names = Vec::<String>::new();
         for field in self.list.iter().flat_map(|program| &program.fields) {
@@ -279,7 +198,6 @@ impl Programs<'_> {
         names
     }
 
-    /// The maximum nesting depth of fields.
     fn depth(&self) -> usize {
         self.list.iter().map(|program| self.depth_of(&program.fields)).max().unwrap_or_default()
     }
@@ -296,22 +214,8 @@ impl Programs<'_> {
     }
 }
 
-#[derive(Serialize)]
-struct CommandRow {
-    #[serde(rename = "macro")]
-    spelled: String,
-    name: String,
-    code: String,
-    since: String,
-    set: u16,
-    id: u16,
-    request: usize,
-    reply: usize,
-    error: usize,
-    continuation: String,
-}
-
-fn command_row(command: &Command, programs: &mut Programs<'_>) -> Result<CommandRow, PrintError> {
+/// Returns the row of a command, and adds its programs.
+fn command_row(command: &Command, programs: &mut Programs<'_>) -> Result<Value, PrintError> {
     let name = &command.name;
     let grammar = programs.grammar;
     let code =
@@ -330,18 +234,18 @@ fn command_row(command: &Command, programs: &mut Programs<'_>) -> Result<Command
         .filter(|field| field.when.as_ref().is_some_and(|when| when.bytes_left))
         .map(|field| field.name.as_str())
         .collect();
-    Ok(CommandRow {
-        spelled: format!("CMD_{}", macro_of(own_name(name))),
-        name: name.clone(),
-        code: command.code.clone(),
-        since: command.since.clone(),
-        set: code >> 8,
-        id: code & 0xFF,
-        request: programs.add(name, &command.fields, &[])?,
-        reply: programs.add(&format!("/{}", reply.name), &reply.fields, &[])?,
-        error: programs.add("/Error", &of_error, &optional)?,
-        continuation: continuation(&command.continuation)?,
-    })
+    Ok(json!({
+        "macro": format!("CMD_{}", macro_of(name.rsplit('/').next().unwrap_or_default())),
+        "name": name,
+        "code": command.code,
+        "since": command.since,
+        "set": code >> 8,
+        "id": code & 0xFF,
+        "request": programs.add(name, &command.fields, &[])?,
+        "reply": programs.add(&format!("/{}", reply.name), &reply.fields, &[])?,
+        "error": programs.add("/Error", &of_error, &optional)?,
+        "continuation": continuation(&command.continuation)?,
+    }))
 }
 
 /// A digit for each session type, type 0 last.
@@ -359,18 +263,6 @@ fn continuation(list: &[Continuation]) -> Result<String, PrintError> {
     Ok(format!("{}{}", of(1)?, of(0)?))
 }
 
-/// The number of bytes of a type of fixed size.
-fn width(grammar: &Grammar, name: &str) -> usize {
-    grammar.kind(name).and_then(|kind| kind.bytes).unwrap_or_default()
-}
-
-#[derive(Serialize)]
-struct Number {
-    #[serde(rename = "macro")]
-    spelled: String,
-    number: String,
-}
-
 /// The fields of all messages, except those of the draft.
 fn fields_of(grammar: &Grammar) -> impl Iterator<Item = &Field> {
     let structs = grammar
@@ -381,45 +273,34 @@ fn fields_of(grammar: &Grammar) -> impl Iterator<Item = &Field> {
     structs.chain(grammar.commands.iter().flat_map(|command| &command.fields))
 }
 
-/// The names of numbers, after the name of their field.
-fn values(grammar: &Grammar) -> Vec<Number> {
-    let mut values = Vec::<Number>::new();
+/// Returns the names of numbers, after the name of their field.
+fn values(grammar: &Grammar) -> Vec<Value> {
+    let mut values = Vec::<Value>::new();
     for field in fields_of(grammar) {
         for (number, name) in &field.names {
             let spelled = format!("{}_{}", macro_of(&field.name), macro_of(name));
-            if values.iter().all(|value| value.spelled != spelled) {
-                values.push(Number { spelled, number: number.to_string() });
+            if values.iter().all(|value| value["macro"] != spelled) {
+                values.push(json!({ "macro": spelled, "number": number }));
             }
         }
     }
     values
 }
 
-/// The number of an error: its layer, and its index there.
-fn faults(grammar: &Grammar) -> Vec<Number> {
+/// Returns the number of each error: its layer, and its index there.
+fn faults(grammar: &Grammar) -> Vec<Value> {
     let mut faults = Vec::new();
     for (layer, number) in LAYERS.iter().zip(1u32..) {
         let of_layer = grammar.faults.iter().filter(|fault| fault.layer == *layer).zip(0u32..);
-        faults.extend(of_layer.map(|(fault, nth)| Number {
-            spelled: macro_of(&fault.name),
-            number: format!("0x{number:X}{nth:X}"),
-        }));
+        let row = |(name, nth)| json!({ "macro": name, "number": format!("0x{number:X}{nth:X}") });
+        faults.extend(of_layer.map(|(fault, nth)| row((macro_of(&fault.name), nth))));
     }
     faults
 }
 
-#[derive(Clone, PartialEq, Serialize)]
-struct LimitRow {
-    field: String,
-    fault: String,
-    measure: &'static str,
-    low: u32,
-    high: u32,
-}
-
 /// The limits of fields, by name: a name has the same limits everywhere.
-fn limits(grammar: &Grammar) -> Result<Vec<LimitRow>, PrintError> {
-    let mut fields = Vec::<(String, Vec<LimitRow>)>::new();
+fn limits(grammar: &Grammar) -> Result<Vec<Value>, PrintError> {
+    let mut fields = Vec::<(String, Vec<Value>)>::new();
     for field in fields_of(grammar) {
         let mut rows = Vec::new();
         for limit in &field.limits {
@@ -432,12 +313,9 @@ fn limits(grammar: &Grammar) -> Result<Vec<LimitRow>, PrintError> {
                     return Err(error(format!("{}: a limit of a struct", field.name)));
                 }
             };
-            rows.extend(limit.ranges.iter().map(|&[low, high]| LimitRow {
-                field: macro_of(&field.name),
-                fault: macro_of(&limit.fault),
-                measure,
-                low,
-                high,
+            rows.extend(limit.ranges.iter().map(|[low, high]| {
+                let (field, fault) = (macro_of(&field.name), macro_of(&limit.fault));
+                json!({ "field": field, "fault": fault, "measure": measure, "low": low, "high": high })
             }));
         }
         match fields.iter().find(|(name, _)| *name == field.name) {
@@ -451,44 +329,27 @@ fn limits(grammar: &Grammar) -> Result<Vec<LimitRow>, PrintError> {
     Ok(fields.into_iter().flat_map(|(_, rows)| rows).collect())
 }
 
-#[derive(Serialize)]
-struct Together {
-    fault: String,
-    first: String,
-    last: String,
-    low: u32,
-}
-
-/// The only limit of combined counts.
-fn together(grammar: &Grammar) -> Result<Together, PrintError> {
+/// Returns the only limit of combined counts.
+fn together(grammar: &Grammar) -> Result<Value, PrintError> {
     let limit = only_limit(grammar, Measure::CountOfAll, "combined counts")?;
+    let fault = macro_of(&limit.fault);
     match (&limit.fields[..], &limit.ranges[..]) {
-        ([first, last], [[low, u32::MAX]]) => Ok(Together {
-            fault: macro_of(&limit.fault),
-            first: macro_of(first),
-            last: macro_of(last),
-            low: *low,
-        }),
+        ([first, last], [[low, u32::MAX]]) => {
+            let (first, last) = (macro_of(first), macro_of(last));
+            Ok(json!({ "fault": fault, "first": first, "last": last, "low": low }))
+        }
         _ => Err(error("combined counts: expected two fields and a minimum count")),
     }
 }
 
-#[derive(Serialize)]
-struct Distinct {
-    fault: String,
-    outer: String,
-    inner: String,
-}
-
-/// The only limit of distinct numbers.
-fn distinct(grammar: &Grammar) -> Result<Distinct, PrintError> {
+/// Returns the only limit of distinct numbers.
+fn distinct(grammar: &Grammar) -> Result<Value, PrintError> {
     let limit = only_limit(grammar, Measure::Distinct, "distinct numbers")?;
+    let fault = macro_of(&limit.fault);
     match &limit.fields[..] {
-        [outer, inner] => Ok(Distinct {
-            fault: macro_of(&limit.fault),
-            outer: macro_of(outer),
-            inner: macro_of(inner),
-        }),
+        [outer, inner] => {
+            Ok(json!({ "fault": fault, "outer": macro_of(outer), "inner": macro_of(inner) }))
+        }
         _ => Err(error("distinct numbers: expected the path of two fields")),
     }
 }
@@ -497,11 +358,6 @@ fn only_limit<'g>(grammar: &'g Grammar, of: Measure, what: &str) -> Result<&'g L
     let mut found = grammar.structs.iter().flat_map(|one| &one.limits).filter(|one| one.of == of);
     let limit = found.next().filter(|_| found.next().is_none());
     limit.ok_or_else(|| error(format!("expected one limit of {what}")))
-}
-
-/// The name of a command without its set: `ProcessInfo2` of `Process/ProcessInfo2`.
-fn own_name(command: &str) -> &str {
-    command.rsplit('/').next().unwrap_or_default()
 }
 
 /// `nIncomingBytes` is `N_INCOMING_BYTES`, `circularBufferMB` `CIRCULAR_BUFFER_MB`.

@@ -10,12 +10,16 @@
 //! ```
 
 mod c_header;
-pub mod explained;
 
 use std::fmt;
+use std::io::{self, Write};
 
+use dotnet_diagnostics_ipc_vectors::explain::Item;
 use dotnet_diagnostics_ipc_vectors::grammar::Grammar;
-use minijinja::{Environment, syntax::SyntaxConfig, value::Serde};
+use dotnet_diagnostics_ipc_vectors::{Annotation, TypedCodec};
+use minijinja::Environment;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -90,7 +94,6 @@ impl fmt::Display for PrintError {
 
 impl std::error::Error for PrintError {}
 
-/// The text of a template with the data of `page`.
 fn filled(template: &str, page: impl Serialize) -> Result<String, PrintError> {
     render(template, Serde(page)).map_err(|unfilled| error(unfilled.to_string()))
 }
@@ -101,7 +104,6 @@ fn render(template: &str, page: Serde<impl Serialize>) -> Result<String, minijin
     jinja.render_str(template, page)
 }
 
-/// How a language writes values.
 struct Language {
     list: [char; 2],
     /// The name of a value in an object, and what follows it.
@@ -129,52 +131,45 @@ impl Language {
             out.push_str(&line);
             return;
         }
-        let inner = depth + 1;
+        let ([first, last], entries) = match value {
+            Value::Array(_) | Value::Object(_) => self.entries(value),
+            _ => return out.push_str(&line),
+        };
         let indent = |depth: usize| format!("\n{}", "  ".repeat(depth));
-        let [first, last] = self.list;
+        out.push(first);
+        for (nth, (name, item)) in entries.into_iter().enumerate() {
+            out.push_str(if nth == 0 { "" } else { "," });
+            out.push_str(&indent(depth + 1));
+            out.push_str(&name);
+            self.write(item, depth + 1, out);
+        }
+        out.push_str(&indent(depth));
+        out.push(last);
+    }
+
+    /// Returns the brackets of a list or an object, and its items with their names.
+    fn entries<'v>(&self, value: &'v Value) -> ([char; 2], Vec<(String, &'v Value)>) {
         match value {
             Value::Array(items) => {
-                out.push(first);
-                for (nth, item) in items.iter().enumerate() {
-                    out.push_str(if nth == 0 { "" } else { "," });
-                    out.push_str(&indent(inner));
-                    self.write(item, inner, out);
-                }
-                out.push_str(&indent(depth));
-                out.push(last);
+                (self.list, items.iter().map(|item| (String::new(), item)).collect())
             }
             Value::Object(object) => {
-                out.push('{');
-                for (nth, (key, item)) in object.iter().enumerate() {
-                    out.push_str(if nth == 0 { "" } else { "," });
-                    out.push_str(&indent(inner));
-                    out.push_str(&(self.name)(key));
-                    self.write(item, inner, out);
-                }
-                out.push_str(&indent(depth));
-                out.push('}');
+                let entry = |(key, item): (&String, &'v Value)| ((self.name)(key), item);
+                (['{', '}'], object.iter().map(entry).collect())
             }
-            _ => out.push_str(&line),
+            _ => (['{', '}'], Vec::new()),
         }
     }
 
     fn in_a_line(&self, value: &Value) -> String {
-        let joined = |items: Vec<String>| items.join(", ");
-        let [first, last] = self.list;
-        match value {
-            Value::Array(items) => format!(
-                "{first}{}{last}",
-                joined(items.iter().map(|item| self.in_a_line(item)).collect())
-            ),
-            Value::Object(object) if object.is_empty() => "{}".to_string(),
-            Value::Object(object) => {
-                let entry = |(key, item): (&String, &Value)| {
-                    format!("{}{}", (self.name)(key), self.in_a_line(item))
-                };
-                format!("{{ {} }}", joined(object.iter().map(entry).collect()))
-            }
-            other => other.to_string(),
-        }
+        let ([first, last], entries) = match value {
+            Value::Array(_) | Value::Object(_) => self.entries(value),
+            other => return other.to_string(),
+        };
+        let item = |(name, item): &(String, &Value)| format!("{name}{}", self.in_a_line(item));
+        let items = entries.iter().map(item).collect::<Vec<_>>().join(", ");
+        let space = if value.is_object() && !items.is_empty() { " " } else { "" };
+        format!("{first}{space}{items}{space}{last}")
     }
 }
 
@@ -184,4 +179,58 @@ fn lua_name(key: &str) -> String {
         return format!("[{key}] = ");
     }
     format!("{key} = ")
+}
+
+/// The number of bytes on a line of a dump.
+const BYTES_PER_LINE: usize = 16;
+/// The lines shown for one part; further bytes are only counted.
+const LINES: usize = 4;
+
+/// One item: a line of what it is, and its fields.
+pub fn explained(out: &mut dyn Write, item: &Item, input: &[u8]) -> io::Result<()> {
+    let hint = if item.lacks_request() { " (--request COMMAND names it)" } else { "" };
+    writeln!(out, "{}{hint}", item.title())?;
+    parts(out, &item.parts(input), item.bytes_in(input), item.offset)?;
+    for remark in item.remarks(input) {
+        writeln!(out, "  {remark}")?;
+    }
+    writeln!(out)
+}
+
+/// The fields of one message or piece, then the undecoded bytes.
+pub fn explained_fields(out: &mut dyn Write, subject: TypedCodec, bytes: &[u8]) -> io::Result<()> {
+    parts(out, &subject.parts(bytes), bytes, 0)
+}
+
+fn parts(out: &mut dyn Write, parts: &[Annotation], bytes: &[u8], base: usize) -> io::Result<()> {
+    let width = parts.iter().map(|part| part.field.len()).max().unwrap_or(0).min(56);
+    for Annotation { offset, len, field, text, .. } in parts {
+        let mut at = base.saturating_add(*offset);
+        let bytes = bytes.get(*offset..offset.saturating_add(*len)).unwrap_or_default();
+        for (nth, line) in bytes.chunks(BYTES_PER_LINE).take(LINES).enumerate() {
+            let digits = digits(line);
+            match nth {
+                0 => writeln!(out, "  {at:06x}  {digits:<47}  {field:<width$}  {text}")?,
+                _ => writeln!(out, "  {at:06x}  {digits}")?,
+            }
+            at = at.saturating_add(line.len());
+        }
+        let more = bytes.len().saturating_sub(BYTES_PER_LINE * LINES);
+        if more > 0 {
+            writeln!(out, "  {at:06x}  … {more} more bytes")?;
+        }
+    }
+    Ok(())
+}
+
+/// `44 4f 54`.
+fn digits(bytes: &[u8]) -> String {
+    let mut digits = String::with_capacity(bytes.len() * 3);
+    for (nth, digit) in hex::encode(bytes).chars().enumerate() {
+        if nth > 0 && nth % 2 == 0 {
+            digits.push(' ');
+        }
+        digits.push(digit);
+    }
+    digits
 }

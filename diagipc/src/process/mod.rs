@@ -1,7 +1,5 @@
 //! Processes and directories of a run; nothing of them is left when it ends, for any reason.
 
-mod child;
-
 #[cfg(target_os = "linux")]
 mod orphans;
 pub mod procfs;
@@ -15,9 +13,8 @@ mod watcher;
 #[cfg(windows)]
 mod windows;
 
-pub use self::child::Started;
 pub use self::program::Death;
-pub use self::registry::{OwnDirectory, end_all_started};
+pub use self::registry::{OwnDirectory, Started, end_all_started};
 #[cfg(unix)]
 pub use self::registry::{ended_orphans, own_all_started};
 #[cfg(unix)]

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::{fs, io};
 
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpgid, getpid, kill_process, set_child_subreaper, waitid,
@@ -70,7 +69,7 @@ impl Orphans {
         still
     }
 
-    /// Those ended so far, in words.
+    /// Takes a sentence about the orphans ended so far.
     pub(super) fn take_ended(&mut self) -> Option<String> {
         let ended = std::mem::take(&mut self.ended);
         let all = ended.values().sum::<usize>();

@@ -16,7 +16,7 @@ use dotnet_diagnostics_ipc::endpoint::ProcessStat;
 pub(crate) struct Stat {
     /// It is a zombie, or about to disappear.
     pub(crate) has_ended: bool,
-    /// Its process group; 0 if that is in another pid namespace.
+    /// The process group; 0 if that is in another pid namespace.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has orphans"))]
     pub(crate) group: u32,
     /// In jiffies since boot: with its number it is unique.
@@ -89,7 +89,6 @@ fn status_text(process: u32) -> String {
     fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default()
 }
 
-/// Its memory in KiB.
 pub(crate) fn resident(process: u32) -> Option<u64> {
     status(process, "VmRSS").first().copied().map(u64::from)
 }

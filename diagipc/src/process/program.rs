@@ -14,9 +14,9 @@ use serde::{Serialize, Serializer};
 use super::timeouts::Limit;
 
 /// How long it may stay open after the end of its program: a child may hold it.
-const ENDS: Duration = Duration::from_millis(500);
+const OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 /// The interval of polling.
-const PAUSE: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Which part of the output is kept: this many bytes.
 #[derive(Clone, Copy, Debug)]
@@ -64,12 +64,10 @@ impl Captured {
         Self { keep, kept, thread }
     }
 
-    /// What was kept by now.
     pub(crate) fn so_far(&self) -> Vec<u8> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether it has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.thread.is_finished()
     }
@@ -90,9 +88,9 @@ impl Captured {
 
     /// What is kept of the whole, of a program that has ended.
     pub(crate) fn whole(&self) -> Vec<u8> {
-        let limit = Limit::new(ENDS);
+        let limit = Limit::new(OUTPUT_TIMEOUT);
         while !self.is_over() && !limit.is_over() {
-            thread::sleep(PAUSE);
+            thread::sleep(POLL_INTERVAL);
         }
         self.so_far()
     }
@@ -117,9 +115,9 @@ pub(crate) fn on_standard_error(text: &[u8]) -> String {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Its path, or its name in `PATH`.
+    /// The path, or the name in `PATH`.
     pub path: OsString,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Vec<OsString>,
 }
 

@@ -1,28 +1,27 @@
 //! Everything started and not finished: processes and directories, of all runs of this process.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
-#[cfg(unix)]
-use std::process::Command;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
 use tempfile::TempDir;
 
+use super::program::Death;
 #[cfg(unix)]
-use super::unix::Process;
+use super::unix::{self as os, Process};
 #[cfg(unix)]
 use super::watcher::Owner;
 #[cfg(windows)]
-use super::windows::Process;
+use super::windows::{self as os, Process};
 
 /// How long killed processes may take to end.
-const ENDS: Duration = Duration::from_secs(1);
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The interval of polling.
-const PAUSE: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The current processes and directories, of all runs of this process.
 pub(super) struct Everything {
@@ -31,7 +30,7 @@ pub(super) struct Everything {
     directories: BTreeSet<PathBuf>,
     /// Whether [`end_all_started`] was called, and nothing more may be started.
     is_over: bool,
-    /// Of a process that is responsible for all of it.
+    /// Set if this process is responsible for all of it.
     #[cfg(unix)]
     pub(super) owner: Option<Owner>,
 }
@@ -124,8 +123,8 @@ pub(super) fn forget(number: u32) {
 /// Waits until `still` is false, or no longer than killed processes may take.
 fn while_it_ends(mut still: impl FnMut(&mut Everything) -> bool) {
     let began = Instant::now();
-    while still(&mut everything()) && began.elapsed() < ENDS {
-        thread::sleep(PAUSE);
+    while still(&mut everything()) && began.elapsed() < KILL_TIMEOUT {
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -225,7 +224,7 @@ impl OwnDirectory {
         Ok(Self(Some(directory), path))
     }
 
-    /// Its path.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.1
     }
@@ -240,5 +239,119 @@ impl Drop for OwnDirectory {
             owner.removed(&self.1);
         }
         everything.directories.remove(&self.1);
+    }
+}
+
+/// A process with all that it starts: on Unix its group, on Windows its job. Dropping it ends them.
+///
+/// ```no_run
+/// use std::process::Command;
+///
+/// use diagipc::Started;
+///
+/// let mut command = Started::for_the_user(Command::new("dotnet").arg("app.dll"))?;
+/// command.ends_before(|| false);
+/// println!("{:?}", command.end());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Started {
+    child: Child,
+    is_waited_for: bool,
+    /// How it ended, once it was waited for, if known.
+    status: Option<ExitStatus>,
+}
+
+impl Started {
+    /// Starts a process, on Unix as the leader of its own group.
+    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(command, 0);
+        Self::start_in_our_group(command)
+    }
+
+    /// Starts a command of the user, which shares this process's input and output.
+    ///
+    /// At a terminal it is in the group of this process, on Unix: it may read the input, and receives
+    /// Ctrl-C itself, and only it is ended, not what it has started.
+    ///
+    /// # Errors
+    /// It cannot be started: the error names its program.
+    pub fn for_the_user(command: &mut Command) -> io::Result<Self> {
+        let is_at_a_terminal = io::stdin().is_terminal();
+        let start = if is_at_a_terminal { Self::start_in_our_group } else { Self::start };
+        start(command).map_err(|error| {
+            let program = command.get_program().to_string_lossy();
+            io::Error::new(error.kind(), format!("{program}: {error}"))
+        })
+    }
+
+    fn start_in_our_group(command: &mut Command) -> io::Result<Self> {
+        everything().start(|| {
+            let (child, process) = Process::start(command)?;
+            let number = child.id();
+            Ok((Self { child, is_waited_for: false, status: None }, number, process))
+        })
+    }
+
+    /// Returns the process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Takes standard output and standard error, if they are pipes and were not taken yet.
+    pub(crate) fn take_output(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
+        (self.child.stdout.take(), self.child.stderr.take())
+    }
+
+    /// Takes standard input, if it is a pipe and was not taken yet.
+    pub(crate) fn take_input(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
+    }
+
+    /// Sends it a SIGTERM, with its group if that is its own. It may take time, or ignore it.
+    #[cfg(unix)]
+    pub fn ask_to_end(&self) {
+        if !self.is_waited_for {
+            os::ask_to_end(&self.child);
+        }
+    }
+
+    /// How it ended, if it has. Its id is not reused before [`end`](Self::end).
+    pub(crate) fn death(&mut self) -> Option<Death> {
+        if self.is_waited_for {
+            // The id may belong to another process.
+            return Some(self.status.map_or(Death::Unknown, Death::from));
+        }
+        os::death(&mut self.child)
+    }
+
+    /// Waits for its end, or until `is_over`. Whether it has ended.
+    pub fn ends_before(&mut self, mut is_over: impl FnMut() -> bool) -> bool {
+        while self.death().is_none() {
+            if is_over() {
+                return false;
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+        true
+    }
+
+    /// Ends all that it has started, then waits for the process, whose id may be reused from now on;
+    /// for the others no longer than killed ones may take. How it ended; `None` if unknown.
+    pub fn end(&mut self) -> Option<ExitStatus> {
+        if !self.is_waited_for {
+            everything().kill(self.id());
+            self.is_waited_for = true;
+            self.status = self.child.wait().ok();
+            forget(self.id());
+        }
+        self.status
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.end();
     }
 }

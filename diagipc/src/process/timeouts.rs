@@ -8,19 +8,19 @@ use dotnet_diagnostics_ipc_vectors::script::Step;
 
 /// How many times longer a limit is at most: after that, even a target that hangs on the busiest
 /// machine is given up.
-const MOST: u32 = 30;
+const MAX_FACTOR: u32 = 30;
 /// A longer time between two looks at the clock was given to other programs.
-const GAP: Duration = Duration::from_micros(200);
+const MAX_GAP: Duration = Duration::from_micros(200);
 /// How much time of its own a measurement takes: several slices of a scheduler.
-const OWN: Duration = Duration::from_millis(20);
+const OWN_TIME: Duration = Duration::from_millis(20);
 /// How long a measurement takes at most.
-const LONGEST: Duration = Duration::from_millis(600);
+const MAX_MEASURE_TIME: Duration = Duration::from_millis(600);
 /// How long a measurement counts.
-const FRESH: Duration = Duration::from_millis(250);
-/// A machine that gives this part of its time to others is idle: in percent of [`OWN`].
-const IDLE: u32 = 150;
+const MEASURE_LIFETIME: Duration = Duration::from_millis(250);
+/// A machine that gives this part of its time to others is idle: in percent of [`OWN_TIME`].
+const IDLE_PERCENT: u32 = 150;
 /// A shorter wait only looks whether something is there.
-const LOOK: Duration = Duration::from_millis(50);
+const MAX_LOOK_TIME: Duration = Duration::from_millis(50);
 /// The last measurement, in percent of an idle machine's time, and when it ended.
 static MEASURED: Mutex<Option<(Instant, u32)>> = Mutex::new(None);
 
@@ -37,7 +37,7 @@ pub(crate) const fn silence_ms(step: &Step) -> u32 {
 /// How long `whole` of an idle machine takes here and now: measured when a limit is about to
 /// decide, not before.
 pub(crate) fn here(whole: Duration) -> Duration {
-    if whole <= LOOK {
+    if whole <= MAX_LOOK_TIME {
         return whole;
     }
     whole.saturating_mul(slower()).checked_div(100).unwrap_or(whole)
@@ -52,7 +52,7 @@ pub(crate) fn idle(here: Duration) -> Duration {
 fn slower() -> u32 {
     let mut measured = MEASURED.lock().unwrap_or_else(PoisonError::into_inner);
     let percent = match *measured {
-        Some((at, percent)) if at.elapsed() < FRESH => percent,
+        Some((at, percent)) if at.elapsed() < MEASURE_LIFETIME => percent,
         _ => measure(),
     };
     *measured = Some((Instant::now(), percent));
@@ -63,20 +63,20 @@ fn slower() -> u32 {
 fn measure() -> u32 {
     let began = Instant::now();
     let (mut last, mut own) = (began, Duration::ZERO);
-    while own < OWN && last.duration_since(began) < LONGEST {
+    while own < OWN_TIME && last.duration_since(began) < MAX_MEASURE_TIME {
         let now = Instant::now();
         let since = now.duration_since(last);
-        own += if since < GAP { since } else { Duration::ZERO };
+        own += if since < MAX_GAP { since } else { Duration::ZERO };
         last = now;
     }
     percent(last.duration_since(began), own)
 }
 
 fn percent(whole: Duration, own: Duration) -> u32 {
-    let most = MOST * 100;
+    let most = MAX_FACTOR * 100;
     let percent = whole.as_micros().saturating_mul(100).checked_div(own.as_micros());
     match percent.and_then(|percent| u32::try_from(percent).ok()).unwrap_or(most) {
-        percent if percent < IDLE => 100,
+        percent if percent < IDLE_PERCENT => 100,
         percent => percent.min(most),
     }
 }
@@ -89,17 +89,14 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// It begins now.
     pub(crate) fn new(whole: Duration) -> Self {
         Self { began: Instant::now(), whole }
     }
 
-    /// So long on an idle machine.
     pub(crate) const fn whole(&self) -> Duration {
         self.whole
     }
 
-    /// Whether it is over.
     pub(crate) fn is_over(&self) -> bool {
         let elapsed = self.began.elapsed();
         elapsed >= self.whole && elapsed >= here(self.whole)
@@ -122,7 +119,7 @@ mod tests {
         ] {
             assert_eq!(percent(whole, own), expected, "{whole:?} {own:?}");
         }
-        assert_eq!(here(LOOK), LOOK);
+        assert_eq!(here(MAX_LOOK_TIME), MAX_LOOK_TIME);
         let here = here(ms(1000));
         assert!(here >= ms(1000) && here <= ms(30_000), "{here:?}");
     }

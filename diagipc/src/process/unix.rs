@@ -15,7 +15,7 @@ use crate::process::procfs::Stat;
 /// A process that was not waited for yet: its id is not reused, and neither is that of its group.
 pub(super) struct Process {
     pub(super) pid: Pid,
-    /// Its directory, if it has one of its own: orphans are known by it.
+    /// The directory, if it has one of its own: orphans are known by it.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no orphans are known"))]
     pub(super) tmpdir: Option<PathBuf>,
     /// Whether it was killed: it may have been waited for since.
@@ -45,7 +45,6 @@ impl Process {
         }
     }
 
-    /// Whether it is still running. It is not waited for.
     pub(super) fn is_running(&self) -> bool {
         state(self.pid).is_none()
     }
@@ -145,7 +144,7 @@ mod tests {
         assert_eq!(has_ended(member), Some(false));
         assert_eq!(started.end().and_then(|status| status.code()), Some(7));
         assert_eq!(has_ended(leader), None);
-        // Its new parent waits for it, or does not.
+        // The new parent waits for it, or does not.
         until(|| (has_ended(member) != Some(false)).then_some(()));
     }
 

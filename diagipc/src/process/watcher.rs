@@ -22,9 +22,9 @@ use super::unix::{Process, start_time};
 use crate::process::procfs;
 
 /// How long killed processes may take to end.
-const ENDS: Duration = Duration::from_secs(1);
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The interval of polling.
-const PAUSE: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The first byte of a record: a process was started.
 const STARTED: u8 = b'+';
 /// A process was killed, and may be waited for.
@@ -34,39 +34,54 @@ const MADE: u8 = b'm';
 /// A directory was removed.
 const REMOVED: u8 = b'r';
 
-/// The watcher of this process.
-pub(super) struct Watcher {
+/// What makes this process responsible for all that it starts: a watcher, and on Linux the orphans.
+pub(super) struct Owner {
     command: Command,
-    running: Option<Child>,
+    watcher: Option<Child>,
+    #[cfg(target_os = "linux")]
+    orphans: Orphans,
 }
 
-impl Watcher {
-    pub(super) fn new(command: Command) -> Self {
-        Self { command, running: None }
+impl Owner {
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(clippy::unnecessary_wraps, reason = "only Linux adopts orphans, which can fail")
+    )]
+    pub(super) fn new(command: Command) -> io::Result<Self> {
+        Ok(Self {
+            command,
+            watcher: None,
+            #[cfg(target_os = "linux")]
+            orphans: Orphans::adopted()?,
+        })
     }
 
-    /// Starts it, if it was not yet.
-    pub(super) fn start(&mut self) -> io::Result<()> {
-        if self.running.is_none() {
+    /// Takes a sentence about the orphans that were ended since the last call.
+    #[cfg_attr(not(target_os = "linux"), allow(clippy::unused_self, reason = "it has none"))]
+    pub(super) fn take_ended(&mut self) -> Option<String> {
+        #[cfg(target_os = "linux")]
+        return self.orphans.take_ended();
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+
+    /// Starts the watcher, unless it was started before.
+    pub(super) fn watched(&mut self) -> io::Result<()> {
+        if self.watcher.is_none() {
             let command = self.command.process_group(0).stdin(Stdio::piped());
             let watcher = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-            self.running = Some(watcher.map_err(|error| {
+            self.watcher = Some(watcher.map_err(|error| {
                 io::Error::new(error.kind(), format!("the watcher cannot be started: {error}"))
             })?);
         }
         Ok(())
     }
 
-    /// Its process.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
-    pub(super) fn number(&self) -> Option<u32> {
-        self.running.as_ref().map(Child::id)
-    }
-
     pub(super) fn started(&mut self, number: u32) {
         self.tell(STARTED, format!("{number} {}", start_time(number).unwrap_or(0)).as_bytes());
     }
 
+    /// Records that a process was killed, and that its number may become another one's.
     pub(super) fn killed(&mut self, number: u32) {
         self.tell(KILLED, number.to_string().as_bytes());
     }
@@ -80,10 +95,30 @@ impl Watcher {
     }
 
     fn tell(&mut self, kind: u8, about: &[u8]) {
-        if let Some(input) = self.running.as_mut().and_then(|watcher| watcher.stdin.as_mut()) {
+        if let Some(input) = self.watcher.as_mut().and_then(|watcher| watcher.stdin.as_mut()) {
             // Someone may have killed the watcher, which is needed only if this process is killed
             // too.
             let _ = input.write_all(&[&[kind], about, &[0]].concat());
+        }
+    }
+
+    /// Ends the orphans of a process, or all. Returns whether some are still running. `is_started`
+    /// tells a child that is not an orphan.
+    #[cfg_attr(not(target_os = "linux"), allow(clippy::unused_self, reason = "it has none"))]
+    pub(super) fn end_orphans(
+        &mut self,
+        of: Option<&Process>,
+        is_started: &dyn Fn(u32) -> bool,
+    ) -> bool {
+        #[cfg(target_os = "linux")]
+        {
+            let watcher = self.watcher.as_ref().map(Child::id);
+            self.orphans.end(of, &|number| Some(number) == watcher || is_started(number))
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = (of, is_started);
+            false
         }
     }
 }
@@ -144,8 +179,8 @@ impl Left {
             }
         }
         let began = Instant::now();
-        while self.kill_by_environment() && began.elapsed() < ENDS {
-            thread::sleep(PAUSE);
+        while self.kill_by_environment() && began.elapsed() < KILL_TIMEOUT {
+            thread::sleep(POLL_INTERVAL);
         }
         for directory in &self.directories {
             // There is nobody left to report it to.
@@ -179,78 +214,6 @@ impl Left {
     #[allow(clippy::unused_self, reason = "only Linux shows the environment of a process")]
     fn kill_by_environment(&self) -> bool {
         false
-    }
-}
-
-/// What such a process has besides.
-pub(super) struct Owner {
-    watcher: Watcher,
-    #[cfg(target_os = "linux")]
-    orphans: Orphans,
-}
-
-impl Owner {
-    #[cfg_attr(
-        not(target_os = "linux"),
-        allow(clippy::unnecessary_wraps, reason = "only Linux adopts orphans, which can fail")
-    )]
-    pub(super) fn new(watcher: Command) -> io::Result<Self> {
-        Ok(Self {
-            watcher: Watcher::new(watcher),
-            #[cfg(target_os = "linux")]
-            orphans: Orphans::adopted()?,
-        })
-    }
-
-    /// The orphans that were ended since the last call, in words.
-    #[cfg_attr(not(target_os = "linux"), allow(clippy::unused_self, reason = "it has none"))]
-    pub(super) fn take_ended(&mut self) -> Option<String> {
-        #[cfg(target_os = "linux")]
-        return self.orphans.take_ended();
-        #[cfg(not(target_os = "linux"))]
-        None
-    }
-
-    /// Starts the watcher, if it was not yet.
-    pub(super) fn watched(&mut self) -> io::Result<()> {
-        self.watcher.start()
-    }
-
-    pub(super) fn started(&mut self, number: u32) {
-        self.watcher.started(number);
-    }
-
-    /// Its number is not to be killed any more.
-    pub(super) fn killed(&mut self, number: u32) {
-        self.watcher.killed(number);
-    }
-
-    pub(super) fn made(&mut self, directory: &Path) {
-        self.watcher.made(directory);
-    }
-
-    pub(super) fn removed(&mut self, directory: &Path) {
-        self.watcher.removed(directory);
-    }
-
-    /// Ends the orphans of a process, or all. `is_started`: a child that is not an orphan. Whether
-    /// some are still running.
-    #[cfg_attr(not(target_os = "linux"), allow(clippy::unused_self, reason = "it has none"))]
-    pub(super) fn end_orphans(
-        &mut self,
-        of: Option<&Process>,
-        is_started: &dyn Fn(u32) -> bool,
-    ) -> bool {
-        #[cfg(target_os = "linux")]
-        {
-            let watcher = self.watcher.number();
-            self.orphans.end(of, &|number| Some(number) == watcher || is_started(number))
-        }
-        #[cfg(not(target_os = "linux"))]
-        {
-            let _ = (of, is_started);
-            false
-        }
     }
 }
 

@@ -14,45 +14,15 @@ use crate::process::program::{Captured, Keep};
 use crate::process::{OwnDirectory, Started};
 
 /// The longest line of a proxy: a path is shorter.
-const LONGEST_LINE: usize = 64 * 1024;
+const MAX_LINE_LEN: usize = 64 * 1024;
 /// The interval of polling.
-const PAUSE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// How long it may take to notice a signal.
-const SEEN: Duration = Duration::from_millis(500);
+const SIGNAL_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a client may take to end when signalled.
-const ENDS: Duration = Duration::from_secs(2);
-/// The same at a terminal, where it receives Ctrl-C itself, and may have to stop a trace.
-const ENDS_AT_A_TERMINAL: Duration = Duration::from_secs(10);
-
-/// A client, and the proxy that replaces its runtime: two command lines.
-///
-/// They run in one directory, their `TMPDIR`, which replaces `{tmpdir}` in them. In the client's,
-/// `{pid}` is the process of the proxy, `{socket}` its socket, and `{target}` the runtime. A
-/// separate process plays the runtime, since clients check who listens.
-///
-/// ```no_run
-/// use diagipc::record::RecordedClient;
-/// use dotnet_diagnostics_ipc::io::Canceller;
-///
-/// let words = |line: &str| line.split(' ').map(Into::into).collect();
-/// let recorded = RecordedClient {
-///     proxy: words("diagipc proxy --until-eof --to 12345 --listen {tmpdir} --out said"),
-///     client: words("my-client info --pid {pid}"),
-///     target: "12345".to_owned(),
-/// };
-/// let run = recorded.run(&Canceller::new()?)?;
-/// println!("{:?}", run.client);
-/// # Ok::<(), std::io::Error>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct RecordedClient {
-    /// The proxy and its arguments. Its first line is its socket; it ends with its standard input.
-    pub proxy: Vec<OsString>,
-    /// The client and its arguments.
-    pub client: Vec<OsString>,
-    /// The runtime: its process id, or its socket.
-    pub target: String,
-}
+const END_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long it may take at a terminal, where it receives Ctrl-C itself, and may have to stop a trace.
+const TERMINAL_END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How they ended.
 #[derive(Clone, Debug)]
@@ -66,59 +36,62 @@ pub struct ClientRun {
     pub is_interrupted: bool,
 }
 
-impl RecordedClient {
-    /// Runs both until the client has ended. On cancellation the client is signalled, and killed if
-    /// it does not end; the proxy gets the time to write the messages so far.
-    ///
-    /// At a terminal the client is in the group of this process, and may read the input. Otherwise
-    /// it has its own group, of which nothing is left.
-    ///
-    /// # Errors
-    /// If one of them cannot be started.
-    pub fn run(&self, canceller: &Canceller) -> io::Result<ClientRun> {
-        let directory = OwnDirectory::new("diagipc-")?;
-        let tmpdir = directory.path().to_string_lossy().into_owned();
-        let command = |words: &[OsString], places: &[(&str, &str)]| {
-            let mut words = words.iter().map(|word| filled(word, places));
-            let mut command = Command::new(words.next().unwrap_or_default());
-            command.args(words).env("TMPDIR", directory.path());
-            command
-        };
-        // It ends with its input, and so with this process.
-        let mut proxy = command(&self.proxy, &[("{tmpdir}", &tmpdir)]);
-        let mut proxy = Started::start(proxy.stdin(Stdio::piped()).stdout(Stdio::piped()))
-            .map_err(named(&self.proxy))?;
-        let input = proxy.take_input();
-        let socket = first_line(proxy.take_output().0, canceller);
-        let mut run =
-            ClientRun { proxy: None, client: None, is_interrupted: canceller.is_cancelled() };
-        if let Some(socket) = socket.filter(|_| !run.is_interrupted) {
-            let pid = proxy.id().to_string();
-            let mut client = command(
-                &self.client,
-                &[
-                    ("{pid}", &pid),
-                    ("{socket}", &socket),
-                    ("{tmpdir}", &tmpdir),
-                    ("{target}", &self.target),
-                ],
-            );
-            let mut client = Started::for_the_user(&mut client)?;
-            run.is_interrupted = !client.ends_before(|| canceller.is_cancelled());
-            if run.is_interrupted
-                && !(io::stdin().is_terminal() && ends_within(&mut client, ENDS_AT_A_TERMINAL))
-            {
-                client.ask_to_end();
-                ends_within(&mut client, ENDS);
-            }
-            run.client = client.end();
-            run.is_interrupted = run.is_interrupted || was_meant_too(run.client, canceller);
+/// Runs a client, and the proxy that replaces its runtime, until the client has ended. Both are a
+/// program and its arguments.
+///
+/// They run in one directory, their `TMPDIR`, which replaces `{tmpdir}` in them. In the client's,
+/// `{pid}` is the process of the proxy, `{socket}` its socket, and `{target}` the runtime. A
+/// separate process plays the runtime, since clients check who listens. The first line of the proxy
+/// is its socket, and it ends with its standard input.
+///
+/// On cancellation the client is signalled, and killed if it does not end; the proxy gets the time to
+/// write the messages so far. At a terminal the client is in the group of this process, and may read
+/// the input. Otherwise it has its own group, of which nothing is left.
+///
+/// # Errors
+/// If one of them cannot be started.
+pub fn run_client(
+    proxy_words: &[OsString],
+    client_words: &[OsString],
+    target: &str,
+    canceller: &Canceller,
+) -> io::Result<ClientRun> {
+    let directory = OwnDirectory::new("diagipc-")?;
+    let tmpdir = directory.path().to_string_lossy().into_owned();
+    let command = |words: &[OsString], places: &[(&str, &str)]| {
+        let mut words = words.iter().map(|word| filled(word, places));
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words).env("TMPDIR", directory.path());
+        command
+    };
+    // It ends with its input, and so with this process.
+    let mut proxy = command(proxy_words, &[("{tmpdir}", &tmpdir)]);
+    let mut proxy = Started::start(proxy.stdin(Stdio::piped()).stdout(Stdio::piped()))
+        .map_err(named(proxy_words))?;
+    let input = proxy.take_input();
+    let socket = first_line(proxy.take_output().0, canceller);
+    let mut run = ClientRun { proxy: None, client: None, is_interrupted: canceller.is_cancelled() };
+    if let Some(socket) = socket.filter(|_| !run.is_interrupted) {
+        let pid = proxy.id().to_string();
+        let mut client = command(
+            client_words,
+            &[("{pid}", &pid), ("{socket}", &socket), ("{tmpdir}", &tmpdir), ("{target}", target)],
+        );
+        let mut client = Started::for_the_user(&mut client)?;
+        run.is_interrupted = !client.ends_before(|| canceller.is_cancelled());
+        if run.is_interrupted
+            && !(io::stdin().is_terminal() && ends_within(&mut client, TERMINAL_END_TIMEOUT))
+        {
+            client.ask_to_end();
+            ends_within(&mut client, END_TIMEOUT);
         }
-        drop(input);
-        proxy.ends_before(|| false);
-        run.proxy = proxy.end();
-        Ok(run)
+        run.client = client.end();
+        run.is_interrupted = run.is_interrupted || was_meant_too(run.client, canceller);
     }
+    drop(input);
+    proxy.ends_before(|| false);
+    run.proxy = proxy.end();
+    Ok(run)
 }
 
 /// Whether the signal that ended the client was sent to us as well: Ctrl-C may end it before it is
@@ -127,12 +100,13 @@ fn was_meant_too(client: Option<ExitStatus>, canceller: &Canceller) -> bool {
     let ends = [Signal::INT, Signal::TERM].map(Signal::as_raw);
     let is_one =
         client.and_then(|status| status.signal()).is_some_and(|signal| ends.contains(&signal));
-    let until =
-        WaitLimit { deadline: Instant::now().checked_add(SEEN), canceller: Some(canceller) };
+    let until = WaitLimit {
+        deadline: Instant::now().checked_add(SIGNAL_TIMEOUT),
+        canceller: Some(canceller),
+    };
     is_one && matches!(until.sleep(), Err(ErrorKind::Cancelled))
 }
 
-/// An error with the name of the program.
 fn named(words: &[OsString]) -> impl Fn(io::Error) -> io::Error {
     let program = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
     move |error| io::Error::new(error.kind(), format!("{program}: {error}"))
@@ -146,12 +120,12 @@ fn filled(word: &OsStr, places: &[(&str, &str)]) -> OsString {
 
 /// The first line of a proxy; `None` if it prints nothing before its end or the cancellation.
 fn first_line(stdout: Option<ChildStdout>, canceller: &Canceller) -> Option<String> {
-    let stdout = Captured::start(stdout, Keep::First(LONGEST_LINE));
+    let stdout = Captured::start(stdout, Keep::First(MAX_LINE_LEN));
     loop {
         let is_over = stdout.is_over() || canceller.is_cancelled();
         match stdout.first_line() {
             None if is_over => return None,
-            None => thread::sleep(PAUSE),
+            None => thread::sleep(POLL_INTERVAL),
             Some(line) => return line.ok(),
         }
     }

@@ -1,27 +1,30 @@
 //! Forwards between clients and a runtime.
 
-use std::io;
-use std::os::fd::AsFd as _;
+use std::collections::VecDeque;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, RawHeader};
+use dotnet_diagnostics_ipc::io::fd::{self, without_signal};
 use dotnet_diagnostics_ipc::io::{Canceller, Connect as _, Endpoint, ErrorKind, WaitLimit};
 use dotnet_diagnostics_ipc_vectors::Direction;
 use dotnet_diagnostics_ipc_vectors::script::Ending;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::log::{Log, Recording, Witness};
-use super::relay;
-use super::relay::{ConnectionSummary, relay};
+use super::recording::{Log, Recording, Witness};
+use crate::network::{has_hung_up, kind_of, sends_no_more};
 
 /// How long a connection to the other side may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often to retry connecting to a tool that does not listen yet.
-const PAUSE: Duration = Duration::from_millis(50);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How often a failing accept is retried.
-const ATTEMPTS: u32 = 100;
+const MAX_ACCEPT_ATTEMPTS: u32 = 100;
 
 /// Accepts connections, opens one to the other side for each, and forwards bytes, descriptors and
 /// ends.
@@ -32,54 +35,30 @@ const ATTEMPTS: u32 = 100;
 /// use dotnet_diagnostics_ipc::io::{Canceller, Endpoint};
 ///
 /// let listener = UnixListener::bind("/tmp/proxy")?;
-/// let proxy = Proxy::new(listener, Endpoint::process(12345)).recording();
+/// let proxy = Proxy { records: true, ..Proxy::new(listener, Endpoint::process(12345)) };
 /// let recording = proxy.run(&Canceller::new()?, Some(1), &|summary| eprintln!("{} bytes", summary.client))?;
 /// println!("{} connections", recording.conversation.connections.len());
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Proxy {
-    listener: UnixListener,
-    to: Endpoint,
-    runtime_connects: bool,
-    records: bool,
-    witness: Option<Arc<dyn Witness>>,
-    closing: Option<Canceller>,
+    /// Where clients connect.
+    pub listener: UnixListener,
+    /// Where the runtime listens.
+    pub to: Endpoint,
+    /// The reverse: runtimes connect to `listener`, their diagnostic port, and a tool listens at `to`.
+    pub runtime_connects: bool,
+    /// Whether the messages are recorded.
+    pub records: bool,
+    /// Receives every event, whether it is recorded or not.
+    pub witness: Option<Witness>,
+    /// Stops accepting; the proxy continues until the open connections have ended.
+    pub closing: Option<Canceller>,
 }
 
 impl Proxy {
-    /// Clients connect to `listener`; a runtime listens at `to`.
+    /// Forwards from `listener` to a runtime at `to`, and records nothing.
     pub const fn new(listener: UnixListener, to: Endpoint) -> Self {
         Self { listener, to, runtime_connects: false, records: false, witness: None, closing: None }
-    }
-
-    /// The reverse: runtimes connect to `listener`, their diagnostic port, and a tool listens at
-    /// the endpoint.
-    #[must_use]
-    pub fn of_a_port(mut self) -> Self {
-        self.runtime_connects = true;
-        self
-    }
-
-    /// Records the messages.
-    #[must_use]
-    pub fn recording(mut self) -> Self {
-        self.records = true;
-        self
-    }
-
-    /// Passes every event to a witness, whether it is recorded or not.
-    #[must_use]
-    pub fn witnessed_by(mut self, witness: Arc<dyn Witness>) -> Self {
-        self.witness = Some(witness);
-        self
-    }
-
-    /// Stops accepting on `closing`, and continues until the open connections have ended.
-    #[must_use]
-    pub fn until(mut self, closing: Canceller) -> Self {
-        self.closing = Some(closing);
-        self
     }
 
     /// Forwards until `connections` have been served, or until `canceller`. `told` is called for
@@ -93,13 +72,8 @@ impl Proxy {
         connections: Option<u64>,
         told: &(dyn Fn(&ConnectionSummary) + Sync),
     ) -> io::Result<Recording> {
-        let (began, mut log) = (Instant::now(), Log::new(self.runtime_connects));
-        if let Some(witness) = &self.witness {
-            log = log.witnessed_by(Arc::clone(witness));
-        }
-        if !self.records {
-            log = log.without_recording();
-        }
+        let began = Instant::now();
+        let log = Log::of_proxy(self.runtime_connects, self.records, self.witness.clone());
         self.listener.set_nonblocking(true)?;
         let until = WaitLimit {
             deadline: None,
@@ -120,9 +94,9 @@ impl Proxy {
                         }
                     }
                     // Too many may be open for a while.
-                    Err(_) if failures < ATTEMPTS => {
+                    Err(_) if failures < MAX_ACCEPT_ATTEMPTS => {
                         failures += 1;
-                        thread::sleep(PAUSE);
+                        thread::sleep(RETRY_INTERVAL);
                         continue;
                     }
                     Err(error) => return Err(error),
@@ -176,7 +150,7 @@ impl Proxy {
     ) -> Result<UnixStream, String> {
         loop {
             let until = WaitLimit {
-                deadline: Instant::now().checked_add(PATIENCE),
+                deadline: Instant::now().checked_add(CONNECT_TIMEOUT),
                 canceller: Some(canceller),
             };
             let connected = self.to.connect(&until);
@@ -189,12 +163,353 @@ impl Proxy {
                 Err(_)
                     if self.runtime_connects
                         && !canceller.is_cancelled()
-                        && !relay::has_hung_up(accepted.as_fd()) =>
+                        && !has_hung_up(accepted) =>
                 {
-                    thread::sleep(PAUSE);
+                    thread::sleep(RETRY_INTERVAL);
                 }
                 Err(error) => return Err(std::format!("{error:#}")),
             }
         }
     }
+}
+
+/// How often a socket is polled that has a byte left in it.
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+
+struct Way {
+    from: Direction,
+    /// The bytes not yet forwarded: at most one read.
+    pieces: VecDeque<Piece>,
+    /// How many bytes of the first piece are forwarded.
+    sent: usize,
+    ended: Option<Ending>,
+    told: bool,
+    /// Whether the other side no longer accepts data.
+    refused: bool,
+    /// How many bytes already read are still in the socket.
+    lag: usize,
+    /// How many bytes were read, and the first of them.
+    taken: u64,
+    first: Vec<u8>,
+}
+
+/// A finished connection.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectionSummary {
+    /// The number, from 1.
+    pub number: u64,
+    /// When it began, since the start of the proxy.
+    pub began: Duration,
+    /// When it ended.
+    pub over: Duration,
+    /// The client's command, if sent.
+    pub command: Option<Command>,
+    /// How many bytes the client sent.
+    pub client: u64,
+    /// How many bytes the runtime sent.
+    pub runtime: u64,
+    /// Who ended it first, and how; `None` if the canceller did.
+    pub ended: Option<(Direction, Ending)>,
+    /// Why it failed, or ended early.
+    pub trouble: Option<String>,
+}
+
+/// Forwards until both sides have ended, or one has closed, or until `canceller`; fills `summary`.
+///
+/// # Errors
+/// If the system cannot wait.
+fn relay(
+    client: &UnixStream,
+    runtime: &UnixStream,
+    log: &Log,
+    connection: Option<usize>,
+    canceller: &Canceller,
+    summary: &mut ConnectionSummary,
+) -> io::Result<()> {
+    for stream in [client, runtime] {
+        stream.set_nonblocking(true)?;
+        // If the peer has closed already, only its bytes matter.
+        let _ = without_signal(stream);
+    }
+    let (mut there, mut back) = (Way::new(Direction::Client), Way::new(Direction::Server));
+    let by_reset = loop {
+        if canceller.is_cancelled() {
+            break false;
+        }
+        let progress = there.step(client, runtime, log, connection, &mut summary.ended)?
+            | back.step(runtime, client, log, connection, &mut summary.ended)?;
+        if let Some(how) = [&there, &back].into_iter().find_map(Way::is_closed) {
+            break how == Ending::Reset;
+        }
+        if there.told && back.told {
+            break false;
+        }
+        if !progress {
+            wait(client, runtime, &there, &back, canceller)?;
+        }
+    };
+    if !by_reset {
+        // With an unread byte, the client would see a reset.
+        discard(client.as_fd());
+    }
+    summary.command = RawHeader::read(&there.first).command;
+    (summary.client, summary.runtime) = (there.taken, back.taken);
+    Ok(())
+}
+
+fn wait(
+    client: &UnixStream,
+    runtime: &UnixStream,
+    there: &Way,
+    back: &Way,
+    canceller: &Canceller,
+) -> io::Result<()> {
+    let mut fds = Vec::from([PollFd::new(canceller, PollFlags::IN)]);
+    for (stream, incoming, outgoing) in [(client, there, back), (runtime, back, there)] {
+        let mut flags = PollFlags::empty();
+        if incoming.wants_more() {
+            flags |= PollFlags::IN;
+        }
+        if !outgoing.pieces.is_empty() {
+            flags |= PollFlags::OUT;
+        }
+        // A disconnected side is always ready, and would be polled in a loop while the other side
+        // is slow.
+        let only_waits = flags.is_empty() && !incoming.pieces.is_empty();
+        if !only_waits && incoming.lag == 0 || flags.contains(PollFlags::OUT) {
+            fds.push(PollFd::from_borrowed_fd(stream.as_fd(), flags));
+        }
+    }
+    let ticks = there.lag > 0 || back.lag > 0;
+    match poll(&mut fds, ticks.then_some(&POLL_INTERVAL)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+impl Way {
+    fn new(from: Direction) -> Self {
+        Self {
+            from,
+            pieces: VecDeque::new(),
+            sent: 0,
+            ended: None,
+            told: false,
+            refused: false,
+            lag: 0,
+            taken: 0,
+            first: Vec::new(),
+        }
+    }
+
+    fn wants_more(&self) -> bool {
+        self.ended.is_none() && self.pieces.is_empty() && self.lag == 0
+    }
+
+    /// How the sender has closed, once the other side has all of its bytes.
+    fn is_closed(&self) -> Option<Ending> {
+        self.ended
+            .filter(|how| *how != Ending::HalfClose && (self.pieces.is_empty() || self.refused))
+    }
+
+    fn step(
+        &mut self,
+        from: &UnixStream,
+        to: &UnixStream,
+        log: &Log,
+        connection: Option<usize>,
+        first: &mut Option<(Direction, Ending)>,
+    ) -> io::Result<bool> {
+        let mut progress = false;
+        if self.pieces.is_empty() && self.is_open(from) {
+            progress |= self.take(from, log, connection, first);
+        }
+        progress |= self.give(to)?;
+        if self.ended == Some(Ending::HalfClose) && self.pieces.is_empty() && !self.told {
+            self.told = true;
+            // A disconnected peer needs no end.
+            let _ = to.shutdown(Shutdown::Write);
+            progress = true;
+        }
+        Ok(progress)
+    }
+
+    /// Whether there is anything left to learn about the sender. After a half-close it may still
+    /// close.
+    fn is_open(&self, from: &UnixStream) -> bool {
+        match self.ended {
+            None => true,
+            Some(Ending::HalfClose) => has_hung_up(from),
+            Some(_) => false,
+        }
+    }
+
+    fn take(
+        &mut self,
+        from: &UnixStream,
+        log: &Log,
+        connection: Option<usize>,
+        first: &mut Option<(Direction, Ending)>,
+    ) -> bool {
+        let mut lag = self.lag;
+        let taken = take(from.as_fd(), &mut lag, |new| self.is_surplus(new));
+        self.lag = lag;
+        let how = match taken {
+            Ok(pieces) if !pieces.is_empty() => {
+                for piece in pieces {
+                    self.note(&piece.bytes);
+                    log.piece(
+                        connection,
+                        self.from,
+                        &piece.bytes,
+                        piece.fds.iter().map(kind_of).collect(),
+                    );
+                    self.pieces.push_back(piece);
+                }
+                return true;
+            }
+            Ok(_) if has_hung_up(from) => Ending::Close,
+            Ok(_) => Ending::HalfClose,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if self.lag == 0 || !sends_no_more(from) {
+                    return false;
+                }
+                // Nothing follows the byte that is left there: the next read finds the end.
+                self.lag = 0;
+                discard(from.as_fd());
+                return true;
+            }
+            Err(_) => Ending::Reset,
+        };
+        if self.ended == Some(how) {
+            return false;
+        }
+        // A close after a half-close matters only if the other side continues.
+        self.ended = Some(how);
+        first.get_or_insert((self.from, how));
+        log.ended(connection, self.from, how);
+        true
+    }
+
+    fn note(&mut self, bytes: &[u8]) {
+        self.taken += len(bytes);
+        let room = HEADER_LEN.saturating_sub(self.first.len()).min(bytes.len());
+        self.first.extend_from_slice(bytes.get(..room).unwrap_or_default());
+    }
+
+    /// Whether `new` extends beyond the request. A server does not read that, so its end is a reset
+    /// (F-70), and ours must be too.
+    fn is_surplus(&self, new: &[u8]) -> bool {
+        let header: Vec<u8> = self.first.iter().chain(new).take(HEADER_LEN).copied().collect();
+        let size = RawHeader::read(&header).size.filter(|_| self.from == Direction::Client);
+        size.is_some_and(|size| self.taken.saturating_add(len(new)) > u64::from(size))
+    }
+
+    fn give(&mut self, to: &UnixStream) -> io::Result<bool> {
+        let mut progress = false;
+        while let Some(piece) = self.pieces.front_mut() {
+            let rest = piece.bytes.get(self.sent..).unwrap_or_default();
+            let fds: Vec<_> = match self.sent {
+                0 => piece.fds.iter().map(AsFd::as_fd).collect(),
+                _ => Vec::new(),
+            };
+            match fd::send(to, rest, &fds) {
+                Ok(n) => {
+                    self.sent += n;
+                    progress = true;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+                    ) =>
+                {
+                    // The end of the peer follows; what it does not accept is lost, as without the proxy.
+                    self.refused = true;
+                    self.sent = piece.bytes.len();
+                    progress = true;
+                }
+                Err(error) => return Err(error),
+            }
+            if self.sent >= piece.bytes.len() {
+                self.pieces.pop_front();
+                self.sent = 0;
+            }
+        }
+        Ok(progress)
+    }
+}
+
+fn len(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+/// The most read at once.
+const READ_LEN: usize = 65_536;
+
+/// Bytes, and the descriptors on the first of them.
+#[derive(Default)]
+struct Piece {
+    bytes: Vec<u8>,
+    fds: Vec<OwnedFd>,
+}
+
+/// The available data of a socket, without waiting: no piece is its end.
+///
+/// The last `lag` bytes read before are still in the socket. If `keeps_last` returns true for the
+/// new bytes, the last of them stays there, and is read the next time: closing a socket with an
+/// unread byte resets it for its peer.
+///
+/// # Errors
+/// Those of `recvmsg`, including `WouldBlock` if nothing has arrived.
+fn take(
+    stream: BorrowedFd<'_>,
+    lag: &mut usize,
+    keeps_last: impl FnOnce(&[u8]) -> bool,
+) -> io::Result<Vec<Piece>> {
+    let mut buffer = vec![0; READ_LEN];
+    let (n, fds) = fd::peek(stream, &mut buffer)?;
+    if n == 0 {
+        return Ok(Vec::new());
+    }
+    if n <= *lag {
+        return Err(io::ErrorKind::WouldBlock.into());
+    }
+    if fds.is_empty() {
+        let kept = usize::from(keeps_last(buffer.get(*lag..n).unwrap_or_default()));
+        let taken = n.saturating_sub(kept);
+        let (read, _) = match buffer.get_mut(..taken) {
+            Some(into) if !into.is_empty() => fd::receive(stream, into)?,
+            _ => (0, Vec::new()),
+        };
+        buffer.truncate(if read == taken { n } else { read });
+        let bytes = buffer.get(*lag..).unwrap_or_default().to_vec();
+        *lag = kept;
+        return Ok(vec![Piece { bytes, fds: Vec::new() }]);
+    }
+    // Only reading shows which byte carries them.
+    drop(fds);
+    let (mut before, mut with) = (Piece::default(), Piece::default());
+    for nth in 0..n {
+        let mut byte = [0];
+        let (read, fds) = fd::receive(stream, &mut byte)?;
+        if read == 0 {
+            break;
+        }
+        let is_first = !fds.is_empty() && with.bytes.is_empty();
+        with.fds.extend(fds);
+        if is_first || !with.bytes.is_empty() {
+            with.bytes.extend(byte);
+        } else if nth >= *lag {
+            before.bytes.extend(byte);
+        }
+    }
+    *lag = 0;
+    Ok([before, with].into_iter().filter(|piece| !piece.bytes.is_empty()).collect())
+}
+
+fn discard(stream: BorrowedFd<'_>) {
+    let mut buffer = vec![0; READ_LEN];
+    while matches!(fd::receive(stream, &mut buffer), Ok((1.., _))) {}
 }

@@ -36,20 +36,19 @@ use rustix::fs::{FileType, fstat};
 
 use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
-use super::profile::Fate;
-use super::session::Events;
+use super::session::RequestedEvents;
 use super::session::Session;
 use super::system;
-use crate::known::is_told;
+use crate::known::{Does, is_told};
 
 /// `HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND)` (P-5).
 const NO_SUCH_MODULE: HResult = HResult(0x8007_007E);
 /// The time between the reply to a resume and the death of a runtime because of a startup hook
 /// (P-27).
-const DIES_AFTER: Duration = Duration::from_millis(100);
+const DEATH_DELAY: Duration = Duration::from_millis(100);
 
 /// How long a dump takes.
-const DUMP_TAKES: Duration = Duration::from_millis(400);
+const DUMP_TIME: Duration = Duration::from_millis(400);
 
 /// The message of a createdump about a crash report of a single file (P-56).
 const NO_CRASH_REPORT: &str = "[createdump] The app model does not support crash report generation\n[createdump] Failure took 0ms\n";
@@ -59,7 +58,6 @@ const CORE: &[u8] = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x04\0";
 
 const DONE: ResultReply = ResultReply { hresult: HResult::OK };
 
-/// The answers on one connection.
 pub(super) struct Answers {
     pub(super) application: Arc<Application>,
     port: PortId,
@@ -94,7 +92,6 @@ impl Answers {
         self.stays_open.store(stays_open, Ordering::Relaxed);
     }
 
-    /// Checks a whole request.
     pub(super) fn look(&self, message: &Message<'_>) {
         let needed = message.request().ok().and_then(|request| request.encoded_len().ok());
         self.has_surplus
@@ -150,7 +147,7 @@ impl Answers {
     ) -> Result<StreamSession<'_>, HResult> {
         let session = self.begin()?;
         let rundown = rundown && !is_told(self.application.profile, "F-104");
-        let events = Events::of(providers, self.application.state().is_started());
+        let events = RequestedEvents::of(providers, self.application.state().is_started());
         Ok(StreamSession::new(session.id(), move |stream| {
             session.stream(stream, format, rundown, events)
         }))
@@ -171,7 +168,7 @@ impl Answers {
     ) -> Result<ResultReply, Refusal> {
         let application = &self.application;
         // No other client is served meanwhile (F-75).
-        application.wait(Some(DUMP_TAKES), |_| None::<()>);
+        application.wait(Some(DUMP_TIME), |_| None::<()>);
         if application.wrong.has(Kind::SocketGone) {
             system::remove(&application.socket);
         }
@@ -185,16 +182,16 @@ impl Answers {
             return failed(Some(NO_CRASH_REPORT.to_string()));
         }
         match profile.dumps() {
-            Fate::RefusedNotClosed(hresult) => {
+            Some(Does::LeavesOpen(hresult)) if hresult != HResult::OK => {
                 self.stay_open(true);
                 Err(hresult.into())
             }
             // P-46.
-            Fate::Done if !is_writable(application.dumps.as_deref(), name) => {
-                failed(Some(not_written(name, DUMP_TAKES)))
+            None if !is_writable(application.dumps.as_deref(), name) => {
+                failed(Some(not_written(name, DUMP_TIME)))
             }
-            fate => {
-                self.stay_open(fate == Fate::NotClosed);
+            does => {
+                self.stay_open(matches!(does, Some(Does::LeavesOpen(_))));
                 if let Some(directory) = &application.dumps {
                     write_dump(directory, name);
                 }
@@ -272,27 +269,18 @@ impl Handler for Answers {
     }
 
     fn collect_tracing2(&self, request: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
-        self.stream(
-            request.format,
-            request.request_rundown,
-            request.providers.iter().map(Into::into),
-        )
+        let rundown = request.request_rundown;
+        self.stream(request.format, rundown, request.providers.iter().map(Into::into))
     }
 
     fn collect_tracing3(&self, request: CollectTracing3<'_>) -> Result<StreamSession<'_>, HResult> {
-        self.stream(
-            request.format,
-            request.request_rundown,
-            request.providers.iter().map(Into::into),
-        )
+        let rundown = request.request_rundown;
+        self.stream(request.format, rundown, request.providers.iter().map(Into::into))
     }
 
     fn collect_tracing4(&self, request: CollectTracing4<'_>) -> Result<StreamSession<'_>, HResult> {
-        self.stream(
-            request.format,
-            request.rundown_keyword != 0,
-            request.providers.iter().map(Into::into),
-        )
+        let rundown = request.rundown_keyword != 0;
+        self.stream(request.format, rundown, request.providers.iter().map(Into::into))
     }
 
     fn collect_tracing5(
@@ -344,7 +332,7 @@ impl Handler for Answers {
             // After the reply.
             let application = Arc::clone(&self.application);
             std::thread::spawn(move || {
-                std::thread::sleep(DIES_AFTER);
+                std::thread::sleep(DEATH_DELAY);
                 application.die();
             });
         }
@@ -406,13 +394,14 @@ impl Handler for Answers {
             application.state().is_doomed |= application.profile.dies_of_hook_at_its_start();
             return Ok(DONE);
         }
-        let fate = application.profile.misses_hook();
-        self.die_if(fate == Fate::Dies);
-        match fate {
-            Fate::Done | Fate::NotClosed => Ok(DONE),
-            Fate::Refused(hresult) | Fate::RefusedNotClosed(hresult) => Err(hresult),
-            // If it must not die.
-            Fate::Dies => Err(HResult::INVALID_ARG),
+        match application.profile.misses_hook() {
+            None | Some(Does::LeavesOpen(HResult::OK)) => Ok(DONE),
+            Some(Does::Refuses(hresult) | Does::LeavesOpen(hresult)) => Err(hresult),
+            Some(_) => {
+                application.die();
+                // If it must not die.
+                Err(HResult::INVALID_ARG)
+            }
         }
     }
 

@@ -13,20 +13,20 @@ use dotnet_diagnostics_ipc::port::{PortId, Suspension};
 use dotnet_diagnostics_ipc::wire::{Guid, IpcString};
 
 use super::misbehaviour::Misbehaviours;
-use super::recorded::{Info, Recorded};
+use super::recorded::{Recorded, RecordedInfo};
 use super::system::Kept;
 use crate::known::Profile;
 
 /// The most configured ports.
-pub(super) const MOST_PORTS: usize = 16;
+pub(super) const MAX_PORTS: usize = 16;
 /// F-32.
-const MOST_SESSIONS: usize = 64;
+const MAX_SESSIONS: usize = 64;
 /// The most connections left open (F-74); the oldest is closed for a newer one.
-const MOST_OPEN: usize = 256;
+const MAX_OPEN: usize = 256;
 /// The most variables set by clients.
-const MOST_VARIABLES: usize = 4096;
+const MAX_VARIABLES: usize = 4096;
 /// How often a wait checks for changes without a signal.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// `HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND)` (F-80).
 const NO_SUCH_VARIABLE: HResult = HResult(0x8007_00CB);
 
@@ -34,7 +34,7 @@ pub(super) struct Application {
     pub(super) profile: Profile,
     pub(super) recorded: Recorded,
     pub(super) process_id: u32,
-    /// Of the default port: its socket, or its pipe.
+    /// The socket of the default port, or its pipe.
     pub(super) socket: PathBuf,
     pub(super) cookie: Guid,
     pub(super) wrong: Misbehaviours,
@@ -42,21 +42,18 @@ pub(super) struct Application {
     pub(super) dies: bool,
     /// A client may leave the rundown unread.
     pub(super) has_short_rundown: bool,
-    /// Where dumps are written.
     pub(super) dumps: Option<PathBuf>,
     /// It dies when its environment is requested (F-97).
     pub(super) kills_by_its_environment: bool,
-    /// Ends every wait.
     pub(super) stop: Canceller,
     pub(super) state: Mutex<State>,
-    /// The state has changed.
     pub(super) changed: Condvar,
 }
 
 pub(super) struct State {
     /// In the order of setting; names may occur twice (F-79).
     pub(super) environment: Vec<String>,
-    pub(super) suspension: Suspension<MOST_PORTS>,
+    pub(super) suspension: Suspension<MAX_PORTS>,
     /// It dies once it starts.
     pub(super) is_doomed: bool,
     /// Connections left open without further data.
@@ -72,7 +69,7 @@ struct Session {
 }
 
 impl State {
-    pub(super) fn new(environment: Vec<String>, suspension: Suspension<MOST_PORTS>) -> Self {
+    pub(super) fn new(environment: Vec<String>, suspension: Suspension<MAX_PORTS>) -> Self {
         // Runtimes use an address, which is unique.
         Self {
             environment,
@@ -84,12 +81,10 @@ impl State {
         }
     }
 
-    /// Whether the session must end.
     pub(super) fn is_stopped(&self, id: u64) -> bool {
         self.sessions.get(&id).is_none_or(|session| session.stop)
     }
 
-    /// Whether the session has ended, or never existed.
     pub(super) fn is_over(&self, id: u64) -> bool {
         !self.sessions.contains_key(&id)
     }
@@ -100,7 +95,6 @@ impl State {
 }
 
 impl Application {
-    /// The process aborts, if it is to die.
     pub(super) fn die(&self) {
         if self.dies {
             std::process::abort();
@@ -128,13 +122,16 @@ impl Application {
             {
                 return None;
             }
-            state =
-                self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            state = self
+                .changed
+                .wait_timeout(state, POLL_INTERVAL)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
     }
 
-    /// Its current information about itself.
-    pub(super) fn info(&self) -> &Info {
+    /// Returns what it reports about itself now.
+    pub(super) fn info(&self) -> &RecordedInfo {
         if self.state().is_started() { &self.recorded.running } else { &self.recorded.suspended }
     }
 
@@ -152,7 +149,7 @@ impl Application {
     /// The id of a new session, unless there are too many.
     pub(super) fn begin_session(&self) -> Option<u64> {
         let mut state = self.state();
-        if state.sessions.len() >= MOST_SESSIONS {
+        if state.sessions.len() >= MAX_SESSIONS {
             return None;
         }
         let id = state.last_session.wrapping_add(0x110);
@@ -175,7 +172,7 @@ impl Application {
 
     pub(super) fn leave_open(&self, connection: Kept) {
         let open = &mut self.state().open;
-        if open.len() >= MOST_OPEN {
+        if open.len() >= MAX_OPEN {
             open.remove(0);
         }
         open.push(connection);
@@ -197,7 +194,7 @@ impl Application {
         }
         state.environment.retain(|entry| !entry.starts_with(&prefix));
         if !request.value.is_absent() {
-            if state.environment.len() >= MOST_VARIABLES {
+            if state.environment.len() >= MAX_VARIABLES {
                 return Err(HResult::FAIL);
             }
             state.environment.push(format!("{prefix}{}", text(request.value)));

@@ -1,14 +1,12 @@
 //! How a reference runtime is started.
 
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 use dotnet_diagnostics_ipc::endpoint::SUN_PATH_LINUX;
 use dotnet_diagnostics_ipc::port::{
     DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE, default_port_suspend,
 };
-use dotnet_diagnostics_ipc_vectors::script::Target;
 
 use super::Misbehaviour;
 use crate::known::{Profile, is_told};
@@ -33,7 +31,7 @@ pub struct Config {
     pub ports: Option<String>,
     /// Whether the default port suspends it. If false, `environment` may still say so.
     pub suspended: bool,
-    /// Its command line while it runs, instead of the recorded one. While it is suspended it is
+    /// The command line while it runs, instead of the recorded one. While it is suspended it is
     /// shortened as the imitated runtime does (F-79, F-100).
     pub command_line: Option<String>,
     /// The name of its entry assembly, instead of the recorded one.
@@ -51,7 +49,7 @@ pub struct Config {
     /// Whether its rundown is so short that a client may leave it unread while it stops. That of a
     /// runtime is not (F-75).
     pub has_short_rundown: bool,
-    /// Its faults.
+    /// The faults that it shows.
     pub misbehaviours: Vec<Misbehaviour>,
     /// Whether it dies of the well-formed requests that kill the imitated runtime (P-2, F-95, F-97),
     /// and ends on signals as it does. The whole process then aborts: run it in a separate one.
@@ -76,25 +74,6 @@ impl Config {
             misbehaviours: Vec::new(),
             dies: false,
         }
-    }
-
-    /// As required for the target of an exchange script. `address` returns the addresses of the
-    /// ports, by name.
-    #[must_use]
-    pub fn for_target(mut self, target: &Target, address: impl Fn(&str) -> String) -> Self {
-        self.suspended = target.suspended;
-        for (name, value) in &target.environment {
-            self.set(name, value.as_bytes());
-        }
-        if !target.ports.is_empty() {
-            let mode = |suspend| if suspend { "suspend" } else { "nosuspend" };
-            let ports = target
-                .ports
-                .iter()
-                .map(|port| format!("{},{}", address(&port.id), mode(port.suspend)));
-            self.ports = Some(ports.collect::<Vec<_>>().join(";"));
-        }
-        self
     }
 
     /// Adds a variable to its environment, with any bytes as its value.

@@ -15,7 +15,7 @@ macro_rules! misbehaviours {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$Kind),*];
 
-            /// Its name, as parsed by [`Misbehaviour::parse`].
+            /// Returns the name, as parsed by [`Misbehaviour::parse`].
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$Kind => $name,)*
@@ -29,7 +29,7 @@ macro_rules! misbehaviours {
                 }
             }
 
-            /// Its effect, in words.
+            /// Returns the effect, in words.
             pub const fn text(self) -> &'static str {
                 match self {
                     $(Self::$Kind => concat!($($doc),+).trim_ascii(),)*
@@ -171,12 +171,12 @@ impl Misbehaviour {
         Ok(one)
     }
 
-    /// Its kind.
+    /// Returns the kind.
     pub const fn kind(self) -> MisbehaviourKind {
         self.kind
     }
 
-    /// Its number, if it has one.
+    /// Returns the number, if it has one.
     pub const fn number(self) -> Option<u32> {
         self.number
     }
@@ -235,12 +235,10 @@ impl Misbehaviours {
         self.0.iter().any(|one| one.kind == kind)
     }
 
-    /// Its number, if present.
     pub(super) fn number(&self, kind: MisbehaviourKind) -> Option<u32> {
         self.0.iter().rev().find(|one| one.kind == kind)?.number
     }
 
-    /// As a number of bytes.
     pub(super) fn bytes(&self, kind: MisbehaviourKind) -> Option<usize> {
         self.number(kind).map(|number| usize::try_from(number).unwrap_or(usize::MAX))
     }
@@ -282,16 +280,17 @@ mod tests {
             (one.kind(), one.number(), one.to_string()),
             (MisbehaviourKind::Refuse, Some(0x8013_1385), "refuse=0x80131385".into())
         );
-        let refused = |text: &str| Misbehaviour::parse(text).unwrap_err().to_string();
-        assert_eq!(refused("magic=1"), "magic=1: it takes no number");
-        assert_eq!(
-            refused("truncate=4294967296"),
-            "truncate=4294967296: the number is not a 32-bit number"
-        );
-        assert_eq!(refused("sleeps"), "sleeps: no misbehaviour has this name");
+        for (text, why) in [
+            ("magic=1", "it takes no number"),
+            ("truncate=4294967296", "the number is not a 32-bit number"),
+            ("sleeps", "no misbehaviour has this name"),
+        ] {
+            let refused = Misbehaviour::parse(text).unwrap_err().to_string();
+            assert_eq!(refused, format!("{text}: {why}"));
+        }
     }
 
-    /// Its text in the errata.
+    /// The errata have the text.
     #[test]
     fn each_cites_a_fact_or_nothing() {
         let is_fact = |text: &str| {

@@ -41,7 +41,6 @@ mod config;
 mod misbehaviour;
 mod peer;
 mod profile;
-mod ready;
 mod recorded;
 mod server;
 mod session;
@@ -120,13 +119,13 @@ impl ReferenceRuntime {
     /// [`StartError`]: the socket's path or the pipe's name is taken or cannot be trusted, there are too many ports, the system has no
     /// thread or descriptor left, or nothing that shows a misbehaviour.
     pub fn start(config: Config) -> Result<Self, StartError> {
-        let mut recorded = Recorded::of(config.profile)?;
+        let mut recorded = Recorded::of(config.profile).ok_or(StartError::Vectors)?;
         recorded.describe(config.command_line.as_deref(), config.entry_assembly.as_deref());
         let ports = config.ports_text();
         let counting: Vec<_> =
             Ports::new(&ports).filter(|port| config.counts(port.address)).collect();
         let suspension = Suspension::new(config.suspends(), counting.iter().copied())
-            .ok_or(StartError::TooManyPorts { limit: application::MOST_PORTS })?;
+            .ok_or(StartError::TooManyPorts { limit: application::MAX_PORTS })?;
         let is_switched_off = config.is_switched_off();
         let recorded_entries =
             recorded.environment.iter().filter(|_| !config.is_environment_whole).cloned();

@@ -20,7 +20,7 @@ use super::misbehaviour::{MisbehaviourKind as Kind, Misbehaviours};
 use super::system::{self, Kept, Link};
 
 /// The interval of polling in a pause without a deadline.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// An Error with `E_FAIL`.
 const FAIL: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80";
@@ -33,10 +33,9 @@ const TAKE_NONE: [Command; 4] = [
     Command::PROCESS_ENVIRONMENT,
 ];
 
-pub(super) struct Peer {
+pub(super) struct ClientConnection {
     transport: Link,
     answers: Arc<Answers>,
-    /// The received bytes.
     request: Vec<u8>,
     /// How much of it was left unread, so that the close will be a reset.
     left: usize,
@@ -52,7 +51,7 @@ pub(super) struct Peer {
     is_block_begun: bool,
 }
 
-impl Peer {
+impl ClientConnection {
     pub(super) fn new(transport: Link, answers: Answers) -> Self {
         Self {
             transport,
@@ -76,7 +75,6 @@ impl Peer {
         &self.answers.application.wrong
     }
 
-    /// Sends a reply, with or without a fault.
     fn reply(&mut self, mut reply: Vec<u8>, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         let is_error = |reply: &[u8]| reply.get(17) == Some(&Command::ERROR.id);
         if self.wrong().has(Kind::StopUnanswered)
@@ -179,7 +177,7 @@ impl Peer {
     }
 }
 
-impl Transport for Peer {
+impl Transport for ClientConnection {
     fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         let is_ok = bytes.get(17) == Some(&Command::OK.id);
         if std::mem::take(&mut self.has_begun) {
@@ -257,7 +255,7 @@ impl Transport for Peer {
 }
 
 /// The server has nothing more to send: the connection is closed, or stays open (F-5, F-74).
-impl Drop for Peer {
+impl Drop for ClientConnection {
     fn drop(&mut self) {
         let application = Arc::clone(&self.answers.application);
         // The held bytes. The client may have disconnected.
@@ -279,12 +277,11 @@ fn ended() -> ErrorKind {
 fn pause(time: Duration, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
     let waits = WaitLimit { deadline: Instant::now().checked_add(time), ..*until };
     while waits.check().is_ok() {
-        std::thread::sleep(waits.left().unwrap_or(LOOK).min(Duration::from_millis(20)));
+        std::thread::sleep(waits.left().unwrap_or(POLL_INTERVAL).min(Duration::from_millis(20)));
     }
     until.check()
 }
 
-/// Changes the bytes of a reply.
 fn distort(wrong: &Misbehaviours, command: Command, reply: &mut Vec<u8>) {
     let is_error = reply.get(17) == Some(&Command::ERROR.id);
     let resized = wrong.bytes(if is_error { Kind::ErrorSize } else { Kind::OkSize });

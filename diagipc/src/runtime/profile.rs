@@ -8,21 +8,6 @@ use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 
 use crate::known::{Detail, Does, Layer, Profile, Request, Row, rows};
 
-/// The result of a valid request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// Correct.
-    Done,
-    /// This error.
-    Refused(HResult),
-    /// It is executed, and the connection stays open.
-    NotClosed,
-    /// This error, and the connection stays open.
-    RefusedNotClosed(HResult),
-    /// The process dies.
-    Dies,
-}
-
 impl Profile {
     /// The answer to a request that the exchange refuses.
     pub(super) fn refusal(self, command: Option<Command>, reason: RefusalReason) -> HResult {
@@ -32,9 +17,7 @@ impl Profile {
                 refusal_of(rows(self, Request::refused(command, reason)))
             }
             (RefusalReason::OverLimit(_) | RefusalReason::Malformed(_), Some(command)) => {
-                let of_platform = rows(self, Request::refused(command, reason))
-                    .filter(|row| matches!(row.layer, Layer::Platform(_)));
-                refusal_of(of_platform)
+                refusal_of_platform(rows(self, Request::refused(command, reason)))
             }
             _ => None,
         };
@@ -56,13 +39,16 @@ impl Profile {
 
     /// Whether it dies of a valid request while suspended.
     pub(super) fn dies_suspended(self, command: Command) -> bool {
-        rows(self, Request { is_suspended: true, ..Request::right(command) })
-            .any(|row| row.does == Does::Dies)
+        self.dies_of(Request { is_suspended: true, ..Request::right(command) })
     }
 
     /// Whether it dies of a valid request about a variable (F-95).
     pub(super) fn dies_of_variable(self, request: &SetEnvironmentVariable<'_>) -> bool {
-        rows(self, variable_request(request)).any(|row| row.does == Does::Dies)
+        self.dies_of(variable_request(request))
+    }
+
+    fn dies_of(self, request: Request) -> bool {
+        rows(self, request).any(|row| row.does == Does::Dies)
     }
 
     /// The error for a valid request about a variable (F-96).
@@ -75,7 +61,7 @@ impl Profile {
     /// dropped (F-97).
     pub(super) fn reads_entry(self, entry: &[u8]) -> Option<String> {
         let request = Request { is_harmful: true, ..Request::right(Command::PROCESS_ENVIRONMENT) };
-        if !rows(self, request).any(|row| row.does == Does::Dies) {
+        if !self.dies_of(request) {
             return Some(String::from_utf8_lossy(entry).into_owned());
         }
         let error = match std::str::from_utf8(entry) {
@@ -94,17 +80,13 @@ impl Profile {
     /// The error for a request whose payload continues after its last field, if that is not
     /// ignored.
     pub(super) fn refuses_surplus(self, command: Command) -> Option<HResult> {
-        let mut of_server = rows(self, Request { has_surplus: true, ..Request::right(command) })
-            .filter(|row| row.layer == Layer::Server);
-        refusal_of(&mut of_server)
+        let request = Request { has_surplus: true, ..Request::right(command) };
+        refusal_of(rows(self, request).filter(|row| row.layer == Layer::Server))
     }
 
     /// The error of its platform for the command, even if the request is valid.
     pub(super) fn lacks(self, command: Command) -> Option<HResult> {
-        refusal_of(
-            rows(self, Request::right(command))
-                .filter(|row| matches!(row.layer, Layer::Platform(_))),
-        )
+        refusal_of_platform(rows(self, Request::right(command)))
     }
 
     /// Whether its program is a single file, which writes only full dumps and no crash reports (P-31,
@@ -129,29 +111,23 @@ impl Profile {
         builds.iter().any(|name| Self::of_recording(name) == Some(self.model()))
     }
 
-    /// The result of a dump that can be written.
-    pub(super) fn dumps(self) -> Fate {
-        self.fate(Request::right(Command::GENERATE_CORE_DUMP))
+    /// Returns what it does with a dump that can be written, if not just that.
+    pub(super) fn dumps(self) -> Option<Does> {
+        self.host_does(Request::right(Command::GENERATE_CORE_DUMP))
     }
 
-    /// The result of a startup hook that cannot be loaded, once it has started.
-    pub(super) fn misses_hook(self) -> Fate {
-        self.fate(Request {
-            detail: Detail::MissingHook,
-            ..Request::right(Command::APPLY_STARTUP_HOOK)
-        })
+    /// Returns what it does, once it has started, with a startup hook that cannot be loaded.
+    pub(super) fn misses_hook(self) -> Option<Does> {
+        let detail = Detail::MissingHook;
+        self.host_does(Request { detail, ..Request::right(Command::APPLY_STARTUP_HOOK) })
     }
 
-    fn fate(self, request: Request) -> Fate {
+    fn host_does(self, request: Request) -> Option<Does> {
         let mut of_host = rows(self, request).filter(|row| matches!(row.layer, Layer::Host));
-        let fate = |row: &Row| match row.does {
-            Does::Dies => Some(Fate::Dies),
-            Does::Refuses(hresult) => Some(Fate::Refused(hresult)),
-            Does::LeavesOpen(HResult::OK) => Some(Fate::NotClosed),
-            Does::LeavesOpen(hresult) => Some(Fate::RefusedNotClosed(hresult)),
+        of_host.find_map(|row| match row.does {
+            does @ (Does::Dies | Does::Refuses(_) | Does::LeavesOpen(_)) => Some(does),
             _ => None,
-        };
-        of_host.find_map(fate).unwrap_or(Fate::Done)
+        })
     }
 }
 
@@ -160,6 +136,10 @@ fn variable_request(request: &SetEnvironmentVariable<'_>) -> Request {
         detail: Detail::of_variable(request),
         ..Request::right(Command::SET_ENVIRONMENT_VARIABLE)
     }
+}
+
+fn refusal_of_platform(rows: impl Iterator<Item = &'static Row>) -> Option<HResult> {
+    refusal_of(rows.filter(|row| matches!(row.layer, Layer::Platform(_))))
 }
 
 fn refusal_of(mut rows: impl Iterator<Item = &'static Row>) -> Option<HResult> {

@@ -6,21 +6,19 @@ use dotnet_diagnostics_ipc::message::{Message, Reply};
 use dotnet_diagnostics_ipc::wire::{Array, Decode as _, IpcString, Reader};
 use dotnet_diagnostics_ipc_vectors::{File, parse};
 
-use super::StartError;
 use crate::embedded::{self, VECTORS};
 use crate::known::{Family, Profile};
 
-/// The values of one runtime.
 pub(super) struct Recorded {
-    pub(super) running: Info,
-    pub(super) suspended: Info,
+    pub(super) running: RecordedInfo,
+    pub(super) suspended: RecordedInfo,
     pub(super) environment: Vec<String>,
     /// The text of a failed dump, if there was one.
     pub(super) dump_error: Option<String>,
 }
 
 /// The reply to `ProcessInfo3`, except for the process's id and cookie.
-pub(super) struct Info {
+pub(super) struct RecordedInfo {
     pub(super) command_line: String,
     pub(super) os: String,
     pub(super) arch: String,
@@ -30,24 +28,22 @@ pub(super) struct Info {
 }
 
 impl Recorded {
-    pub(super) fn of(profile: Profile) -> Result<Self, StartError> {
-        let runtime = recording_of(profile).ok_or(StartError::Vectors)?;
-        let name = format!("runtime-{runtime}.json");
-        let text = embedded::text(VECTORS, &name).ok_or(StartError::Vectors)?;
-        let file = parse(&name, &text).map_err(|_| StartError::Vectors)?;
-        let info = |group: &str| info(&file, &format!("{runtime}-{group}"));
-        let block = Self::wire(&file, &format!("{runtime}-environment-block"))
-            .next()
-            .ok_or(StartError::Vectors)?;
+    /// Reads the values of a runtime; `None` if the vectors have none.
+    pub(super) fn of(profile: Profile) -> Option<Self> {
+        let runtime = recording_of(profile)?;
+        let file = vectors_of(&format!("runtime-{runtime}.json"))?;
         let mut recorded = Self {
-            running: info("reply-processinfo3").ok_or(StartError::Vectors)?,
-            suspended: info("suspended-reply-processinfo3").ok_or(StartError::Vectors)?,
-            environment: entries(block).ok_or(StartError::Vectors)?,
-            dump_error: Self::wire(&file, &format!("{runtime}-error-generatecoredump3"))
+            running: info(&file, &format!("{runtime}-reply-processinfo3"))?,
+            suspended: info(&file, &format!("{runtime}-suspended-reply-processinfo3"))?,
+            environment: entries(wires(&file, &format!("{runtime}-environment-block")).next()?)?,
+            dump_error: wires(&file, &format!("{runtime}-error-generatecoredump3"))
                 .find_map(text_of),
         };
         if cfg!(windows) {
-            (recorded.running, recorded.suspended) = windows_info().ok_or(StartError::Vectors)?;
+            // The information of a runtime for Windows (F-126).
+            let file = vectors_of("runtime-windows.json")?;
+            recorded.running = info(&file, "win-net10.0.9-reply-processinfo3")?;
+            recorded.suspended = info(&file, "win-net10.0.9-suspended-reply-processinfo3")?;
         }
         // The values may be of another build.
         let first = || profile.version().map(|version| (version.major, version.minor, 0));
@@ -56,7 +52,7 @@ impl Recorded {
                 info.version = format!("{major}.{minor}.{patch}");
             }
         }
-        Ok(recorded)
+        Some(recorded)
     }
 
     /// Takes the words for the recorded ones: while it is suspended as much of the command line as the
@@ -76,11 +72,16 @@ impl Recorded {
             }
         }
     }
+}
 
-    fn wire<'f>(file: &'f File, group: &str) -> impl Iterator<Item = &'f [u8]> {
-        let group = file.groups.iter().find(|one| one.name == group);
-        group.into_iter().flat_map(|group| &group.tests).filter_map(|test| test.wire.as_deref())
-    }
+fn vectors_of(name: &str) -> Option<File> {
+    parse(name, &embedded::text(VECTORS, name)?).ok()
+}
+
+/// Returns the bytes of the tests of a group.
+fn wires<'f>(file: &'f File, group: &str) -> impl Iterator<Item = &'f [u8]> {
+    let group = file.groups.iter().find(|one| one.name == group);
+    group.into_iter().flat_map(|group| &group.tests).filter_map(|test| test.wire.as_deref())
 }
 
 /// The first word of a command line, which may be in quotes.
@@ -117,16 +118,8 @@ fn recording_of(profile: Profile) -> Option<&'static str> {
     chosen.map(|(_, name)| *name)
 }
 
-/// The information of a runtime for Windows (F-126): running, and suspended.
-fn windows_info() -> Option<(Info, Info)> {
-    const NAME: &str = "runtime-windows.json";
-    let file = parse(NAME, &embedded::text(VECTORS, NAME)?).ok()?;
-    let of = |group: &str| info(&file, &format!("win-net10.0.9-{group}"));
-    Some((of("reply-processinfo3")?, of("suspended-reply-processinfo3")?))
-}
-
-fn info(file: &File, group: &str) -> Option<Info> {
-    let message = Message::decode(Recorded::wire(file, group).next()?).ok()?;
+fn info(file: &File, group: &str) -> Option<RecordedInfo> {
+    let message = Message::decode(wires(file, group).next()?).ok()?;
     let Ok(Reply::Ok(info)) = message.reply_as::<ProcessInfo3>() else { return None };
     let ProcessInfo3Reply {
         command_line,
@@ -136,7 +129,7 @@ fn info(file: &File, group: &str) -> Option<Info> {
         clr_product_version,
         ..
     } = info;
-    Some(Info {
+    Some(RecordedInfo {
         command_line: command_line.to_string(),
         os: os.to_string(),
         arch: arch.to_string(),

@@ -13,16 +13,14 @@ use dotnet_diagnostics_ipc::port::PortId;
 use super::answers::Answers;
 use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
-use super::peer::Peer;
-use super::ready::Ready;
+use super::peer::ClientConnection;
 use super::system::{self, Kept, Link, Listening};
 
 /// How often the clients of connections left open are checked for disconnection.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(super) struct Server {
     pub(super) application: Arc<Application>,
-    /// The default port.
     pub(super) listening: Listening,
     pub(super) ports: Vec<Port>,
 }
@@ -43,23 +41,23 @@ impl Server {
             most_sessions: usize::MAX,
             ..ServeOptions::DEFAULT
         };
-        let done = serve_with(self, Peer::answers, &options, &application.stop);
+        let done = serve_with(self, ClientConnection::answers, &options, &application.stop);
         debug_assert!(done.is_ok(), "the exchange was asked for something that it did not want");
     }
 
     /// The next connection, if there was an event.
-    fn next(&mut self) -> Result<Option<Peer>, MisuseError> {
+    fn next(&mut self) -> Result<Option<ClientConnection>, MisuseError> {
         for port in &mut self.ports {
             port.advance(&self.application)?;
         }
         self.application.state().open.retain_mut(|kept: &mut Kept| !kept.has_hung_up());
-        let (transport, port, used) = match self.ready() {
-            Ready::Nothing => return Ok(None),
-            Ready::Default => match self.listening.accept() {
+        let Some((port, is_request)) = self.ready() else { return Ok(None) };
+        let (transport, port, used) = match port {
+            None => match self.listening.accept() {
                 Some(transport) => (transport, PortId::Default, None),
                 None => return Ok(None),
             },
-            Ready::Port { nth, is_request } => {
+            Some(nth) => {
                 let Some(port) = self.ports.get_mut(nth) else { return Ok(None) };
                 let Some(transport) = port.take() else { return Ok(None) };
                 if !is_request {
@@ -75,10 +73,12 @@ impl Server {
         };
         // P-28.
         self.others(used).for_each(|other| other.exchange.reset_delay());
-        Ok(Some(Peer::new(transport, Answers::new(Arc::clone(&self.application), port))))
+        Ok(Some(ClientConnection::new(
+            transport,
+            Answers::new(Arc::clone(&self.application), port),
+        )))
     }
 
-    /// The ports except this one.
     fn others(&mut self, but: Option<usize>) -> impl Iterator<Item = &mut Port> {
         self.ports
             .iter_mut()
@@ -87,16 +87,15 @@ impl Server {
             .map(|(_, port)| port)
     }
 
-    /// Waits for the next event.
-    fn ready(&mut self) -> Ready {
+    fn ready(&mut self) -> Option<(Option<usize>, bool)> {
         let accepts = !self.application.wrong.has(Kind::NeverAccepts);
         let delays = self.ports.iter().filter_map(|port| port.waits_until);
         let now = Instant::now();
         let left = delays
             .map(|until| until.saturating_duration_since(now))
-            .chain([LOOK])
+            .chain([POLL_INTERVAL])
             .min()
-            .unwrap_or(LOOK);
+            .unwrap_or(POLL_INTERVAL);
         let waiting = self
             .ports
             .iter_mut()
@@ -107,9 +106,9 @@ impl Server {
 }
 
 impl Listen for Server {
-    type Transport = Peer;
+    type Transport = ClientConnection;
 
-    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<Peer, Error> {
+    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<ClientConnection, Error> {
         loop {
             until.check().map_err(|stopped| Error::new(Phase::Listen, stopped))?;
             if let Some(peer) = self.next().map_err(|illegal| Error::new(Phase::Listen, illegal))? {
@@ -119,13 +118,11 @@ impl Listen for Server {
     }
 }
 
-/// A configured port and its connection.
 pub(super) struct Port {
     path: PathBuf,
     pub(super) exchange: ConnectPort,
     buffer: [u8; ADVERTISE_LEN],
     pub(super) transport: Option<Link>,
-    /// When a delay is over.
     pub(super) waits_until: Option<Instant>,
 }
 

@@ -13,7 +13,7 @@ use super::application::{Application, State};
 use super::misbehaviour::MisbehaviourKind as Kind;
 
 /// How often a session checks for its client, and for how long.
-const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(1));
+const CLIENT_POLL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(1));
 
 /// A session that has begun. Dropping it ends it, even if its reply was not sent.
 pub(super) struct Session {
@@ -37,7 +37,7 @@ impl Session {
         stream: &mut StreamWriter<'_>,
         format: Format,
         rundown: bool,
-        events: Events,
+        events: RequestedEvents,
     ) -> io::Result<()> {
         // A suspended runtime writes nothing, not even at the stop (P-29).
         self.wait(
@@ -82,7 +82,7 @@ impl Session {
         mut has_gone: impl FnMut(Duration) -> io::Result<bool>,
         is_so: impl Fn(&State) -> bool,
     ) {
-        let (every, time) = LOOK;
+        let (every, time) = CLIENT_POLL;
         while self.application.wait(Some(every), |state| is_so(state).then_some(())).is_none() {
             if !matches!(has_gone(time), Ok(false)) {
                 return;
@@ -134,7 +134,7 @@ fn start(format: Format, process_id: u32) -> Vec<u8> {
         for part in [2024u16, 1, 1, 1, 0, 0, 0, 0] {
             bytes.extend(part.to_le_bytes());
         }
-        // The same time on the clock of the events, and its frequency.
+        // That time on the clock of the events, and its frequency.
         for part in [0u64, 1_000_000_000] {
             bytes.extend(part.to_le_bytes());
         }
@@ -148,15 +148,15 @@ fn start(format: Format, process_id: u32) -> Vec<u8> {
 
 /// The events that the providers of a request ask for, besides that about the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Events {
+pub(super) struct RequestedEvents {
     /// `EEStartupStart`, which only a session from before the start gets.
     start: bool,
     /// The counters, every so many seconds.
     counters: Option<f32>,
 }
 
-impl Events {
-    /// Those of a session that begins now: before the start, or after it.
+impl RequestedEvents {
+    /// Returns the events of a session that begins now: before the start, or after it.
     pub(super) fn of<'p>(
         providers: impl Iterator<Item = StreamingProviderConfig<'p>>,
         is_started: bool,
@@ -309,7 +309,6 @@ fn event(metadata_id: u8, before: u8, payload: &[u8]) -> Vec<u8> {
     content
 }
 
-/// A text of an event.
 fn text(text: &str) -> Vec<u8> {
     text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
 }
@@ -327,7 +326,7 @@ pub(super) const LAST: &[u8] = &[NULL];
 
 fn object(bytes: &mut Vec<u8>, name: &[u8], version: u32, body: impl FnOnce(&mut Vec<u8>)) {
     bytes.extend([BEGIN, BEGIN, NULL]);
-    // Its version, and the oldest reader that understands it.
+    // The version, and the oldest reader that understands it.
     bytes.extend([version.to_le_bytes(), version.to_le_bytes(), number(name.len())].concat());
     bytes.extend(name);
     bytes.push(END);

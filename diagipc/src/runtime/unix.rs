@@ -12,12 +12,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 
 use super::misbehaviour::MisbehaviourKind;
-use super::ready::Ready;
+use crate::network::{has_hung_up, sends_no_more};
 
 /// The pause after a failed accept.
-const PAUSE: Duration = Duration::from_millis(5);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
 /// The pause while bytes are left unread: such a connection is always readable.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The connection to a client, or to a tool's port.
 pub(super) type Link = UnixTransport;
@@ -25,7 +25,6 @@ pub(super) type Link = UnixTransport;
 /// Why a fault cannot be shown on this system.
 pub(super) const LACKING: &[MisbehaviourKind] = &[];
 
-/// The default port.
 #[derive(Debug)]
 pub(super) struct Listening {
     /// Does not block.
@@ -42,25 +41,26 @@ impl Listening {
         Ok((Self { listener }, Guard(guard)))
     }
 
-    /// The pending connection.
     pub(super) fn accept(&mut self) -> Option<Link> {
         let Ok((stream, _)) = self.listener.accept() else {
             // A client that has disconnected again is skipped; and a system without descriptors is
             // not polled in a loop.
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(ACCEPT_PAUSE);
             return None;
         };
         Some(UnixTransport::new(stream))
     }
 
-    /// Waits for the next event. `accepts`: whether a connection to the default port counts.
+    /// Waits for the next event, and returns its port, `None` for the default port, and whether a
+    /// request or a client has arrived: otherwise the tool has ended the connection. A connection to
+    /// the default port counts if `accepts`.
     pub(super) fn wait<'l>(
         &mut self,
         ports: impl Iterator<Item = (usize, &'l mut Link)>,
         accepts: bool,
         stop: &Canceller,
         most: Duration,
-    ) -> Ready {
+    ) -> Option<(Option<usize>, bool)> {
         let waiting: Vec<_> = ports.collect();
         let events = if accepts { PollFlags::IN } else { PollFlags::empty() };
         let mut fds = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(&self.listener, events)];
@@ -70,7 +70,7 @@ impl Listening {
         let timeout = Timespec { tv_sec: 0, tv_nsec: most.subsec_nanos().into() };
         // A signal is not an event.
         if !matches!(poll(&mut fds, Some(&timeout)), Ok(n) if n > 0) {
-            return Ready::Nothing;
+            return None;
         }
         let mut events = fds.iter().map(PollFd::revents).skip(1);
         let default = events.next().is_some_and(|events| events.contains(PollFlags::IN));
@@ -78,12 +78,10 @@ impl Listening {
         let port = waiting.iter().zip(events).find(|(_, events)| !events.is_empty());
         match port {
             // A half-close counts as a request.
-            Some(((nth, link), events)) => Ready::Port {
-                nth: *nth,
-                is_request: !events.contains(PollFlags::HUP) || has_byte(link),
-            },
-            None if default => Ready::Default,
-            None => Ready::Nothing,
+            Some(((nth, link), events)) => {
+                Some((Some(*nth), !events.contains(PollFlags::HUP) || has_byte(link)))
+            }
+            None => default.then_some((None, true)),
         }
     }
 }
@@ -129,37 +127,21 @@ pub(super) fn look(
             }
             Ok((_, 0)) => return Ok(0),
             // The end follows the unread bytes.
-            Ok(_) if is_half_closed(link) => return Ok(0),
+            Ok(_) if sends_no_more(link) => return Ok(0),
             Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
             }
             Err(errno) => return Err(ErrorKind::Io(errno.into())),
         }
     }
 }
 
-/// Reads the unread bytes.
 pub(super) fn take(link: &Link, left: usize) -> Result<(), ErrorKind> {
     if left > 0 {
         recv(link.as_fd(), &mut *vec![0; left], RecvFlags::DONTWAIT)
             .map_err(|errno| ErrorKind::Io(errno.into()))?;
     }
     Ok(())
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn is_half_closed(link: &Link) -> bool {
-    has_ended(link, PollFlags::RDHUP)
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn is_half_closed(link: &Link) -> bool {
-    has_ended(link, PollFlags::empty())
-}
-
-fn has_ended(fd: &impl AsFd, how: PollFlags) -> bool {
-    let polled = poll(&mut [PollFd::new(fd, how)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
-    polled.is_ok_and(|n| n > 0)
 }
 
 /// A connection left open without further data.
@@ -173,7 +155,7 @@ impl Kept {
 
     /// Whether the client has disconnected. A half-close does not count (F-23).
     pub(super) fn has_hung_up(&mut self) -> bool {
-        has_ended(&self.0, PollFlags::empty())
+        has_hung_up(&self.0)
     }
 }
 

@@ -8,15 +8,14 @@ use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, Transport, WaitLimit};
 
 use super::misbehaviour::MisbehaviourKind;
-use super::ready::Ready;
 
 /// How long to wait for one event before checking the others.
-const SLICE: Duration = Duration::from_millis(4);
+const ACCEPT_TIMEOUT: Duration = Duration::from_millis(4);
 /// The shortest wait that notices available data.
-const GLANCE: Duration = Duration::from_millis(1);
+const LOOK_TIMEOUT: Duration = Duration::from_millis(1);
 
 /// How long a port may be busy.
-const BUSY: Duration = Duration::from_millis(50);
+const BUSY_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// What pipes cannot show: they have no reset and no removable file, and cannot pass descriptors.
 pub(super) const LACKING: &[MisbehaviourKind] = &[
@@ -48,7 +47,7 @@ impl Link {
     /// Checks for a request: reads at most a header.
     fn look(&mut self) -> Came {
         let mut header = [0; HEADER_LEN];
-        match self.pipe.receive(&mut header, &soon(GLANCE, None)) {
+        match self.pipe.receive(&mut header, &soon(LOOK_TIMEOUT, None)) {
             Ok(0) | Err(ErrorKind::Io(_)) => Came::End,
             Ok(n) => {
                 self.front.extend(header.iter().take(n));
@@ -80,7 +79,6 @@ impl Transport for Link {
     }
 }
 
-/// The default port.
 #[derive(Debug)]
 pub(super) struct Listening {
     listener: PipeListener,
@@ -95,19 +93,20 @@ impl Listening {
         Ok((Self { listener, accepted: None }, Guard(path)))
     }
 
-    /// The pending connection.
     pub(super) fn accept(&mut self) -> Option<Link> {
         self.accepted.take().map(Link::new)
     }
 
-    /// Waits for the next event. `accepts`: whether a connection to the default port counts.
+    /// Waits for the next event, and returns its port, `None` for the default port, and whether a
+    /// request or a client has arrived: otherwise the tool has ended the connection. A connection to
+    /// the default port counts if `accepts`.
     pub(super) fn wait<'l>(
         &mut self,
         ports: impl Iterator<Item = (usize, &'l mut Link)>,
         accepts: bool,
         stop: &Canceller,
         most: Duration,
-    ) -> Ready {
+    ) -> Option<(Option<usize>, bool)> {
         let mut waiting: Vec<_> = ports.collect();
         let end = Instant::now().checked_add(most);
         while !stop.is_cancelled() {
@@ -115,24 +114,24 @@ impl Listening {
             for (nth, link) in &mut waiting {
                 match link.look() {
                     Came::Nothing => {}
-                    Came::Bytes => return Ready::Port { nth: *nth, is_request: true },
-                    Came::End => return Ready::Port { nth: *nth, is_request: false },
+                    Came::Bytes => return Some((Some(*nth), true)),
+                    Came::End => return Some((Some(*nth), false)),
                 }
             }
             // The next instance is created before this one is used.
             if accepts {
-                if let Ok(pipe) = self.listener.accept(&soon(SLICE, Some(stop))) {
+                if let Ok(pipe) = self.listener.accept(&soon(ACCEPT_TIMEOUT, Some(stop))) {
                     self.accepted = Some(pipe);
-                    return Ready::Default;
+                    return Some((None, true));
                 }
             } else {
-                std::thread::sleep(SLICE);
+                std::thread::sleep(ACCEPT_TIMEOUT);
             }
             if end.is_none_or(|end| end <= Instant::now()) {
                 break;
             }
         }
-        Ready::Nothing
+        None
     }
 }
 
@@ -154,7 +153,7 @@ impl Guard {
 /// counts as missing, and is retried later.
 pub(super) fn connect(name: &Path, stop: &Canceller) -> Option<Link> {
     let name = std::format!(r"\\.\pipe\{}", name.to_string_lossy());
-    PipeTransport::connect(&name, &soon(BUSY, Some(stop))).ok().map(Link::new)
+    PipeTransport::connect(&name, &soon(BUSY_TIMEOUT, Some(stop))).ok().map(Link::new)
 }
 
 /// Receives: on a pipe bytes cannot be left unread.
@@ -176,7 +175,6 @@ impl Kept {
         link.pipe.try_clone().ok().map(|pipe| Self(Link::new(pipe)))
     }
 
-    /// Whether the client has disconnected.
     pub(super) fn has_hung_up(&mut self) -> bool {
         matches!(self.0.look(), Came::End)
     }

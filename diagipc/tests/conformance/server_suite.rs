@@ -19,7 +19,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc::io::{Canceller, Endpoint};
 use dotnet_diagnostics_ipc_vectors as vectors;
-use dotnet_diagnostics_ipc_vectors::player::{Event, TurnDirection};
+use dotnet_diagnostics_ipc_vectors::player::TurnDirection;
 use dotnet_diagnostics_ipc_vectors::{Test, Type};
 
 use crate::server_profiles::fact_of;
@@ -99,18 +99,6 @@ fn option_that_chooses_nothing_or_is_wrong_is_refused() {
     }
 }
 
-/// What clients sent, by connection.
-#[derive(Debug, Default)]
-struct Sent(Mutex<BTreeMap<usize, Vec<u8>>>);
-
-impl Witness for Sent {
-    fn saw(&self, event: &Event, bytes: &[u8]) {
-        if event.by == TurnDirection::Sent && !bytes.is_empty() {
-            self.0.lock().unwrap().entry(event.connection).or_default().extend_from_slice(bytes);
-        }
-    }
-}
-
 /// What a read-only run with `--profile auto` sends to a runtime that runs already and dies of what
 /// kills the recorded build. It survives.
 #[track_caller]
@@ -118,8 +106,16 @@ fn sent_read_only(profile: &str) -> Vec<Vec<u8>> {
     let mut runtime = Runtime::start(&["--dies", "--profile", profile]);
     let at = runtime.path("recorded");
     let (listener, canceller) = (UnixListener::bind(&at).unwrap(), Canceller::new().unwrap());
-    let sent = Arc::new(Sent::default());
-    let proxy = Proxy::new(listener, Endpoint::socket(&runtime.socket)).witnessed_by(sent.clone());
+    // What clients sent, by connection.
+    let sent: Arc<Mutex<BTreeMap<usize, Vec<u8>>>> = Arc::default();
+    let all = Arc::clone(&sent);
+    let witness: Witness = Arc::new(move |event, bytes| {
+        if event.by == TurnDirection::Sent && !bytes.is_empty() {
+            all.lock().unwrap().entry(event.connection).or_default().extend_from_slice(bytes);
+        }
+    });
+    let proxy = Proxy::new(listener, Endpoint::socket(&runtime.socket));
+    let proxy = Proxy { witness: Some(witness), ..proxy };
     thread::scope(|scope| {
         scope.spawn(|| proxy.run(&canceller, None, &|_| ()));
         let report = tool::diagipc().args(["server", "--json", &at]).output().unwrap();
@@ -128,7 +124,7 @@ fn sent_read_only(profile: &str) -> Vec<Vec<u8>> {
         assert!(report.lost.is_none() && report.counts.pass > 100, "{:?}", report.counts);
     });
     assert!(runtime.process.try_wait().unwrap().is_none(), "{profile} died");
-    std::mem::take(&mut *sent.0.lock().unwrap()).into_values().collect()
+    std::mem::take(&mut *sent.lock().unwrap()).into_values().collect()
 }
 
 /// What is sent by default to the process of a user, with the questions before its profile is known:

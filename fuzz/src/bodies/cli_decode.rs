@@ -2,7 +2,7 @@
 
 use std::io;
 
-use diagipc::print::explained;
+use diagipc::print;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::Direction;
 use dotnet_diagnostics_ipc_vectors::explain::{Item, Splitter};
@@ -36,7 +36,7 @@ pub fn cli_decode(input: &[u8]) {
     assert_eq!(at, bytes.len(), "{items:?}");
     if how & 1 == 0 {
         return items.iter().for_each(|item| {
-            explained::item(&mut io::sink(), item, bytes).unwrap();
+            print::explained(&mut io::sink(), item, bytes).unwrap();
         });
     }
     let json = serde_json::to_string(&items).unwrap();

@@ -11,10 +11,15 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 use dotnet_diagnostics_ipc::wire::IpcString;
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+const RUNTIME_PRIVATE: &str = "Microsoft-Windows-DotNETRuntimePrivate";
+const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
+const TASKS: &str = "System.Threading.Tasks.TplEventSource";
+/// Its events have the arguments of [`database`] in every profile.
+const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 
 /// Which events are traced.
 #[derive(Clone, clap::Args)]
-pub(crate) struct Events {
+pub(crate) struct EventArguments {
     /// NAME[:KEYWORDS[:LEVEL[:KEY=VALUE;…]]], and more after a comma that is not between quotes:
     /// keywords in hexadecimal, by default all; a level from 0 to 5 or by name, by default 4
     /// (Informational)
@@ -24,7 +29,7 @@ pub(crate) struct Events {
     /// Events for a purpose, and more after a comma; by default dotnet-common and
     /// dotnet-sampled-thread-time, if no others are chosen
     #[arg(long, value_name = "PROFILE,…", value_delimiter = ',', value_parser = profiles())]
-    profile: Vec<&'static Profile>,
+    profile: Vec<&'static EventProfile>,
 
     /// Events of the runtime by the names of its keywords, with + between them: gc+jit+exception
     #[arg(long, value_name = "KEYWORD+…")]
@@ -35,14 +40,19 @@ pub(crate) struct Events {
     clreventlevel: EventLevel,
 }
 
-impl Events {
+impl EventArguments {
     /// The chosen providers, each once: what is chosen twice has the keywords of both, and the higher
     /// level.
     pub(crate) fn providers(&self) -> anyhow::Result<Vec<Provider>> {
-        let clr = self
-            .clrevents
-            .map(|Keywords(keywords)| Provider::new(RUNTIME, keywords, self.clreventlevel, None));
-        let profiles = self.profiles().into_iter().flat_map(|profile| (profile.providers)());
+        let provider = |name: &str, keywords, level| Provider {
+            name: name.to_owned(),
+            keywords,
+            level,
+            arguments: (name == DIAGNOSTIC_SOURCE).then(database),
+        };
+        let clr = self.clrevents.map(|Keywords(bits)| provider(RUNTIME, bits, self.clreventlevel));
+        let profiles = self.profiles().into_iter().flat_map(|profile| profile.providers);
+        let profiles = profiles.map(|(name, keywords, level)| provider(name, *keywords, *level));
         let own = self.providers.iter().flat_map(Providers::iter).cloned();
         Provider::merged(profiles.chain(clr).chain(own))
     }
@@ -54,7 +64,7 @@ impl Events {
             || self.profiles().iter().any(|profile| profile.needs_rundown)
     }
 
-    fn profiles(&self) -> Vec<&'static Profile> {
+    fn profiles(&self) -> Vec<&'static EventProfile> {
         let is_any_chosen =
             !(self.profile.is_empty() && self.providers.is_empty() && self.clrevents.is_none());
         if is_any_chosen { self.profile.clone() } else { PROFILES.iter().take(2).collect() }
@@ -63,76 +73,59 @@ impl Events {
 
 /// Events for a purpose.
 #[derive(Debug)]
-pub(crate) struct Profile {
+pub(crate) struct EventProfile {
     name: &'static str,
     about: &'static str,
     needs_rundown: bool,
-    providers: fn() -> Vec<Provider>,
+    /// Names, keywords and levels.
+    providers: &'static [(&'static str, u64, EventLevel)],
 }
 
 /// The first two are the default.
-static PROFILES: [Profile; 6] = [
-    Profile {
+static PROFILES: [EventProfile; 6] = [
+    EventProfile {
         name: "dotnet-common",
         about: "GC, loader, JIT, exceptions, threading and compilation: little, and useful in most cases",
         needs_rundown: true,
-        providers: || vec![runtime(0x10_0003_801d, EventLevel::INFORMATIONAL)],
+        providers: &[(RUNTIME, 0x10_0003_801d, EventLevel::INFORMATIONAL)],
     },
-    Profile {
+    EventProfile {
         name: "dotnet-sampled-thread-time",
         about: "The stacks of all managed threads, about 100 times a second",
         needs_rundown: true,
-        providers: || {
-            let sampler = "Microsoft-DotNETCore-SampleProfiler";
-            vec![Provider::new(sampler, 0xf000_0000_0000, EventLevel::INFORMATIONAL, None)]
-        },
+        providers: &[(SAMPLER, 0xf000_0000_0000, EventLevel::INFORMATIONAL)],
     },
-    Profile {
+    EventProfile {
         name: "gc-verbose",
         about: "Garbage collections, handles, exceptions, and samples of allocations",
         needs_rundown: true,
-        providers: || vec![runtime(0x8003, EventLevel::VERBOSE)],
+        providers: &[(RUNTIME, 0x8003, EventLevel::VERBOSE)],
     },
-    Profile {
+    EventProfile {
         name: "gc-collect",
         about: "Garbage collections only: the least. Alone without rundown",
         needs_rundown: false,
-        providers: || {
-            let private = "Microsoft-Windows-DotNETRuntimePrivate";
-            vec![
-                runtime(1, EventLevel::INFORMATIONAL),
-                Provider::new(private, 1, EventLevel::INFORMATIONAL, None),
-            ]
-        },
+        providers: &[
+            (RUNTIME, 1, EventLevel::INFORMATIONAL),
+            (RUNTIME_PRIVATE, 1, EventLevel::INFORMATIONAL),
+        ],
     },
-    Profile {
+    EventProfile {
         name: "database",
         about: "Commands of SqlClient and Entity Framework Core, with their text",
         needs_rundown: true,
-        providers: || {
-            let source = "Microsoft-Diagnostics-DiagnosticSource";
-            vec![
-                Provider::new(
-                    "System.Threading.Tasks.TplEventSource",
-                    0x80,
-                    EventLevel::INFORMATIONAL,
-                    None,
-                ),
-                Provider::new(source, 3, EventLevel::VERBOSE, Some(database())),
-            ]
-        },
+        providers: &[
+            (TASKS, 0x80, EventLevel::INFORMATIONAL),
+            (DIAGNOSTIC_SOURCE, 3, EventLevel::VERBOSE),
+        ],
     },
-    Profile {
+    EventProfile {
         name: "gcdump",
         about: "The objects of the heap, their types and references, by a collection that the session causes. Alone without rundown",
         needs_rundown: false,
-        providers: || vec![runtime(0x198_0001, EventLevel::VERBOSE)],
+        providers: &[(RUNTIME, 0x198_0001, EventLevel::VERBOSE)],
     },
 ];
-
-fn runtime(keywords: u64, level: EventLevel) -> Provider {
-    Provider::new(RUNTIME, keywords, level, None)
-}
 
 /// Which diagnostic events become events, and with which values: no connection string, in which there
 /// may be a password.
@@ -153,7 +146,7 @@ fn database() -> String {
     )
 }
 
-fn profiles() -> impl TypedValueParser<Value = &'static Profile> {
+fn profiles() -> impl TypedValueParser<Value = &'static EventProfile> {
     let names = PROFILES.iter().map(|profile| PossibleValue::new(profile.name).help(profile.about));
     PossibleValuesParser::new(names).try_map(|name| {
         PROFILES.iter().find(|profile| profile.name == name).ok_or("expected a profile")
@@ -181,7 +174,7 @@ impl FromStr for Keywords {
     }
 }
 
-/// Those of the runtime's manifest, by the names that dotnet-trace has for them.
+/// The keywords of the runtime's manifest, by the names that dotnet-trace has for them.
 const KEYWORDS: [(&str, u64); 41] = [
     ("gc", 0x1),
     ("gchandle", 0x2),
@@ -287,15 +280,6 @@ pub(crate) struct Provider {
 const LEVELS: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
 
 impl Provider {
-    pub(crate) fn new(
-        name: &str,
-        keywords: u64,
-        level: EventLevel,
-        arguments: Option<String>,
-    ) -> Self {
-        Self { name: name.to_owned(), keywords, level, arguments }
-    }
-
     /// Each once, as in dotnet-trace: a runtime ignores the second of the same name.
     pub(crate) fn merged(all: impl Iterator<Item = Self>) -> anyhow::Result<Vec<Self>> {
         let mut merged: Vec<Self> = Vec::new();
@@ -358,7 +342,6 @@ impl FromStr for Provider {
     }
 }
 
-/// A level by its name or number.
 pub(crate) fn level(text: &str) -> anyhow::Result<EventLevel> {
     let named = LEVELS
         .iter()
@@ -378,7 +361,7 @@ mod tests {
     #[derive(clap::Parser)]
     struct Line {
         #[command(flatten)]
-        events: Events,
+        events: EventArguments,
     }
 
     fn chosen(arguments: &[&str]) -> (Vec<String>, bool) {
@@ -387,73 +370,44 @@ mod tests {
         (providers.iter().map(ToString::to_string).collect(), line.events.need_rundown())
     }
 
-    /// The figures of dotnet-trace 10, in its table of providers.
+    /// The figures are those of dotnet-trace 10, in its table of providers.
     #[test]
-    fn profiles_have_the_keywords_of_dotnet_trace() {
+    fn chosen_events_have_the_keywords_of_dotnet_trace() {
         let common = "Microsoft-Windows-DotNETRuntime:0x100003801d:Informational";
         let samples = "Microsoft-DotNETCore-SampleProfiler:0xf00000000000:Informational";
-        assert_eq!(chosen(&[]), (vec![common.into(), samples.into()], true));
-        let both = ["--profile", "dotnet-common,dotnet-sampled-thread-time"];
-        assert_eq!(chosen(&both), chosen(&[]));
-        assert_eq!(
-            chosen(&both[..1].iter().chain(&["dotnet-common"]).copied().collect::<Vec<_>>()).0,
-            [common]
-        );
         let private = "Microsoft-Windows-DotNETRuntimePrivate:0x1:Informational";
-        assert_eq!(
-            chosen(&["--profile", "gc-collect"]),
+        let gc = "Microsoft-Windows-DotNETRuntime:0x1:Informational";
+        let verbose = "Microsoft-Windows-DotNETRuntime:0x8003:Verbose";
+        let heap = "Microsoft-Windows-DotNETRuntime:0x1980001:Verbose";
+        let jit = "Microsoft-Windows-DotNETRuntime:0x11:Verbose";
+        let merged = "Microsoft-Windows-DotNETRuntime:0x8011:Verbose";
+        for (arguments, providers, needs_rundown) in [
+            ("", &[common, samples][..], true),
+            ("--profile dotnet-common,dotnet-sampled-thread-time", &[common, samples], true),
+            ("--profile dotnet-common", &[common], true),
+            ("--profile gc-collect", &[gc, private], false),
+            ("--profile gc-verbose", &[verbose], true),
+            ("--profile gcdump", &[heap], false),
+            ("--clrevents gc+JIT --clreventlevel 5", &[jit], true),
             (
-                vec!["Microsoft-Windows-DotNETRuntime:0x1:Informational".into(), private.into()],
-                false
-            )
-        );
-        assert_eq!(
-            chosen(&["--profile", "gc-verbose"]),
-            (vec!["Microsoft-Windows-DotNETRuntime:0x8003:Verbose".into()], true)
-        );
-        assert_eq!(
-            chosen(&["--profile", "gcdump"]),
-            (vec!["Microsoft-Windows-DotNETRuntime:0x1980001:Verbose".into()], false)
-        );
+                "--profile gc-collect --clrevents jit -p microsoft-windows-dotnetruntime:8000:5,A:1",
+                &[merged, private, "A:0x1:Informational"],
+                true,
+            ),
+        ] {
+            let words: Vec<_> = arguments.split_whitespace().collect();
+            let providers = providers.iter().map(ToString::to_string).collect();
+            assert_eq!(chosen(&words), (providers, needs_rundown), "{arguments}");
+        }
         let (database, _) = chosen(&["--profile", "database"]);
         assert_eq!(database[0], "System.Threading.Tasks.TplEventSource:0x80:Informational");
         assert!(database[1].starts_with(
             "Microsoft-Diagnostics-DiagnosticSource:0x3:Verbose:FilterAndPayloadSpecs=\"SqlClientDiagnosticListener/System.Data.SqlClient.WriteCommandBefore@Activity1Start:-"
         ));
         assert!(!database[1].contains("ConnectionString"));
-    }
-
-    #[test]
-    fn choices_are_added_up() {
-        assert_eq!(
-            chosen(&["--clrevents", "gc+JIT", "--clreventlevel", "5"]),
-            (vec!["Microsoft-Windows-DotNETRuntime:0x11:Verbose".into()], true)
-        );
-        let all = [
-            "--profile",
-            "gc-collect",
-            "--clrevents",
-            "jit",
-            "-p",
-            "microsoft-windows-dotnetruntime:8000:5,A:1",
-        ];
-        let private = "Microsoft-Windows-DotNETRuntimePrivate:0x1:Informational";
-        assert_eq!(
-            chosen(&all),
-            (
-                vec![
-                    "Microsoft-Windows-DotNETRuntime:0x8011:Verbose".into(),
-                    private.into(),
-                    "A:0x1:Informational".into()
-                ],
-                true
-            )
-        );
         let unknown = "gc+nothing".parse::<Keywords>().unwrap_err().to_string();
-        assert!(
-            unknown.starts_with("\"nothing\" is not a keyword: expected gc, gchandle,"),
-            "{unknown}"
-        );
+        let expected = "\"nothing\" is not a keyword: expected gc, gchandle,";
+        assert!(unknown.starts_with(expected), "{unknown}");
     }
 
     #[test]

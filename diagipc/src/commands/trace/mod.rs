@@ -1,28 +1,138 @@
 //! `diagipc trace`: traces a process into a .nettrace file.
 
-mod arguments;
 mod events;
 mod output;
-mod session;
 mod traced;
 
+use std::ffi::OsString;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use anyhow::{anyhow, bail};
+use clap::ArgGroup;
 use diagipc::nettrace::StreamState;
-use dotnet_diagnostics_ipc::exchange::{End, SessionEnd};
-use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
+use dotnet_diagnostics_ipc::exchange::{End, SessionEnd, StopOutcome};
+use dotnet_diagnostics_ipc::hresult::HResult;
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Client, Connect, Deadlines, Error, ErrorKind, StopHandle, Trace,
+};
+use dotnet_diagnostics_ipc::message::AnyRequest;
+use dotnet_diagnostics_ipc::message::eventpipe::{
+    CollectTracing6, DEFAULT_RUNDOWN_KEYWORD, Format, SessionBufferMode, StreamingSession,
+    StreamingSession6,
+};
+use dotnet_diagnostics_ipc::wire::Array;
 
-use crate::commands::output_file::Written;
+use crate::commands::info::{Info, subject};
+use crate::commands::output_file::{Written, dated};
 use crate::commands::printable::say;
-use crate::commands::target::{Refused, outcome};
-use crate::commands::trace::events::Provider;
-use crate::commands::trace::session::{Cut, Ends, Streamed, follow};
-use crate::commands::trace::traced::Source;
+use crate::commands::ps::NamedTarget;
+use crate::commands::target::{Reach, Refused, outcome};
+use crate::commands::trace::events::{EventArguments, Provider};
+use crate::commands::trace::output::{Planned, TraceOutput, TraceProgress};
+use crate::commands::trace::traced::{Runtime, Source};
 use crate::commands::{Outcome, interrupt};
 
-pub(crate) use self::arguments::Arguments;
+/// Traces a process into a .nettrace file, until Ctrl-C, a duration, or its end.
+#[derive(Clone, clap::Args)]
+#[command(
+    group = ArgGroup::new("what").args(["target", "process_id", "name", "command"]).multiple(true).required(true),
+    after_help = "Exit status: 0 the trace is complete, 1 the runtime refused, or the stream was cut short, 2 usage error, or a file that cannot be written, 3 it cannot be reached, 129, 130 or 143 cut by a second signal, or interrupted before the session. Ctrl-C, SIGTERM and SIGHUP stop the session, and the trace is complete. Once told to stop, by a signal or the duration, it ends within 120 seconds, or within --timeout; a signal in that time cuts the stream. A trace that was cut is kept, and reported. With a COMMAND the status is its own, if it ended by itself and that is not 0. Ctrl-C, SIGTERM and SIGHUP first stop the session; once the trace is complete the COMMAND gets a SIGTERM, and a second signal kills it."
+)]
+#[allow(clippy::struct_excessive_bools, reason = "these are the switches of a command")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: NamedTarget,
+
+    #[command(flatten)]
+    reach: Reach,
+
+    /// The file to write, by default `NAME_PID_TIME.nettrace` in the current directory; `-` is
+    /// standard output. A FIFO or a device is written as it is; a FIFO waits for its reader
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Stop after this time: seconds, 10s, 5m, or dd:hh:mm:ss without or with days
+    #[arg(short, long, value_name = "TIME", value_parser = duration)]
+    duration: Option<Duration>,
+
+    #[command(flatten)]
+    events: EventArguments,
+
+    /// The size of the runtime's buffer
+    #[arg(long, visible_alias = "buffersize", value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    buffer: u32,
+
+    /// What the runtime does when its buffer is full: it drops events, or blocks the threads that
+    /// write them, which takes .NET 11
+    #[arg(long, value_name = "MODE", value_enum, ignore_case = true, default_value_t = Buffering::Drop)]
+    buffering_mode: Buffering,
+
+    /// No rundown: no method names at the end
+    #[arg(long)]
+    no_rundown: bool,
+
+    /// No stacks with the events. .NET 8 and older have no session without stacks
+    #[arg(long)]
+    no_stacks: bool,
+
+    /// Once the session has started, resume a runtime that waits for it
+    #[arg(long)]
+    resume: bool,
+
+    /// Replace an existing file, once the trace is complete
+    #[arg(long)]
+    force: bool,
+
+    /// Print one JSON object at the end, in place of the last line: the file, its bytes, the seconds,
+    /// the process, whether it is complete or why not, and the exit status
+    #[arg(long)]
+    json: bool,
+
+    /// Start this command, and trace its first .NET process from the first instruction. Other ones
+    /// that it starts run untraced
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["target", "process_id"])]
+    command: Vec<OsString>,
+}
+
+impl Arguments {
+    fn is_standard_output(&self) -> bool {
+        self.output.as_deref() == Some(Path::new("-"))
+    }
+
+    /// The keywords of the rundown, 0 for none.
+    fn rundown(&self) -> u64 {
+        if self.events.need_rundown() && !self.no_rundown { DEFAULT_RUNDOWN_KEYWORD } else { 0 }
+    }
+
+    const fn session_buffer_mode(&self) -> SessionBufferMode {
+        match self.buffering_mode {
+            Buffering::Drop => SessionBufferMode::DROP,
+            Buffering::Block => SessionBufferMode::BLOCK,
+        }
+    }
+
+    /// Names the option that takes the newest runtime.
+    const fn newest(&self) -> Option<&'static str> {
+        match self.buffering_mode {
+            Buffering::Block => Some("--buffering-mode block takes .NET 11"),
+            Buffering::Drop if self.no_stacks => Some("--no-stacks takes .NET 9"),
+            Buffering::Drop => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Buffering {
+    Drop,
+    Block,
+}
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let providers = arguments.events.providers()?;
@@ -136,5 +246,306 @@ fn trace(
     match (cut, interrupt::signal()) {
         (Some(Cut::Signal), Some(signal)) => Ok(Outcome::Interrupted(signal)),
         _ => Ok(Outcome::Faulty),
+    }
+}
+
+/// How often signals and deadlines are checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// How long the stop and the rest of the stream may take: its rundown may be long.
+const STOP_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long a stop waits for the first byte of the stream.
+const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a write may take once the stream was cut.
+const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What ends a session: a signal, or this program in its place.
+#[derive(Clone)]
+struct Ends {
+    /// The first signal: the session is stopped, and its stream read to the end.
+    stop: Canceller,
+    /// The second: the stream is cut.
+    cut: Canceller,
+}
+
+enum Cut {
+    Signal,
+    Because(String),
+    /// It failed, or could not be written.
+    Failed,
+}
+
+enum News {
+    /// And how many bytes of its stream are written.
+    Started(StopHandle<Client<Runtime>>, Arc<AtomicU64>),
+    Stopped(Result<StopOutcome, Error>),
+    Ended(Box<anyhow::Result<Streamed>>),
+}
+
+struct Streamed {
+    output: TraceOutput,
+    /// If it failed, its connection is closed already: a pending stop waits for that.
+    trace: anyhow::Result<Trace<<Runtime as Connect>::Transport>>,
+    /// What it says of itself, if it was asked.
+    process: Option<Info>,
+    /// From the start of the session to the end of the stream.
+    took: Duration,
+}
+
+fn late(limit: Duration) -> String {
+    format!("the runtime did not end the stream within {} s of the stop", limit.as_secs())
+}
+
+/// Stops the session when it is time, and cuts the stream if that takes too long.
+fn follow(
+    arguments: &Arguments,
+    providers: Vec<Provider>,
+    source: &Arc<Source>,
+    ends: &Ends,
+) -> anyhow::Result<(anyhow::Result<Streamed>, Option<Cut>)> {
+    let limit = arguments.reach.timeout().unwrap_or(STOP_TIMEOUT);
+    let (news, told) = channel();
+    let reading = thread::spawn({
+        let (arguments, ends, news) = (arguments.clone(), ends.clone(), news.clone());
+        let source = Arc::clone(source);
+        move || {
+            let ended = record(&arguments, &providers, &source, &ends, limit, &news);
+            // The receiver lasts as long as the program.
+            let _ = news.send(News::Ended(Box::new(ended)));
+        }
+    });
+    let (mut stop_handle, mut deadline, mut streamed) = (None, None, None);
+    let mut progress = None;
+    let mut stream: Option<(Arc<AtomicU64>, Instant)> = None;
+    // By when the stream must have ended, and whether a signal said so.
+    let mut stop_by: Option<(Option<Instant>, bool)> = None;
+    let mut awaits_stop = false;
+    let mut cut: Option<(Instant, Cut)> = None;
+    loop {
+        // Before the look: what it sent has arrived.
+        let is_over = reading.is_finished();
+        let mut why = None;
+        match told.recv_timeout(POLL_INTERVAL) {
+            Ok(News::Started(started, bytes)) => {
+                stop_handle = Some(started);
+                stream = Some((Arc::clone(&bytes), Instant::now()));
+                progress = Some(TraceProgress::new(bytes, !source.has_command()));
+                deadline =
+                    arguments.duration.and_then(|duration| Instant::now().checked_add(duration));
+            }
+            Ok(News::Stopped(answer)) => {
+                awaits_stop = false;
+                why = answer.err().and_then(|error| match error.kind() {
+                    // Cancelled with the stream, as said below.
+                    ErrorKind::SessionOver | ErrorKind::Cancelled => None,
+                    ErrorKind::TimedOut => Some(Cut::Because(late(limit))),
+                    _ => Some(Cut::Because(error.to_string())),
+                });
+            }
+            Ok(News::Ended(ended)) => {
+                let ended = *ended;
+                if ended.as_ref().is_ok_and(|streamed| streamed.trace.is_err()) {
+                    why = Some(Cut::Failed);
+                }
+                streamed = Some(ended);
+            }
+            Err(_) if is_over && streamed.is_none() => {
+                bail!("the thread that reads the stream died");
+            }
+            Err(_) => {}
+        }
+        progress.iter_mut().for_each(TraceProgress::tick);
+        let now = Instant::now();
+        let has_passed = |deadline: Option<Instant>| deadline.is_some_and(|at| at <= now);
+        let is_signalled = ends.stop.is_cancelled();
+        // A stop before the first byte would end the session without a stream.
+        let has_begun = stream.as_ref().is_some_and(|(bytes, began)| {
+            bytes.load(Ordering::Relaxed) > 0 || began.elapsed() >= FIRST_BYTE_TIMEOUT
+        });
+        let is_due = streamed.is_none() && has_begun && (is_signalled || has_passed(deadline));
+        if let Some(stop_handle) = stop_handle.take_if(|_| is_due) {
+            stop_by = Some((now.checked_add(limit), is_signalled));
+            progress.iter_mut().for_each(TraceProgress::stopping);
+            awaits_stop = true;
+            let news = news.clone();
+            thread::spawn(move || drop(news.send(News::Stopped(stop_handle.stop()))));
+        }
+        if cut.is_none() {
+            // After the duration, the first signal is the second reason to end.
+            let is_cut = ends.cut.is_cancelled()
+                || stop_by.is_some_and(|(_, was_signalled)| is_signalled && !was_signalled);
+            let is_late = stop_by.is_some_and(|(by, _)| has_passed(by));
+            // Other reasons may follow from the signal.
+            let why = Some(Cut::Signal)
+                .filter(|_| is_cut)
+                .or(why)
+                .or_else(|| is_late.then(|| Cut::Because(late(limit))));
+            if let Some(why) = why {
+                ends.cut.cancel();
+                cut = Some((now, why));
+            }
+        }
+        if let Some(streamed) = streamed.take_if(|_| !awaits_stop) {
+            return Ok((streamed, cut.map(|(_, why)| why)));
+        }
+        // The thread ends with this program.
+        if streamed.is_none()
+            && cut.as_ref().is_some_and(|(at, _)| at.elapsed() >= LAST_WRITE_TIMEOUT)
+        {
+            bail!("the stream was cut short: the output takes no more bytes");
+        }
+    }
+}
+
+/// Starts the session, and copies its stream to the end.
+fn record(
+    arguments: &Arguments,
+    providers: &[Provider],
+    source: &Source,
+    ends: &Ends,
+    limit: Duration,
+    news: &Sender<News>,
+) -> anyhow::Result<Streamed> {
+    let planned = |path| Planned::at(path, arguments.force, &ends.stop);
+    let chosen = arguments.output.clone().map(planned).transpose()?;
+    let client = arguments.reach.client(source.runtime(&ends.stop)?, ends.cut.clone());
+    // A request that a short trace can do without.
+    let is_asked = chosen.is_none() || arguments.json;
+    let process = if is_asked { Info::if_known(&client)? } else { None };
+    let planned = match chosen {
+        Some(chosen) => chosen,
+        None => planned(dated(&subject(process.as_ref()), "nettrace"))?,
+    };
+    let configs: Vec<_> = providers.iter().map(Provider::config).collect();
+    // The newest command; the fallback steps down to one that the runtime knows, if it means the
+    // same.
+    let session = StreamingSession {
+        circular_buffer_mb: arguments.buffer,
+        format: Format::NET_TRACE,
+        rundown_keyword: arguments.rundown(),
+        request_stackwalk: !arguments.no_stacks,
+        providers: Array::new(&configs),
+    };
+    let request = AnyRequest::CollectTracing6(CollectTracing6::Streaming(StreamingSession6 {
+        session_buffer_mode: arguments.session_buffer_mode(),
+        ..session.into()
+    }));
+    let (mut trace, _) = client.trace_by(Fallback::new(request)).map_err(|error| {
+        match (error.hresult(), arguments.newest()) {
+            (Some(HResult::UNKNOWN_COMMAND), Some(newest)) => {
+                anyhow::Error::new(error).context(newest)
+            }
+            _ => error.into(),
+        }
+    })?;
+    // Before the runtime is resumed: if the file cannot be created, nothing has changed.
+    let mut output = planned.open()?;
+    if arguments.resume || source.is_suspended() {
+        if let Err(error) = client.resume() {
+            output.abandon();
+            return Err(error.into());
+        }
+        source.resumed();
+    }
+    for provider in providers {
+        say(&format!("enabled {provider}"));
+    }
+    let stops = Deadlines { whole: Some(limit), ..Deadlines::NONE };
+    let stop_handle = trace.stop_handle(&client.with_deadlines(stops));
+    let (began, bytes) = (Instant::now(), Arc::new(AtomicU64::new(0)));
+    // The receiver lasts as long as the program.
+    let _ = news.send(News::Started(stop_handle, Arc::clone(&bytes)));
+    let copied = copy(&mut trace, &mut output, &bytes);
+    Ok(Streamed { trace: copied.map(|()| trace), output, process, took: began.elapsed() })
+}
+
+/// Copies the stream to its end, and says how much of it there is.
+fn copy(
+    trace: &mut impl io::Read,
+    output: &mut TraceOutput,
+    bytes: &AtomicU64,
+) -> anyhow::Result<()> {
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        let n = match trace.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(n) => n,
+            Err(error) => {
+                return Err(Refused(format!("the stream was cut short: {error}")).into());
+            }
+        };
+        output.write_all(piece.get(..n).unwrap_or_default())?;
+        bytes.store(output.bytes(), Ordering::Relaxed);
+    }
+}
+
+const EXPECTED: &str = "expected seconds, a number with ms, s, m or h, or hh:mm:ss or dd:hh:mm:ss, for example 10s or 00:00:10";
+
+/// Seconds; a number with a unit; or hours, minutes and seconds, with or without days, as dotnet-trace
+/// takes them.
+fn duration(text: &str) -> Result<Duration, String> {
+    parse(text).ok_or_else(|| EXPECTED.to_owned())
+}
+
+fn parse(text: &str) -> Option<Duration> {
+    if text.contains(':') {
+        let parts: Vec<u64> = text.split(':').map(number).collect::<Option<_>>()?;
+        let (days, [hours, minutes, seconds]) = match *parts {
+            [hours, minutes, seconds] => (0, [hours, minutes, seconds]),
+            [days, hours, minutes, seconds] => (days, [hours, minutes, seconds]),
+            _ => return None,
+        };
+        if hours > 23 || minutes > 59 || seconds > 59 {
+            return None;
+        }
+        let all = days.checked_mul(86_400)?.checked_add(hours * 3600 + minutes * 60 + seconds)?;
+        return Some(Duration::from_secs(all));
+    }
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (count, unit) = text.split_at_checked(digits)?;
+    let count = number(count)?;
+    Some(match unit {
+        "ms" => Duration::from_millis(count),
+        "" | "s" => Duration::from_secs(count),
+        "m" => Duration::from_secs(count.checked_mul(60)?),
+        "h" => Duration::from_secs(count.checked_mul(3600)?),
+        _ => return None,
+    })
+}
+
+/// Digits only: no sign.
+fn number(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duration_has_units_or_colons() {
+        for (text, milliseconds) in [
+            ("0", 0),
+            ("10", 10_000),
+            ("10s", 10_000),
+            ("1500ms", 1500),
+            ("2m", 120_000),
+            ("1h", 3_600_000),
+            ("00:00:10", 10_000),
+            ("1:02:03", 3_723_000),
+            ("00:00:00:10", 10_000),
+            ("2:00:00:00", 172_800_000),
+        ] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(milliseconds)), "{text}");
+        }
+    }
+
+    /// Minutes and seconds here, hours and minutes in .NET: neither is guessed.
+    #[test]
+    fn duration_that_is_not_clear_is_refused() {
+        let unclear = "|s|+1|-1|1.5|10 s|10d|00:10|24:00:00|00:60:00|00:00:60|1:2:3:4:5|00::10";
+        let too_long = ["99999999999999999999", "18446744073709551615h"];
+        for text in unclear.split('|').chain(too_long) {
+            assert!(duration(text).unwrap_err().starts_with("expected seconds"), "{text}");
+        }
     }
 }

@@ -14,7 +14,7 @@ use dotnet_diagnostics_ipc::io::Canceller;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use tempfile::NamedTempFile;
 
-use crate::commands::output_file::{Named, create_new, named, open_stream};
+use crate::commands::output_file::{PathKind, create_new, named, open_stream};
 use crate::commands::printable::say;
 
 const STANDARD_OUTPUT: &str = "standard output";
@@ -24,7 +24,7 @@ const STANDARD_OUTPUT: &str = "standard output";
 pub(crate) enum Planned {
     New(PathBuf),
     Replacing(PathBuf),
-    Open(Output),
+    Open(TraceOutput),
 }
 
 impl Planned {
@@ -33,30 +33,30 @@ impl Planned {
     pub(crate) fn at(path: PathBuf, force: bool, canceller: &Canceller) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             let file = standard_output().context(STANDARD_OUTPUT)?;
-            return Ok(Self::Open(Output::at(Address::Stream {
+            return Ok(Self::Open(TraceOutput::at(Address::Stream {
                 name: STANDARD_OUTPUT.into(),
                 file,
             })));
         }
         match named(&path).with_context(|| path.display().to_string())? {
-            Named::Nothing => Ok(Self::New(path)),
-            Named::File if force => Ok(Self::Replacing(path)),
-            Named::File => bail!("{} already exists: --force overwrites it", path.display()),
-            Named::Stream => {
+            PathKind::Nothing => Ok(Self::New(path)),
+            PathKind::File if force => Ok(Self::Replacing(path)),
+            PathKind::File => bail!("{} already exists: --force overwrites it", path.display()),
+            PathKind::Stream => {
                 let name = path.display().to_string();
                 let file = open_stream(&path, canceller).with_context(|| name.clone())?;
-                Ok(Self::Open(Output::at(Address::Stream { name, file })))
+                Ok(Self::Open(TraceOutput::at(Address::Stream { name, file })))
             }
         }
     }
 
     /// Creates the file, which only its owner can read: a new one in its place, and one that
     /// replaces another beside it.
-    pub(crate) fn open(self) -> anyhow::Result<Output> {
+    pub(crate) fn open(self) -> anyhow::Result<TraceOutput> {
         match self {
             Self::New(path) => {
                 let file = create_new(&path).with_context(|| path.display().to_string())?;
-                Ok(Output::at(Address::New { path, file }))
+                Ok(TraceOutput::at(Address::New { path, file }))
             }
             Self::Replacing(path) => {
                 let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -67,7 +67,7 @@ impl Planned {
                     .suffix(".part")
                     .tempfile_in(directory.unwrap_or(Path::new(".")))
                     .with_context(|| path.display().to_string())?;
-                Ok(Output::at(Address::Replacing { path, part }))
+                Ok(TraceOutput::at(Address::Replacing { path, part }))
             }
             Self::Open(output) => Ok(output),
         }
@@ -76,7 +76,7 @@ impl Planned {
 
 /// An output that is being written.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct TraceOutput {
     place: Address,
     bytes: u64,
     stream: Stream,
@@ -92,12 +92,11 @@ enum Address {
     Stream { name: String, file: File },
 }
 
-impl Output {
+impl TraceOutput {
     fn at(place: Address) -> Self {
         Self { place, bytes: 0, stream: Stream::default() }
     }
 
-    /// How many bytes were written.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -172,7 +171,7 @@ impl Output {
     }
 }
 
-impl fmt::Display for Output {
+impl fmt::Display for TraceOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
             Address::New { path, .. } | Address::Replacing { path, .. } => path.display().fmt(f),
@@ -181,7 +180,6 @@ impl fmt::Display for Output {
     }
 }
 
-/// Where it is kept.
 fn keep(part: NamedTempFile) -> String {
     match part.keep() {
         Ok((_, path)) => path.display().to_string(),
@@ -223,18 +221,17 @@ fn standard_output() -> io::Result<File> {
 }
 
 /// How often there is a line.
-const EVERY: Duration = Duration::from_secs(10);
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The time and size of a trace: at a terminal in place, and otherwise a line now and then.
-pub(crate) struct Progress {
+pub(crate) struct TraceProgress {
     bytes: Arc<AtomicU64>,
     began: Instant,
-    /// When the last line was.
     said: Instant,
     bar: Option<ProgressBar>,
 }
 
-impl Progress {
+impl TraceProgress {
     /// Shows the progress of a session that begins now. With `is_alone` nothing else is printed at the
     /// terminal.
     pub(crate) fn new(bytes: Arc<AtomicU64>, is_alone: bool) -> Self {
@@ -248,7 +245,7 @@ impl Progress {
     pub(crate) fn tick(&mut self) {
         if let Some(bar) = &self.bar {
             bar.set_position(self.bytes.load(Ordering::Relaxed));
-        } else if self.said.elapsed() >= EVERY {
+        } else if self.said.elapsed() >= LINE_INTERVAL {
             self.said = Instant::now();
             say(&self.line());
         }
@@ -275,7 +272,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for TraceProgress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

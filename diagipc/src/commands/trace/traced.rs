@@ -13,8 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
-use diagipc::Address;
-use diagipc::{OwnDirectory, Program, Started};
+use diagipc::{Address, OwnDirectory, Program, Started};
 use dotnet_diagnostics_ipc::io::port_listener::{
     PortEvent, PortListener, PortOptions, PortRuntime,
 };
@@ -25,17 +24,17 @@ use dotnet_diagnostics_ipc::wire::Guid;
 
 use crate::commands::info::Info;
 use crate::commands::printable::say;
-use crate::commands::ps::Named;
+use crate::commands::ps::NamedTarget;
 use crate::commands::target::{Reach, Refused};
 use crate::commands::{Outcome, ps};
 
 const PORTS: &str = "DOTNET_DiagnosticPorts";
 /// How often the end of a command is checked.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// After which time without a runtime the user is told why there may be none.
-const SLOW: Duration = Duration::from_secs(10);
+const HINT_DELAY: Duration = Duration::from_secs(10);
 /// How long another runtime that has connected may take to be resumed.
-const RESUMES: Duration = Duration::from_secs(10);
+const RESUME_TIMEOUT: Duration = Duration::from_secs(10);
 const WHO_CONNECTS: &str = "expected a program of .NET 5 or newer with diagnostics enabled; trace an older one by its process id";
 
 /// A traced runtime.
@@ -56,15 +55,18 @@ impl Connect for Runtime {
     }
 }
 
-/// Where the runtime comes from.
 pub(crate) enum Source {
     Listens(Endpoint),
     Port(Box<Port>),
 }
 
 impl Source {
-    /// That of these arguments. Its port is open, but no command is started yet.
-    pub(crate) fn new(target: &Named, command: &[OsString], reach: &Reach) -> anyhow::Result<Self> {
+    /// Returns the source that the arguments name. A port is open, but no command is started yet.
+    pub(crate) fn new(
+        target: &NamedTarget,
+        command: &[OsString],
+        reach: &Reach,
+    ) -> anyhow::Result<Self> {
         let name = target.name().map(str::to_owned);
         let of_command = command.split_first();
         // With a command the name is that of one of its processes.
@@ -174,7 +176,7 @@ pub(crate) struct Port {
     /// Resumes the other runtimes, until it is cancelled.
     others: Mutex<Option<JoinHandle<()>>>,
     closing: Canceller,
-    /// Of a command's port.
+    /// The directory of a command's port.
     directory: Option<OwnDirectory>,
 }
 
@@ -262,7 +264,7 @@ impl Port {
             // Before the wait: what had connected by then is found.
             let has_ended =
                 lock(&self.running).as_mut().is_some_and(|command| command.ends_before(|| true));
-            let deadline = Instant::now().checked_add(LOOK);
+            let deadline = Instant::now().checked_add(POLL_INTERVAL);
             let until = WaitLimit { deadline, canceller: Some(stop) };
             match self.listener.next_event(&until) {
                 Ok(event) => {
@@ -291,7 +293,7 @@ impl Port {
                 ))
                 .into());
             }
-            if !is_told && began.elapsed() >= SLOW {
+            if !is_told && began.elapsed() >= HINT_DELAY {
                 is_told = true;
                 say(&format!("no runtime of the command has connected yet: {WHO_CONNECTS}"));
             }
@@ -337,7 +339,7 @@ fn is_gone(error: &anyhow::Error) -> bool {
 
 /// A runtime that nobody resumes would wait forever.
 fn resume_untraced(runtime: &PortRuntime, canceller: &Canceller) {
-    let deadline = Instant::now().checked_add(RESUMES);
+    let deadline = Instant::now().checked_add(RESUME_TIMEOUT);
     let id = runtime.process_id();
     say(&match runtime.resume(&WaitLimit { deadline, canceller: Some(canceller) }) {
         Ok(_) => format!("process {id} has connected too: resumed, not traced"),

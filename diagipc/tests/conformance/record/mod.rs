@@ -47,11 +47,8 @@ fn recorded<T>(
 ) -> (T, Recording) {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("proxy");
-    let mut proxy =
-        Proxy::new(UnixListener::bind(&path).unwrap(), Endpoint::socket(to)).recording();
-    if is_port {
-        proxy = proxy.of_a_port();
-    }
+    let proxy = Proxy::new(UnixListener::bind(&path).unwrap(), Endpoint::socket(to));
+    let proxy = Proxy { records: true, runtime_connects: is_port, ..proxy };
     let canceller = Canceller::new().unwrap();
     thread::scope(|scope| {
         let (over, is_over) = mpsc::channel();

@@ -190,8 +190,7 @@ fn misbehaviour_reply_precedes_descriptor() {
              { "on": "a", "send": ["00"], "with_fd": "user_events_data" }, { "on": "a", "expect_nothing": 300 } ]"#,
     )
     .unwrap();
-    let mut network = LiveNetwork::to(runtime.socket())
-        .with_user_events(|| UnixStream::pair().map(|(ours, _)| ours.into()));
+    let mut network = LiveNetwork::to(runtime.socket()).with_user_events_data(true);
     let mut player = Player::new(&mut network, Duration::from_secs(2));
     // It connects, and sends the request.
     player.play(script.steps.iter().take(2).chain(&later)).unwrap();

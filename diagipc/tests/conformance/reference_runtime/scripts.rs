@@ -1,6 +1,5 @@
 //! The reference runtime passes the exchange scripts like the runtime that it imitates.
 
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::thread;
@@ -35,12 +34,21 @@ fn play(
     network = network
         .with_directory(directory.path())
         .with_process(move || !listens || UnixStream::connect(&at).is_ok())
-        .with_user_events(|| UnixStream::pair().map(|(ours, _)| OwnedFd::from(ours)));
+        .with_user_events_data(true);
     for port in part.target.ports.iter().filter(|port| port.listening) {
         network.listen(&port.id, true).unwrap();
     }
     let dumps = Some(directory.path().to_owned());
-    let config = Config { profile, dumps, ..Config::new(&socket) }.for_target(&part.target, path);
+    let suspended = part.target.suspended;
+    let mut config = Config { profile, dumps, suspended, ..Config::new(&socket) };
+    for (name, value) in &part.target.environment {
+        config.set(name, value.as_bytes());
+    }
+    let ports = part.target.ports.iter().map(|port| {
+        let mode = if port.suspend { "suspend" } else { "nosuspend" };
+        format!("{},{mode}", path(&port.id))
+    });
+    config.ports = Some(ports.collect::<Vec<_>>().join(";")).filter(|ports| !ports.is_empty());
     let runtime = ReferenceRuntime::start(config).unwrap();
     let mut player = Player::new(&mut network, Duration::from_millis(within_ms.into()));
     let went = player.play(steps.iter().copied()).map_err(|failure| failure.to_string());

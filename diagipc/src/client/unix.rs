@@ -21,11 +21,11 @@ use crate::process::program::Program;
 use crate::process::{OwnDirectory, Started, procfs, socket_name};
 
 /// How long the process may take to start.
-const STARTS: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// The number of pending connections.
 const BACKLOG: i32 = 16;
 /// How long a client may take to send something after connecting.
-const SENDS: Duration = Duration::from_millis(300);
+const SEND_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// The other user who owns a decoy. Not the system's nobody, who may run this.
 const ANOTHER_USER: u32 = 65_533;
@@ -52,27 +52,27 @@ pub fn stand_in() -> io::Result<()> {
 }
 
 /// A live process and a private directory, which is its `TMPDIR` and the client's, with its socket.
-pub(in crate::client) struct Target {
+pub(super) struct Target {
     // First, because running processes may write to its directory.
     process: Started,
     ours: UnixStream,
     directory: OwnDirectory,
-    pub(in crate::client) socket: PathBuf,
-    pub(in crate::client) output: PathBuf,
-    pub(in crate::client) port: PathBuf,
-    pub(in crate::client) user_events_data: PathBuf,
-    pub(in crate::client) client_data: PathBuf,
+    pub(super) socket: PathBuf,
+    pub(super) output: PathBuf,
+    pub(super) port: PathBuf,
+    pub(super) user_events_data: PathBuf,
+    pub(super) client_data: PathBuf,
     name: SocketName,
     wanted: Vec<Decoy>,
     decoys: Decoys,
 }
 
 impl Target {
-    pub(in crate::client) fn start(stand_in: &Program, decoys: &[Decoy]) -> io::Result<Self> {
+    pub(super) fn start(stand_in: &Program, decoys: &[Decoy]) -> io::Result<Self> {
         // A short name: the path of a socket has little room.
         let directory = OwnDirectory::new("dc-")?;
         let (ours, theirs) = UnixStream::pair()?;
-        ours.set_read_timeout(Some(STARTS))?;
+        ours.set_read_timeout(Some(START_TIMEOUT))?;
         let mut command = stand_in.command();
         command.env("TMPDIR", directory.path()).stdout(Stdio::null());
         let process = Started::start(command.stdin(Stdio::from(OwnedFd::from(theirs))))?;
@@ -101,7 +101,7 @@ impl Target {
 
     /// Keeps the process for another scenario, and its directory without the files of this one: if
     /// that is possible.
-    pub(in crate::client) fn kept(mut self) -> Option<Self> {
+    pub(super) fn kept(mut self) -> Option<Self> {
         if !self.wanted.is_empty() || self.process.death().is_some() {
             return None;
         }
@@ -117,8 +117,7 @@ impl Target {
         Some(self)
     }
 
-    /// Listens at the socket on behalf of the process.
-    pub(in crate::client) fn network(&mut self) -> Result<LiveNetwork, String> {
+    pub(super) fn network(&mut self) -> Result<LiveNetwork, String> {
         let listener = Listener::bind(&self.socket).map_err(|error| format!("{error:#}"))?;
         let hand_over = || -> io::Result<()> {
             fd::send(&self.ours, &[0], &[listener.as_fd()])?;
@@ -132,34 +131,33 @@ impl Target {
     }
 
     /// Whether the client has sent something to another process.
-    pub(in crate::client) fn judge_decoys(&self, findings: &mut Findings) -> bool {
+    pub(super) fn judge_decoys(&self, findings: &mut Findings) -> bool {
         self.decoys.judge(findings)
     }
 
-    pub(in crate::client) fn directory(&self) -> &Path {
+    pub(super) fn directory(&self) -> &Path {
         self.directory.path()
     }
 
     /// The client's `TMPDIR`: the directory, unless a decoy needs another one.
-    pub(in crate::client) fn tmpdir_of_client(&self) -> PathBuf {
+    pub(super) fn tmpdir_of_client(&self) -> PathBuf {
         let others = self.wanted.iter().map(|decoy| decoy.subdirectory());
         others.fold(self.directory.path().to_owned(), |directory, sub| {
             if sub.is_empty() { directory } else { directory.join(sub) }
         })
     }
 
-    pub(in crate::client) fn process_id(&self) -> u32 {
+    pub(super) fn process_id(&self) -> u32 {
         self.process.id()
     }
 }
 
 /// Why this system does not support a scenario, if so.
-pub(in crate::client) fn lacking(scenario: &Scenario) -> Option<String> {
+pub(super) fn lacking(scenario: &Scenario) -> Option<String> {
     scenario.decoys.iter().find_map(|decoy| decoy.lacks())
 }
 
-/// Whether the client listens at its port.
-pub(in crate::client) fn is_there(port: &Path) -> bool {
+pub(super) fn is_there(port: &Path) -> bool {
     port.exists()
 }
 
@@ -240,7 +238,7 @@ impl Decoys {
                 }
                 let is_ready = stream
                     .set_nonblocking(false)
-                    .and_then(|()| stream.set_read_timeout(Some(SENDS)));
+                    .and_then(|()| stream.set_read_timeout(Some(SEND_TIMEOUT)));
                 let sent = is_ready.and_then(|()| stream.read(&mut [0; 64]));
                 if matches!(sent, Ok(1..)) {
                     findings.must(

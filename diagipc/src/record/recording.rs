@@ -1,19 +1,166 @@
-//! A recording as an exchange script, for `replay`.
+//! The conversation on the connections of a proxy, and an exchange script of it for `replay`.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use dotnet_diagnostics_ipc::advertise::ADVERTISE_LEN;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{Header, MAGIC, RawHeader};
-use dotnet_diagnostics_ipc_vectors::player::{Connection, EventKind, TurnDirection};
-use dotnet_diagnostics_ipc_vectors::script::{
-    Accept, Any, ClientPart, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, Length,
-    Literal, Open, Part, Pattern, Plays, Script, Send, Step, Target, TargetPort,
+use dotnet_diagnostics_ipc_vectors::player::{
+    Connection, Conversation, Event, EventKind, TurnDirection,
 };
-use dotnet_diagnostics_ipc_vectors::{Hazard, ScriptFile};
+use dotnet_diagnostics_ipc_vectors::script::{
+    self, Accept, Any, ClientPart, Drain, EndStep, Ending, Expect, ExpectEnd, ExpectedEnd, FdKind,
+    Length, Literal, Open, Part, Pattern, Plays, Script, Step, Target, TargetPort,
+};
+use dotnet_diagnostics_ipc_vectors::{Direction, Hazard, ScriptFile};
 
-use super::log::Recording;
 use crate::conversation::request_as;
+
+/// A recorded conversation.
+///
+/// The first [`Recording::KEPT`] bytes of each side of a connection are kept, and the first
+/// [`Recording::CONNECTIONS`] connections.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recording {
+    /// The conversation as the client had it: what the runtime did is
+    /// [received](TurnDirection::Received).
+    pub conversation: Conversation,
+    /// How many connections were not kept.
+    pub more_connections: u64,
+}
+
+impl Recording {
+    /// How many bytes of a side of a connection are kept: a message, and as much of its
+    /// continuation.
+    pub const KEPT: usize = 131_072;
+    /// How many connections are kept.
+    pub const CONNECTIONS: usize = 256;
+}
+
+/// Receives each event with all of its bytes when it happens, including what a [`Recording`] does not
+/// keep. Connections are numbered from 0 in the order in which they were opened.
+pub type Witness = Arc<dyn Fn(&Event, &[u8]) + Send + Sync>;
+
+/// Records connections from several threads.
+///
+/// ```
+/// use diagipc::record::{Log, Direction};
+///
+/// let log = Log::new(false);
+/// let connection = log.opened();
+/// log.piece(connection, Direction::Client, b"DOTNET_IPC_V1\0", Vec::new());
+/// let recording = log.recording();
+/// assert_eq!(recording.conversation.connections[connection.unwrap()].sent.len, 14);
+/// ```
+pub struct Log {
+    began: Instant,
+    recording: Mutex<Recording>,
+    witness: Option<Witness>,
+    most: usize,
+    opens: Direction,
+}
+
+impl Log {
+    /// Starts now. `runtime_connects`: the runtime opens the connections.
+    pub fn new(runtime_connects: bool) -> Self {
+        Self {
+            began: Instant::now(),
+            recording: Mutex::default(),
+            witness: None,
+            most: Recording::CONNECTIONS,
+            opens: if runtime_connects { Direction::Server } else { Direction::Client },
+        }
+    }
+
+    /// Keeps the connections, or nothing, and passes every event to the witness.
+    #[cfg(unix)]
+    pub(super) fn of_proxy(
+        runtime_connects: bool,
+        records: bool,
+        witness: Option<Witness>,
+    ) -> Self {
+        let most = if records { Recording::CONNECTIONS } else { 0 };
+        Self { witness, most, ..Self::new(runtime_connects) }
+    }
+
+    fn event(&self, connection: usize, by: Direction, did: EventKind) -> Event {
+        let by = match by {
+            Direction::Client => TurnDirection::Sent,
+            Direction::Server => TurnDirection::Received,
+        };
+        Event { at: self.began.elapsed(), connection, by, did }
+    }
+
+    fn tell(&self, event: &Event, bytes: &[u8]) {
+        if let Some(witness) = &self.witness {
+            witness(event, bytes);
+        }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Recording> {
+        self.recording.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection was opened. `None` if there are too many already and there is no witness.
+    pub fn opened(&self) -> Option<usize> {
+        let mut recording = self.locked();
+        let kept = recording.conversation.connections.len();
+        let more = usize::try_from(recording.more_connections).unwrap_or(usize::MAX);
+        let event = self.event(kept.saturating_add(more), self.opens, EventKind::Opened);
+        self.tell(&event, &[]);
+        if kept >= self.most {
+            recording.more_connections += 1;
+            return self.witness.is_some().then_some(event.connection);
+        }
+        Some(recording.conversation.opened(&name_of(kept), event.by, event.at))
+    }
+
+    /// A side sent bytes.
+    pub fn piece(
+        &self,
+        connection: Option<usize>,
+        from: Direction,
+        bytes: &[u8],
+        fds: Vec<FdKind>,
+    ) {
+        let Some(connection) = connection.filter(|_| !bytes.is_empty()) else { return };
+        let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let event = self.event(connection, from, EventKind::Said { len, fds: fds.clone() });
+        self.tell(&event, bytes);
+        let Event { at, by, .. } = event;
+        self.locked().conversation.said(connection, by, bytes, fds, at, Recording::KEPT);
+    }
+
+    /// A side ended the connection.
+    pub fn ended(&self, connection: Option<usize>, by: Direction, how: Ending) {
+        if let Some(connection) = connection {
+            let event = self.event(connection, by, EventKind::Ended(how));
+            self.tell(&event, &[]);
+            self.locked().conversation.ended(connection, event.by, how, event.at);
+        }
+    }
+
+    /// The recording so far.
+    pub fn recording(&self) -> Recording {
+        self.locked().clone()
+    }
+
+    /// The recording so far, which is removed here.
+    pub fn take(&self) -> Recording {
+        std::mem::take(&mut *self.locked())
+    }
+}
+
+/// Returns the name of a connection in a script: `a` to `z`, then `c26`.
+fn name_of(connection: usize) -> String {
+    let letter = u8::try_from(connection).ok().and_then(|nth| b'a'.checked_add(nth));
+    match letter.filter(u8::is_ascii_lowercase) {
+        Some(letter) => char::from(letter).to_string(),
+        None => format!("c{connection}"),
+    }
+}
 
 /// The limit of a step's time, in milliseconds.
 const WITHIN_MS: u32 = 60_000;
@@ -109,14 +256,16 @@ fn steps(recording: &Recording) -> Vec<Step> {
                 let port = Some(PORT.to_owned());
                 steps.push(Step::Accept(Accept { accept: on, port, within_ms: None }));
             }
-            (TurnDirection::Sent, EventKind::Said { fds, .. }) => steps.push(Step::Send(Send {
-                on,
-                send: sent(bytes, &sessions),
-                chunks: Vec::new(),
-                with_fd: fds.first().copied(),
-                may_fail: false,
-                within_ms: None,
-            })),
+            (TurnDirection::Sent, EventKind::Said { fds, .. }) => {
+                steps.push(Step::Send(script::Send {
+                    on,
+                    send: sent(bytes, &sessions),
+                    chunks: Vec::new(),
+                    with_fd: fds.first().copied(),
+                    may_fail: false,
+                    within_ms: None,
+                }));
+            }
             (TurnDirection::Received, EventKind::Said { .. }) if bytes.starts_with(ADVERTISE) => {
                 steps.push(expect(on, Vec::from([any(ADVERTISE_LEN, None)])));
             }

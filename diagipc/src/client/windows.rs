@@ -3,10 +3,9 @@
 //!
 //! The default port has one name, so scenarios are played one after another.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::{fs, io};
 
 use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
 use dotnet_diagnostics_ipc::io::windows::PipeTransport;
@@ -19,16 +18,16 @@ use crate::process::OwnDirectory;
 use crate::process::program::Program;
 
 /// How long the arguments of a client may be in a command line, which has at most 32,767 units.
-const MOST_UNITS: usize = 32_000;
+const MAX_UNITS: usize = 32_000;
 
 /// This process, its pipe and a private directory.
-pub(in crate::client) struct Target {
+pub(super) struct Target {
     directory: OwnDirectory,
-    pub(in crate::client) socket: PathBuf,
-    pub(in crate::client) output: PathBuf,
-    pub(in crate::client) port: PathBuf,
-    pub(in crate::client) user_events_data: PathBuf,
-    pub(in crate::client) client_data: PathBuf,
+    pub(super) socket: PathBuf,
+    pub(super) output: PathBuf,
+    pub(super) port: PathBuf,
+    pub(super) user_events_data: PathBuf,
+    pub(super) client_data: PathBuf,
     // Last: the next one begins after everything here is gone.
     _turn: Turn,
 }
@@ -40,7 +39,6 @@ static TURN: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 struct Turn;
 
 impl Turn {
-    /// Waits until the turn before is over.
     fn wait() -> Self {
         let (is_taken, ended) = &TURN;
         let mut taken = is_taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,7 +59,7 @@ impl Drop for Turn {
 }
 
 impl Target {
-    pub(in crate::client) fn start(_: &Program, _: &[Decoy]) -> io::Result<Self> {
+    pub(super) fn start(_: &Program, _: &[Decoy]) -> io::Result<Self> {
         let turn = Turn::wait();
         let directory = OwnDirectory::new("dc-")?;
         let at = |name: &str| directory.path().join(name);
@@ -85,38 +83,37 @@ impl Target {
 
     /// Keeps nothing: a new target costs nothing.
     #[allow(clippy::unused_self, reason = "as on Unix")]
-    pub(in crate::client) fn kept(self) -> Option<Self> {
+    pub(super) fn kept(self) -> Option<Self> {
         None
     }
 
-    /// Listens at the pipe of this process.
-    pub(in crate::client) fn network(&mut self) -> Result<LiveNetwork, String> {
+    pub(super) fn network(&mut self) -> Result<LiveNetwork, String> {
         let listener = Listener::bind(&self.socket).map_err(|error| format!("{error:#}"))?;
         Ok(LiveNetwork::in_place_of_a_runtime(listener).with_port("p", &self.port))
     }
 
     /// Finds none: there are no decoys.
     #[allow(clippy::unused_self, reason = "on Unix there are some")]
-    pub(in crate::client) const fn judge_decoys(&self, _: &mut Findings) -> bool {
+    pub(super) const fn judge_decoys(&self, _: &mut Findings) -> bool {
         false
     }
 
-    pub(in crate::client) fn directory(&self) -> &Path {
+    pub(super) fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    pub(in crate::client) fn tmpdir_of_client(&self) -> PathBuf {
+    pub(super) fn tmpdir_of_client(&self) -> PathBuf {
         self.directory.path().to_owned()
     }
 
     #[allow(clippy::unused_self, reason = "on Unix it is another one")]
-    pub(in crate::client) fn process_id(&self) -> u32 {
+    pub(super) fn process_id(&self) -> u32 {
         std::process::id()
     }
 }
 
 /// Why this system does not support a scenario, if so.
-pub(in crate::client) fn lacking(scenario: &Scenario) -> Option<String> {
+pub(super) fn lacking(scenario: &Scenario) -> Option<String> {
     if !scenario.decoys.is_empty() {
         return Some("a pipe's name has only the process id".to_string());
     }
@@ -124,7 +121,7 @@ pub(in crate::client) fn lacking(scenario: &Scenario) -> Option<String> {
         return Some("Windows has no user_events".to_string());
     }
     let units: usize = scenario.arguments.values().map(|value| value.encode_utf16().count()).sum();
-    if units > MOST_UNITS {
+    if units > MAX_UNITS {
         return Some("the arguments are too long for a Windows command line".to_string());
     }
     scenario.moves.iter().find_map(|one| match one {
@@ -133,7 +130,6 @@ pub(in crate::client) fn lacking(scenario: &Scenario) -> Option<String> {
     })
 }
 
-/// Whether the client listens at its port.
-pub(in crate::client) fn is_there(port: &Path) -> bool {
+pub(super) fn is_there(port: &Path) -> bool {
     PipeTransport::is_there(&port.to_string_lossy()).is_ok_and(|is_there| is_there)
 }
