@@ -124,7 +124,7 @@ impl CodecCase<'_> {
             Some(layer) if layer == expected => {
                 let compared = value
                     .filter(|_| is_of_limits(self.test))
-                    .map(|value| Comparison::of_reading(self.group.kind, value, &self.test.value));
+                    .map(|value| Comparison::new(self.group.kind, value, &self.test.value, true));
                 let difference = compared.and_then(|compared| compared.difference);
                 difference.map_or(Judgement::PASS, Judgement::wrong_value)
             }
@@ -163,7 +163,7 @@ impl CodecCase<'_> {
         let Some(value) = value else {
             return Judgement::fail(Fault::ValueMissing, "ok without `value`");
         };
-        let compared = Comparison::of_reading(self.group.kind, value, &self.test.value);
+        let compared = Comparison::new(self.group.kind, value, &self.test.value, true);
         if let Some(difference) = compared.difference {
             return Judgement::wrong_value(difference);
         }
@@ -227,7 +227,7 @@ impl CodecCase<'_> {
                 );
             }
         };
-        let compared = Comparison::of_writing(self.group.kind, &decoded.value, &value);
+        let compared = Comparison::new(self.group.kind, &decoded.value, &value, false);
         match (compared.difference, compared.absent_or_empty) {
             (Some(difference), _) => {
                 wrong(&difference.field, &format!("in these bytes {}", difference.text))
@@ -261,128 +261,87 @@ fn first_difference(wire: &[u8], expected: &[u8]) -> String {
 mod tests {
     use dotnet_diagnostics_ipc_vectors::Test;
 
-    use super::super::cases;
+    use super::super::case::{LAYER_MATTERS, cases};
     use super::*;
-    use crate::embedded::{self, NamedFile};
+    use crate::embedded;
 
-    /// The judgement of `line` for the first case selected by `is_meant`, with its test changed by
-    /// `change`.
+    /// Judges `line` for the first case selected by `is_meant`, with its test changed by `change`.
     #[track_caller]
     fn judged(
-        files: &[NamedFile],
         is_meant: impl Fn(&CodecCase<'_>) -> bool,
         change: impl Fn(&mut Test),
         line: &str,
     ) -> Judgement {
+        let files = embedded::vectors().unwrap();
         let case = cases(files).into_iter().find(|case| is_meant(case)).expect("there is one");
         let mut test = case.test.clone();
         change(&mut test);
         CodecCase { test: &test, ..case }.judgement(&Answer::parse(line).unwrap(), false)
     }
 
-    fn same(_: &mut Test) {}
-
-    fn decodes(case: &CodecCase<'_>, result: ExpectedResult) -> bool {
-        case.operation == Operation::Decode && case.test.result == result
-    }
-
-    fn name(judgement: &Judgement) -> Option<String> {
-        assert_eq!(judgement.fault.is_some(), judgement.grade == Grade::Fail);
-        judgement.fault.as_ref().map(|fault| fault.name.clone())
-    }
-
+    /// The grades that `tests/conformance/codec_adapters.rs` does not show.
     #[test]
-    fn refusal_and_other_bytes_are_judged_by_vector() {
-        let files = embedded::vectors().unwrap();
-        let refusal = r#"{ "result": "error", "layer": "limits", "value": 1 }"#;
-        // A leniency is optional.
-        assert_eq!(
-            judged(files, |case| decodes(case, ExpectedResult::Acceptable), same, refusal),
-            Judgement::PASS
-        );
-        let limited = |case: &CodecCase<'_>| {
-            decodes(case, ExpectedResult::Invalid) && is_of_limits(case.test)
+    fn answer_is_graded_by_result_layer_and_limits() {
+        let decodes = |result, of_limits| {
+            move |case: &CodecCase<'_>| {
+                case.operation == Operation::Decode
+                    && case.test.result == result
+                    && is_of_limits(case.test) == of_limits
+            }
         };
-        assert_eq!(name(&judged(files, limited, same, refusal)).unwrap(), "wrong-value");
-        assert_eq!(
-            judged(files, limited, same, r#"{ "result": "error", "layer": "limits" }"#),
-            Judgement::PASS
-        );
+        let (valid, acceptable, invalid) =
+            (ExpectedResult::Valid, ExpectedResult::Acceptable, ExpectedResult::Invalid);
+        let taken = r#"{ "result": "taken" }"#;
+        let limits = r#"{ "result": "error", "layer": "limits" }"#;
+        let other_value = r#"{ "result": "error", "layer": "limits", "value": 1 }"#;
+        for (result, of_limits, line, grade, fault) in [
+            (acceptable, false, other_value, Grade::Pass, None),
+            (invalid, true, other_value, Grade::Fail, Some("wrong-value")),
+            (invalid, true, limits, Grade::Pass, None),
+            (valid, false, taken, Grade::Informational, None),
+            (acceptable, false, taken, Grade::PassLenient, None),
+            (invalid, false, taken, Grade::Fail, Some("taken-though-invalid")),
+            (invalid, true, taken, Grade::PassLenient, None),
+        ] {
+            let judged = judged(decodes(result, of_limits), |_| (), line);
+            let named = judged.fault.as_ref().map(|fault| fault.name.as_str());
+            assert_eq!((judged.grade, named), (grade, fault), "{result:?} {line}");
+        }
+        let header = |case: &CodecCase<'_>| {
+            decodes(invalid, false)(case) && case.test.error.as_ref().unwrap().layer == "header"
+        };
+        let payload = r#"{ "result": "error", "layer": "payload", "reason": "bad data" }"#;
+        let mild = judged(header, |test| test.flags.clear(), payload);
+        let text = "refused as required, in layer payload; the vector says header: bad data";
+        assert_eq!((mild.grade, mild.found.as_deref()), (Grade::Informational, Some(text)));
+        let matters = judged(header, |test| test.flags = vec![LAYER_MATTERS.into()], payload);
+        assert_eq!(matters.fault.unwrap().name, "wrong-layer");
         // Bytes that writers must not use are written in another way, which must be one.
         let other = |case: &CodecCase<'_>| {
             case.operation == Operation::Encode && case.test.wire.is_some() && !case.test.canonical
         };
-        let none = judged(files, other, same, r#"{ "result": "ok", "wire": "" }"#);
-        assert_eq!(name(&none).unwrap(), "wrong-bytes:unexpected_end", "{none:?}");
-    }
-
-    #[test]
-    fn taken_without_value_is_judged_by_verdict() {
-        let files = embedded::vectors().unwrap();
-        let taken = r#"{ "result": "taken" }"#;
-        let grade = |result| {
-            judged(files, |case| decodes(case, result) && !is_of_limits(case.test), same, taken)
-        };
-        assert_eq!(grade(ExpectedResult::Valid).grade, Grade::Informational);
-        assert_eq!(grade(ExpectedResult::Acceptable).grade, Grade::PassLenient);
-        assert_eq!(name(&grade(ExpectedResult::Invalid)).unwrap(), "taken-though-invalid");
-        let limits = judged(
-            files,
-            |case| decodes(case, ExpectedResult::Invalid) && is_of_limits(case.test),
-            same,
-            taken,
-        );
-        assert_eq!(
-            (limits.grade, limits.found.as_deref()),
-            (Grade::PassLenient, Some("limits are not checked"))
-        );
-        let encodes = judged(files, |case| case.operation == Operation::Encode, same, taken);
-        assert_eq!(name(&encodes).unwrap(), "not-the-protocol");
-        // An ok needs a value.
-        let forgotten = judged(
-            files,
-            |case| decodes(case, ExpectedResult::Valid),
-            same,
-            r#"{ "result": "ok" }"#,
-        );
-        assert_eq!(name(&forgotten).unwrap(), "value-missing");
-    }
-
-    #[test]
-    fn wrong_layer_fails_only_with_layer_matters() {
-        let files = embedded::vectors().unwrap();
-        let invalid = |case: &CodecCase<'_>| {
-            decodes(case, ExpectedResult::Invalid)
-                && case.test.error.as_ref().unwrap().layer == "header"
-        };
-        let refusal = r#"{ "result": "error", "layer": "payload", "reason": "bad data" }"#;
-        let mild = judged(files, invalid, |test| test.flags.clear(), refusal);
-        let text = "refused as required, in layer payload; the vector says header: bad data";
-        assert_eq!((mild.grade, mild.found.as_deref()), (Grade::Informational, Some(text)));
-        let matters =
-            judged(files, invalid, |test| test.flags = vec!["LayerMatters".into()], refusal);
-        assert_eq!(name(&matters).unwrap(), "wrong-layer");
+        let none = judged(other, |_| (), r#"{ "result": "ok", "wire": "" }"#);
+        assert_eq!(none.fault.unwrap().name, "wrong-bytes:unexpected_end");
     }
 
     #[test]
     fn dropped_key_is_not_required_as_canonical() {
-        let files = embedded::vectors().unwrap();
         let tail =
-            |case: &CodecCase<'_>| decodes(case, ExpectedResult::Valid) && case.test.tc_id == 8605;
-        let of = |canonical: bool, change: fn(&mut Value)| {
-            let mut line = json!({ "result": "ok", "canonical": canonical });
-            let case = cases(files).into_iter().find(|case| tail(case)).unwrap();
-            let mut value = case.test.value.clone();
-            change(&mut value);
-            line["value"] = value;
-            judged(files, tail, same, &format!("{line}"))
-        };
-        let drop_tail = |value: &mut Value| drop(value.as_object_mut().unwrap().remove("tail"));
-        assert_eq!(
-            (of(false, drop_tail), of(true, drop_tail), of(true, |_| ())),
-            (Judgement::PASS, Judgement::PASS, Judgement::PASS)
-        );
-        assert_eq!(name(&of(false, |_| ())).unwrap(), "wrong-canonical");
+            |case: &CodecCase<'_>| case.operation == Operation::Decode && case.test.tc_id == 8605;
+        let files = embedded::vectors().unwrap();
+        let all = cases(files).into_iter().find(|case| tail(case)).unwrap().test.value.clone();
+        let mut dropped = all.clone();
+        dropped.as_object_mut().unwrap().remove("tail");
+        for (canonical, value, fault) in [
+            (false, &dropped, None),
+            (true, &dropped, None),
+            (true, &all, None),
+            (false, &all, Some("wrong-canonical")),
+        ] {
+            let line = json!({ "result": "ok", "canonical": canonical, "value": value });
+            let judged = judged(tail, |_| (), &line.to_string());
+            assert_eq!(judged.fault.as_ref().map(|fault| fault.name.as_str()), fault, "{line}");
+        }
     }
 
     #[test]

@@ -496,8 +496,6 @@ impl Message<'_> {
 
 #[cfg(test)]
 mod tests {
-    use dotnet_diagnostics_ipc::exchange::End;
-
     use super::*;
 
     const ENDED: Option<End> = Some(End::Closed);
@@ -506,129 +504,79 @@ mod tests {
         of.map(|seen| seen.fault).collect()
     }
 
-    /// All that came in reply to `request`.
-    fn read(request: &[u8], came: &[u8], quiet: Option<End>) -> Reply {
-        let mut reply = Reply::read(command_of(request), came);
-        reply.find_faults(request, came, quiet);
+    /// Reads all that came in reply to a request with this command.
+    fn read([set, id]: [u8; 2], came: &[&[u8]], quiet: Option<End>) -> Reply {
+        let request = [b"DOTNET_IPC_V1\0\x14\0", &[set, id, 0, 0][..]].concat();
+        let came = came.concat();
+        let mut reply = Reply::read(command_of(&request), &came);
+        reply.find_faults(&request, &came, quiet);
         reply
     }
 
+    /// The faults that no server of `tests/conformance/server_faults.rs` shows, and what is no fault.
     #[test]
-    fn wrong_value_is_a_fault_of_a_well_formed_reply() {
-        let resume = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
-        // .NET 6 sends this (F-127).
-        let reply = read(resume, b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\0\0\0\0", ENDED);
-        assert_eq!(reply.error(), Some(HResult::OK));
-        assert_eq!(faults(reply.faults()), [Fault::ErrorCodeIsSuccess]);
-        assert_eq!(faults(reply.malformed()), []);
-    }
-
-    #[test]
-    fn environment_that_is_cut_is_malformed_once_nothing_more_follows() {
-        let request = b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0";
+    fn fault_depends_on_what_follows() {
+        let cut = b"DOTNET_IPC_V1\0\x38\0\xff\0\0\0\x92\x10";
         // 12 bytes are announced: one entry of 2 units, of which the last is missing.
-        let came = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x0c\0\0\0\0\0\x01\0\0\0\x02\0\0\0A\0";
-        let more_may_come = read(request, came, None);
-        assert_eq!((more_may_come.len, more_may_come.announced), (Some(26), Some(12)));
-        assert_eq!(faults(more_may_come.faults()), []);
-        assert_eq!(faults(read(request, came, ENDED).malformed()), [Fault::ReplyCut]);
+        let block = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x0c\0\0\0\0\0\x01\0\0\0\x02\0\0\0A\0";
+        let session = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0";
+        for (command, came, quiet, expected) in [
+            // .NET 6 sends this (F-127).
+            (
+                [4, 1],
+                &[&b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\0\0\0\0"[..]][..],
+                ENDED,
+                &[Fault::ErrorCodeIsSuccess][..],
+            ),
+            ([4, 0], &[b"DOTNET_IPC"], ENDED, &[Fault::ReplyCut]),
+            ([4, 0], &[cut], ENDED, &[Fault::ReplyCut]),
+            ([4, 0], &[cut], Some(End::TimedOut), &[Fault::NoAnswer]),
+            // More may follow.
+            ([4, 2], &[block], None, &[]),
+            ([4, 2], &[block], ENDED, &[Fault::ReplyCut]),
+            // The code of an error, and the code of none.
+            ([2, 3], &[session, &[0x84, 0x13, 0x13, 0x80]], ENDED, &[Fault::ErrorAsOk]),
+            ([2, 3], &[session, &[0x84, 0x13, 0x13, 0x90]], ENDED, &[Fault::FieldTooNarrow]),
+            (
+                [2, 3],
+                &[session, b"\x01\0\0\0Nettrace\x14\0\0\0!Fast"],
+                None,
+                &[Fault::FieldTooNarrow],
+            ),
+            (
+                [2, 1],
+                &[b"DOTNET_IPC_V1\0\x1a\0\0\0\xff\xff\0\0\x84\x13\x13\x80"],
+                ENDED,
+                &[Fault::FieldTooWide],
+            ),
+        ] {
+            let reply = read(command, came, quiet);
+            assert_eq!(faults(reply.faults()), expected, "{command:?} {quiet:?} {reply:?}");
+        }
+        // A wrong value does not make a reply malformed.
+        let success = read([4, 1], &[b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\0\0\0\0"], ENDED);
+        assert_eq!((success.error(), faults(success.malformed())), (Some(HResult::OK), vec![]));
     }
 
     #[test]
     fn values_before_a_malformed_field_are_read() {
-        let request = b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0";
         // ProcessInfo3: version 1, process 4242, a cookie, and half of a length.
         let head = b"DOTNET_IPC_V1\0\x32\0\xff\0\0\0\x01\0\0\0\x92\x10\0\0\0\0\0\0";
-        let reply = read(request, &[head.as_slice(), &[7; 16], &[0; 2]].concat(), ENDED);
+        let reply = read([4, 8], &[head, &[7; 16], &[0; 2]], ENDED);
         assert_eq!(reply.process, Some((4242, [7; 16])));
         assert_eq!(faults(reply.malformed()), [Fault::PayloadMalformed]);
     }
 
     #[test]
-    fn number_of_4_bytes_is_too_narrow_and_not_a_wrong_size() {
-        let request = b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0";
-        // A process id of 4242, a cookie, and absent strings.
-        let head = b"DOTNET_IPC_V1\0\x34\0\xff\0\0\0\x92\x10\0\0";
-        let reply = read(request, &[head.as_slice(), &[7; 16], &[0; 12]].concat(), ENDED);
-        assert_eq!(faults(reply.faults()), [Fault::FieldTooNarrow]);
-        let session = b"DOTNET_IPC_V1\0\x14\0\x02\x03\0\0";
-        let came = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\x01\0\0\0Nettrace\x14\0\0\0!Fast";
-        let reply = read(session, came, None);
-        let [seen] = &reply.faults().collect::<Vec<_>>()[..] else { panic!("{reply:?}") };
-        assert_eq!(
-            (seen.fault, seen.text.as_str()),
-            (Fault::FieldTooNarrow, "sessionId has 4 bytes, expected 8 (byte 20)")
-        );
-    }
-
-    #[test]
-    fn size_of_4_bytes_is_too_wide() {
-        let request = b"DOTNET_IPC_V1\0\x14\0\x02\x01\0\0";
-        for came in [
-            b"DOTNET_IPC_V1\0\x1e\0\0\0\xff\0\0\0\x01\0\0\0\0\0\0\0".as_slice(),
-            b"DOTNET_IPC_V1\0\x1a\0\0\0\xff\xff\0\0\x84\x13\x13\x80",
-        ] {
-            assert_eq!(faults(read(request, came, ENDED).faults()), [Fault::FieldTooWide]);
-        }
-    }
-
-    #[test]
-    fn reply_that_stops_is_cut_only_if_the_connection_ends() {
-        let request = b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0";
-        for came in [b"DOTNET_IPC".as_slice(), b"DOTNET_IPC_V1\0\x38\0\xff\0\0\0\x92\x10"] {
-            let found = |quiet| faults(read(request, came, quiet).faults());
-            assert_eq!(found(ENDED), [Fault::ReplyCut]);
-            assert_eq!(found(Some(End::TimedOut)), [Fault::NoAnswer]);
-        }
-    }
-
-    #[test]
-    fn refusal_with_the_command_of_an_ok_is_no_session() {
-        let request = b"DOTNET_IPC_V1\0\x14\0\x02\x03\0\0";
-        let of = |payload: [u8; 4]| {
-            let came = [b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0".as_slice(), &payload].concat();
-            faults(read(request, &came, ENDED).faults())
-        };
-        assert_eq!(of([0x84, 0x13, 0x13, 0x80]), [Fault::ErrorAsOk]);
-        // The code of no error.
-        assert_eq!(of([0x84, 0x13, 0x13, 0x90]), [Fault::FieldTooNarrow]);
-    }
-
-    #[test]
-    fn texts_of_a_process_are_judged() {
-        let request = b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0";
-        let of = |texts: [&str; 3]| {
-            let string = |text: &str| {
-                let units: Vec<u8> =
-                    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
-                let count = u32::try_from(units.len() / 2).unwrap();
-                [count.to_le_bytes().to_vec(), units].concat()
-            };
-            let strings = texts.map(string).concat();
-            let size = u8::try_from(44 + strings.len()).unwrap();
-            let head = [b"DOTNET_IPC_V1\0", &[size, 0, 0xff, 0, 0, 0][..]].concat();
-            let came = [&head[..], &[1, 0, 0, 0, 0, 0, 0, 0], &[7; 16], &strings].concat();
-            faults(read(request, &came, ENDED).faults())
-        };
-        assert_eq!(of(["app", "Linux", "x64"]), []);
-        assert_eq!(of(["app", "Haiku", "wasm"]), [], "other texts are kept");
-        assert_eq!(of(["app", "\u{feff}Linux", "x64"]), [Fault::StringWithByteOrderMark]);
-        assert_eq!(of(["app", "ARM64", "macOS"]), [Fault::OsAndArchitectureSwapped]);
-    }
-
-    #[test]
     fn process_id_in_reversed_bytes_is_named_in_every_process_info() {
-        // A process id of 4242, a cookie, and absent strings.
-        let version: &[u8] = &[1, 0, 0, 0];
-        for (command, version, strings, size) in
-            [(0, &[][..], 3, 56), (4, &[][..], 5, 64), (8, version, 6, 72)]
+        for (id, version, strings, size) in
+            [(0, &[][..], 3, 56), (4, &[], 5, 64), (8, &[1, 0, 0, 0], 6, 72)]
         {
-            let request = [b"DOTNET_IPC_V1\0\x14\0\x04", &[command, 0, 0][..]].concat();
             let header = [b"DOTNET_IPC_V1\0", &[size, 0, 0xff, 0, 0, 0][..]].concat();
-            let id = 4242_u64.to_be_bytes();
-            let came = [&header, version, &id, &[7; 16], &vec![0; 4 * strings]].concat();
-            let reply = read(&request, &came, ENDED);
-            assert_eq!(faults(reply.faults()), [Fault::NumbersBigEndian], "{command}");
+            let process = 4242_u64.to_be_bytes();
+            let came = [&header, version, &process, &[7; 16], &vec![0; 4 * strings]];
+            let reply = read([4, id], &came, ENDED);
+            assert_eq!(faults(reply.faults()), [Fault::NumbersBigEndian], "{id}");
         }
     }
 }

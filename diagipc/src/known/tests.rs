@@ -21,10 +21,6 @@ use crate::server::expectation::grade;
 use crate::server::{ServerCase, ServerCaseKind, cases};
 use crate::{Grade, Playable as _, embedded};
 
-fn profile(name: &str) -> Profile {
-    Profile::of_recording(name).unwrap_or_else(|| panic!("{name} names no build"))
-}
-
 /// A build that was not recorded goes the way of those around it.
 #[test]
 fn script_deviation_follows_the_nearest_recordings() {
@@ -51,98 +47,48 @@ fn script_deviation_follows_the_nearest_recordings() {
     }
 }
 
-const DIED: Seen = Seen { died: true, ..seen(Answer::Other) };
-
-const fn seen(answer: Answer) -> Seen {
-    Seen { answer, died: false, left_open: false, wrong: false }
-}
-
-const fn refused(hresult: HResult) -> Seen {
-    seen(Answer::Error(hresult))
-}
-
-/// The fact that explains what was seen, and whether it is a fault.
-fn known(profile: Profile, request: &Request, seen: Seen) -> Option<(&'static str, bool)> {
-    explain(profile, request, &seen).map(|row| (row.fact, row.fault))
-}
-
-fn fact(profile: Profile, command: Command, answer: Answer) -> Option<&'static str> {
-    known(profile, &Request::right(command), seen(answer)).map(|(fact, _)| fact)
-}
-
+/// Which platforms and versions a row explains, and whether it is a fault.
 #[test]
-fn native_aot_missing_commands_are_known_by_fact() {
-    let lacks = Answer::Error(HResult::NOT_SUPPORTED);
-    for (command, known) in [
-        (Command::STARTUP_PROFILER, Some("F-91")),
-        (Command::DISABLE_PERF_MAP, Some("F-92")),
-        (Command::APPLY_STARTUP_HOOK, Some("F-93")),
-        (Command::COLLECT_TRACING2, None),
-        (Command::GENERATE_CORE_DUMP2, None),
-    ] {
-        // So does a version that was never recorded.
-        for profile in [Profile::NATIVE_AOT_9, Profile::NATIVE_AOT, Profile::native_aot(7)] {
-            assert_eq!(fact(profile, command, lacks), known, "{profile}: {command}");
-            // It refuses with no other error.
-            let unknown = Answer::Error(HResult::UNKNOWN_COMMAND);
-            assert_eq!(fact(profile, command, unknown), None, "{profile}: {command}");
-        }
-        for profile in [Profile::STRICT, Profile::CORECLR_10] {
-            assert_eq!(fact(profile, command, lacks), None, "{profile}: {command}");
-        }
-    }
-    let dump = |answer| fact(Profile::NATIVE_AOT_9, Command::GENERATE_CORE_DUMP3, answer);
-    assert_eq!((dump(Answer::Error(HResult::FAIL)), dump(Answer::Ok)), (Some("F-98"), None));
-}
-
-/// F-95, F-96: faults shown by valid requests; they stay failures.
-#[test]
-fn native_aot_faults_are_known_and_still_fail() {
+fn row_explains_only_its_builds_requests_and_answers() {
+    let error = |code| Seen { answer: Answer::Error(code), ..DIED_NOT };
+    let died = Seen { answer: Answer::Other, died: true, ..DIED_NOT };
+    let (lacks, minus_1) = (error(HResult::NOT_SUPPORTED), error(HResult(0xffff_ffff)));
+    let left_open = Seen { left_open: true, ..error(HResult::UNKNOWN_COMMAND) };
     let set = |detail| Request { detail, ..Request::right(Command::SET_ENVIRONMENT_VARIABLE) };
-    let (deletion, plain) = (set(Detail::Deletion), set(Detail::Plain));
-    let odd = [Detail::NoName, Detail::EqualsWithin].map(set);
-    let failed = |code| refused(HResult(code));
-    for profile in [Profile::NATIVE_AOT_8, Profile::NATIVE_AOT_9] {
-        assert_eq!(known(profile, &deletion, DIED), Some(("F-95", true)));
-        assert_eq!(known(profile, &plain, DIED), None);
-        for odd in &odd {
-            assert_eq!(known(profile, odd, failed(0xffff_ffff)), Some(("F-96", true)));
-            assert_eq!(known(profile, odd, failed(0xffff)), None);
-        }
-        assert_eq!(known(profile, &plain, failed(0xffff_ffff)), None);
-    }
-    for request in odd.iter().chain([&deletion]) {
-        assert_eq!(known(Profile::CORECLR_9, request, DIED), None);
-        assert_eq!(known(Profile::CORECLR_9, request, failed(0xffff_ffff)), None);
-    }
-}
-
-#[test]
-fn row_applies_only_to_the_platforms_that_show_it() {
-    let unknown = RefusalReason::UnknownCommand { command: Command::ATTACH_PROFILER };
-    let request = Request::refused(Command::ATTACH_PROFILER, unknown);
-    let left_open = Seen { left_open: true, ..refused(HResult::UNKNOWN_COMMAND) };
-    assert_eq!(known(Profile::CORECLR_9, &request, left_open), Some(("F-74", false)));
-    assert_eq!(known(Profile::NATIVE_AOT_9, &request, left_open), None);
-
-    let (windows, linux) = (profile("win-net10.0.12"), profile("net10.0.12"));
     let over = RefusalReason::OverLimit(WireError::new(WireErrorKind::AbsentName, 20));
     let absent = Request::refused(Command::SET_ENVIRONMENT_VARIABLE, over);
+    let unknown = RefusalReason::UnknownCommand { command: Command::ATTACH_PROFILER };
+    let unknown = Request::refused(Command::ATTACH_PROFILER, unknown);
     let pieces = Request { in_pieces: true, ..Request::right(Command::RESUME_RUNTIME) };
-    for (profile, absent_name, in_pieces) in [
-        (windows, Some(("P-41", false)), Some(("P-39", false))),
-        (linux, None, None),
-        (Profile::STRICT, None, None),
-        // 3.1 does this on every system.
-        (Profile::CORECLR_3_1, None, Some(("P-39", false))),
+    let hook = Request::right(Command::APPLY_STARTUP_HOOK);
+    let windows = Profile::of_recording("win-net10.0.12").unwrap();
+    let (aot, ten) = (Profile::NATIVE_AOT_9, Profile::CORECLR_10);
+    for (profile, request, seen, known) in [
+        (aot, hook, lacks, Some(("F-93", false))),
+        (Profile::native_aot(7), hook, lacks, Some(("F-93", false))),
+        (aot, hook, error(HResult::UNKNOWN_COMMAND), None),
+        (ten, hook, lacks, None),
+        (Profile::STRICT, hook, lacks, None),
+        // These are shown by valid requests, and stay failures.
+        (aot, set(Detail::Deletion), died, Some(("F-95", true))),
+        (aot, set(Detail::Plain), died, None),
+        (ten, set(Detail::Deletion), died, None),
+        (aot, set(Detail::EqualsWithin), minus_1, Some(("F-96", true))),
+        (aot, set(Detail::EqualsWithin), error(HResult(0xffff)), None),
+        (ten, unknown, left_open, Some(("F-74", false))),
+        (aot, unknown, left_open, None),
+        (windows, absent, error(HResult::ENVVAR_NOT_FOUND), Some(("P-41", false))),
+        (ten, absent, error(HResult::ENVVAR_NOT_FOUND), None),
+        (windows, pieces, error(HResult::BAD_ENCODING), Some(("P-39", false))),
+        (Profile::CORECLR_3_1, pieces, error(HResult::BAD_ENCODING), Some(("P-39", false))),
+        (ten, pieces, error(HResult::BAD_ENCODING), None),
     ] {
-        assert_eq!(known(profile, &absent, refused(HResult::ENVVAR_NOT_FOUND)), absent_name);
-        assert_eq!(known(profile, &pieces, refused(HResult::BAD_ENCODING)), in_pieces);
+        let row = explain(profile, &request, &seen).map(|row| (row.fact, row.fault));
+        assert_eq!(row, known, "{profile} {request:?}");
     }
-    let lacks = |command| fact(windows, command, Answer::Error(HResult::NOT_SUPPORTED));
-    assert_eq!(lacks(Command::ENABLE_PERF_MAP), Some("F-126"));
-    assert_eq!(lacks(Command::RESUME_RUNTIME), None);
 }
+
+const DIED_NOT: Seen = Seen { answer: Answer::Ok, died: false, left_open: false, wrong: false };
 
 #[test]
 fn deaths_depend_on_version() {

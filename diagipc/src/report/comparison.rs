@@ -348,6 +348,8 @@ mod tests {
     use super::super::CaseFault;
     use super::*;
 
+    const IDLE: &str = "no-read-timeout";
+
     fn report(cases: &[(&str, &[&str])]) -> Report {
         let mut report = Report::new("client", "x");
         for (name, faults) in cases {
@@ -358,114 +360,71 @@ mod tests {
         report
     }
 
-    /// What `text` makes of these cases, in a whole run of a suite that has two others.
-    fn accepted(text: &str, cases: &[(&str, &[&str])]) -> Report {
-        let others = ["silence/at-once/dump", "silence/at-once/trace"];
-        let names = cases.iter().map(|(name, _)| *name).chain(others).map(str::to_owned).collect();
-        KnownFaults::parse("k", text).unwrap().apply(report(cases), &names, true)
-    }
-
-    fn grades(report: &Report) -> Vec<Grade> {
-        report.cases.iter().map(|case| case.grade).collect()
-    }
-
+    /// Each row is a file, what a whole run of a suite that has two other cases saw, which cases it
+    /// accepts, and its stale entries.
     #[test]
-    fn new_fault_beside_accepted_one_fails() {
-        let accepted = accepted(
-            "faults = ['no-read-timeout', 'runs-on', 'no-such-fault']",
-            &[
-                ("a", &["no-read-timeout"]),
-                ("b", &["no-read-timeout", "reply-cut-unnoticed"]),
-                ("c", &[]),
-            ],
-        );
-        assert_eq!(grades(&accepted), [Grade::Informational, Grade::Fail, Grade::Fail]);
-        assert_eq!(accepted.cases.first().map(|case| case.faults.len()), Some(1));
-        assert_eq!(
-            accepted.stale,
-            ["no-such-fault is not a fault of this suite", "runs-on was not seen"]
-        );
+    fn accepted_faults_are_informational_and_gone_ones_are_stale() {
+        let [resume, set] = ["silence/at-once/resume", "silence/at-once/set-env"];
+        for (text, cases, accepts, stale) in [
+            (
+                "faults = ['no-read-timeout', 'runs-on', 'no-such-fault']",
+                &[("a", &[IDLE][..]), ("b", &[IDLE, "reply-cut-unnoticed"]), ("c", &[])][..],
+                &[true, false, false][..],
+                &["no-such-fault is not a fault of this suite", "runs-on was not seen"][..],
+            ),
+            (
+                "[cases]\nno-read-timeout = ['silence/at-once/resume']",
+                &[(resume, &[IDLE]), (set, &[IDLE])],
+                &[true, false],
+                &[],
+            ),
+            (
+                "[cases]\nno-read-timeout = ['silence/*/resume']",
+                &[(resume, &[IDLE]), (set, &[IDLE]), ("silence/in-the-reply/resume", &["runs-on"])],
+                &[true, false, false],
+                &[],
+            ),
+            (
+                "[cases]\nruns-on = ['silence/at-once/resume', 'silence/at-once/dump', 'no/such']\nno-such-fault = []",
+                &[(resume, &[IDLE])],
+                &[false],
+                // The other case was not played.
+                &[
+                    "no-such-fault is not a fault of this suite",
+                    "runs-on in no/such, which is not a case",
+                    "runs-on was not seen in silence/at-once/resume",
+                ],
+            ),
+        ] {
+            let others = ["silence/at-once/dump", "silence/at-once/trace"];
+            let names = cases.iter().map(|(name, _)| *name).chain(others).map(str::to_owned);
+            let known = KnownFaults::parse("k", text).unwrap();
+            let accepted = known.apply(report(cases), &names.collect(), true);
+            let informational: Vec<bool> =
+                accepted.cases.iter().map(|case| case.grade == Grade::Informational).collect();
+            let stale: Vec<String> = stale.iter().map(ToString::to_string).collect();
+            assert_eq!((&informational[..], accepted.stale), (accepts, stale));
+        }
+        assert!(KnownFaults::parse("k.toml", "fault = []").unwrap_err().starts_with("k.toml: "));
     }
 
-    #[test]
-    fn new_case_of_accepted_fault_fails() {
-        let [known, new] = ["silence/at-once/resume", "silence/at-once/set-env"];
-        let seen = report(&[(known, &["no-read-timeout"])]);
-        let written = KnownFaults::default().renewed(&seen).to_toml();
-        assert!(
-            written.ends_with("[cases]\nno-read-timeout = [\n    \"silence/at-once/resume\",\n]\n"),
-            "{written}"
-        );
-        let accepted =
-            accepted(&written, &[(known, &["no-read-timeout"]), (new, &["no-read-timeout"])]);
-        assert_eq!(grades(&accepted), [Grade::Informational, Grade::Fail]);
-        assert_eq!((accepted.notes, accepted.stale), (Vec::new(), Vec::new()));
-    }
-
-    #[test]
-    fn pattern_accepts_cases_it_matches() {
-        let accepted = accepted(
-            "[cases]\nno-read-timeout = ['silence/*/resume']",
-            &[
-                ("silence/at-once/resume", &["no-read-timeout"]),
-                ("silence/at-once/set-env", &["no-read-timeout"]),
-                ("silence/in-the-reply/resume", &["runs-on"]),
-            ],
-        );
-        assert_eq!(grades(&accepted), [Grade::Informational, Grade::Fail, Grade::Fail]);
-        assert!(accepted.stale.is_empty(), "{:?}", accepted.stale);
-    }
-
-    #[test]
-    fn accepted_case_unseen_or_unknown_is_stale() {
-        let text = "[cases]\nruns-on = ['silence/at-once/resume', 'silence/at-once/dump', 'no/such/case']\nno-such-fault = []";
-        let accepted = accepted(text, &[("silence/at-once/resume", &["no-read-timeout"])]);
-        let stale = [
-            "no-such-fault is not a fault of this suite",
-            "runs-on in no/such/case, which is not a case",
-            // The other case was not played.
-            "runs-on was not seen in silence/at-once/resume",
-        ];
-        assert_eq!(accepted.stale, stale);
-    }
-
-    /// What was not played stays; what was not seen goes; a pattern stays while it is seen.
+    /// What was not played stays; what was not seen goes; a pattern stays while it is seen. A name
+    /// with a field, which TOML does not take unquoted, is written and read.
     #[test]
     fn renewed_file_keeps_what_was_not_played() {
-        let known = KnownFaults::parse(
-            "k",
-            "[cases]\nruns-on = ['gone', 'not/played']\nno-read-timeout = ['silence/*']\nnever-connects = ['gone']",
-        )
-        .unwrap();
+        let text = "[cases]\nruns-on = ['gone', 'not/played']\nno-read-timeout = ['silence/*']\nnever-connects = ['gone']";
         let seen = report(&[
-            ("gone", &["reply-cut-unnoticed"]),
-            ("silence/one", &["no-read-timeout"]),
-            ("silence/two", &["no-read-timeout"]),
+            ("gone", &["wrong-value:providers[].keywords"]),
+            ("silence/one", &[IDLE]),
+            ("silence/two", &[IDLE]),
         ]);
-        let text = known.renewed(&seen).to_toml();
+        let known = KnownFaults::parse("k", text).unwrap().renewed(&seen);
+        let text = known.to_toml();
         let (_, entries) = text.split_once("[cases]\n").unwrap();
         assert_eq!(
             entries,
-            "no-read-timeout = [\n    \"silence/*\",\n]\nreply-cut-unnoticed = [\n    \"gone\",\n]\nruns-on = [\n    \"not/played\",\n]\n"
+            "no-read-timeout = [\n    \"silence/*\",\n]\nruns-on = [\n    \"not/played\",\n]\n\"wrong-value:providers[].keywords\" = [\n    \"gone\",\n]\n"
         );
-    }
-
-    /// The faults of codecs have fields in their names, which TOML does not take unquoted.
-    #[test]
-    fn name_with_a_field_is_written_and_read() {
-        let mut seen = Report::new("codec", "x");
-        let mut case = Case::new("a", "s", "g", "t", Grade::Fail);
-        case.faults.push(CaseFault::new("wrong-value:providers[].keywords", "text"));
-        seen.add(case);
-        let known = KnownFaults::default().renewed(&seen);
-        let read = KnownFaults::parse("k", &known.to_toml()).unwrap();
-        let accepted = read.apply(seen, &BTreeSet::from(["a".to_owned()]), true);
-        assert_eq!((read, grades(&accepted)), (known, vec![Grade::Informational]));
-        assert!(accepted.stale.is_empty(), "{:?}", accepted.stale);
-    }
-
-    #[test]
-    fn file_with_unknown_key_is_refused() {
-        assert!(KnownFaults::parse("k.toml", "fault = []").unwrap_err().starts_with("k.toml: "));
+        assert_eq!(KnownFaults::parse("k", &text), Ok(known));
     }
 }
