@@ -17,7 +17,6 @@ use super::table::TABLE;
 use super::*;
 use crate::conversation::Answer;
 use crate::server::expectation::Expectation;
-use crate::server::expectation::grade;
 use crate::server::{ServerCase, ServerCaseKind, cases};
 use crate::{Grade, Playable as _, embedded};
 
@@ -193,7 +192,7 @@ fn row_of(
                 .request
                 .map(|request| Request::of(request.command, test.wire.as_deref().unwrap()));
             let is_refused = matches!(seen.answer, Answer::Error(_));
-            match grade(Profile::STRICT, &expectation, seen).0 {
+            match expectation.grade(Profile::STRICT, seen).0 {
                 Grade::Fail => row.map(Some).ok_or_else(|| {
                     format!("{} ({})", test.comment, group.command.as_deref().unwrap_or_default())
                 }),

@@ -1,7 +1,6 @@
 //! The faults on all connections of a case: those of each reply, and whether replies and advertises
 //! contradict each other about their process.
 
-use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
@@ -16,7 +15,10 @@ use crate::faults::Fault;
 pub(super) fn faults_in_case(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     let of_replies = exchanges.all.iter().flat_map(|exchange| exchange.reply.faults().cloned());
     let of_processes = processes(exchanges, process).into_iter();
-    let among_them = of_processes.chain(sessions(exchanges)).chain(variables(exchanges));
+    let sessions = history(exchanges).twice.map(|id| {
+        FaultSeen::new(Fault::SessionIdTwice, format!("two running sessions have the id {id}"))
+    });
+    let among_them = of_processes.chain(sessions).chain(variables(exchanges));
     let mut seen: Vec<FaultSeen> = Vec::new();
     for one in of_replies.chain(among_them) {
         if seen.iter().all(|before| before.fault != one.fault) {
@@ -26,75 +28,44 @@ pub(super) fn faults_in_case(exchanges: &Exchanges, process: &TargetProcess) -> 
     seen
 }
 
-/// Process id and cookie, as in a message.
-struct Said {
-    /// `reply` or `advertise`.
-    by: &'static str,
-    id: u64,
-    cookie: [u8; 16],
-}
-
-impl Said {
-    fn of_advertise(advertise: Advertise) -> Self {
-        Self {
-            by: "advertise",
-            id: advertise.process_id,
-            cookie: advertise.runtime_cookie.to_bytes(),
-        }
-    }
-}
-
-/// Process id and cookie of a well-formed reply to `ProcessInfo`, 2 or 3.
-fn said(exchange: &Exchange) -> Option<Said> {
-    let reply = &exchange.reply;
-    let is_well_formed =
-        reply.is_whole() && reply.malformed().all(|seen| seen.fault == Fault::ReservedNotZero);
-    let (id, cookie) = reply.process.filter(|_| is_well_formed)?;
-    Some(Said { by: "reply", id, cookie })
-}
-
+/// Returns what is wrong with the process ids and cookies of advertises, and of well-formed replies
+/// to `ProcessInfo`, 2 or 3.
 fn processes(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     let advertises =
         process.advertise().into_iter().chain(exchanges.all.iter().filter_map(|one| one.advertise));
-    let all = advertises.map(Said::of_advertise).chain(exchanges.all.iter().filter_map(said));
+    let advertised =
+        advertises.map(|one| ("advertise", one.process_id, one.runtime_cookie.to_bytes()));
+    let replied = exchanges.all.iter().filter_map(|Exchange { reply, .. }| {
+        let is_well_formed =
+            reply.is_whole() && reply.malformed().all(|seen| seen.fault == Fault::ReservedNotZero);
+        let (id, cookie) = reply.process.filter(|_| is_well_formed)?;
+        Some(("reply", id, cookie))
+    });
     let mut found = Vec::new();
-    let mut first: Option<Said> = None;
-    for said in all {
-        found.extend(fault_of_another_process(&said, process));
-        let Some(Said { id, cookie, .. }) = first else {
-            first = Some(said);
-            continue;
-        };
-        let by = said.by;
-        if said.id != id {
-            let text = format!("processId is {id}, but {} in another {by}", said.id);
-            let is_swapped = said.id.swap_bytes() == id;
+    let mut first = None;
+    for (by, id, cookie) in advertised.chain(replied) {
+        // Reversed bytes have a separate name.
+        let is_swapped = u32::try_from(id).is_err() && u32::try_from(id.swap_bytes()).is_ok();
+        found.extend(process.expected_in_place_of(id).filter(|_| !is_swapped).map(|expected| {
+            let text = format!("processId of the {by} is {id}, expected {expected}");
+            FaultSeen::new(Fault::ProcessIdWrong, text)
+        }));
+        let (first_id, first_cookie) = *first.get_or_insert((id, cookie));
+        if id != first_id {
+            let text = format!("processId is {first_id}, but {id} in another {by}");
+            let is_swapped = id.swap_bytes() == first_id;
             let fault = if is_swapped { Fault::NumbersBigEndian } else { Fault::ProcessIdChanges };
             found.push(FaultSeen::new(fault, text));
         }
-        if said.cookie != cookie {
-            let fault = if guid_reversed(said.cookie) == cookie {
-                Fault::GuidBigEndian
-            } else {
-                Fault::CookieChanges
-            };
-            let (cookie, other) = (Guid::from_bytes(cookie), Guid::from_bytes(said.cookie));
-            found.push(FaultSeen::new(
-                fault,
-                format!("runtimeCookie is {cookie}, but {other} in another {by}"),
-            ));
+        if cookie != first_cookie {
+            let is_reversed = guid_reversed(cookie) == first_cookie;
+            let fault = if is_reversed { Fault::GuidBigEndian } else { Fault::CookieChanges };
+            let [first, other] = [first_cookie, cookie].map(Guid::from_bytes);
+            let text = format!("runtimeCookie is {first}, but {other} in another {by}");
+            found.push(FaultSeen::new(fault, text));
         }
     }
     found
-}
-
-/// An id other than that of the target's process.
-fn fault_of_another_process(said: &Said, process: &TargetProcess) -> Option<FaultSeen> {
-    // Reversed bytes have a separate name.
-    let is_swapped = u32::try_from(said.id).is_err() && u32::try_from(said.id.swap_bytes()).is_ok();
-    let expected = process.expected_in_place_of(said.id).filter(|_| !is_swapped)?;
-    let text = format!("processId of the {} is {}, expected {expected}", said.by, said.id);
-    Some(FaultSeen::new(Fault::ProcessIdWrong, text))
 }
 
 /// A variable that was set, and has another value in the environment since.
@@ -131,13 +102,6 @@ fn variable_set_by(request: &[u8]) -> Option<(String, Option<String>)> {
     Some((name, value))
 }
 
-/// Ids of concurrent sessions.
-fn sessions(exchanges: &Exchanges) -> Option<FaultSeen> {
-    history(exchanges).twice.map(|id| {
-        FaultSeen::new(Fault::SessionIdTwice, format!("two running sessions have the id {id}"))
-    })
-}
-
 /// How many sessions of a case were stopped, if any, and none is running.
 pub(super) fn ended_sessions(exchanges: &Exchanges) -> Option<usize> {
     let History { running, ended, .. } = history(exchanges);
@@ -155,18 +119,14 @@ struct History {
     twice: Option<u64>,
 }
 
-/// The session that a request stops.
-fn stopped_by(request: &[u8]) -> Option<u64> {
-    let (message, _) = Message::decode_prefix(request).ok()?;
-    message.request_as::<StopTracing>().ok().map(|stop| stop.session_id)
-}
-
 fn history(exchanges: &Exchanges) -> History {
     let mut history = History::default();
     for (nth, is_sent) in &exchanges.order {
         let Some(exchange) = exchanges.all.get(*nth) else { continue };
         if *is_sent && exchange.command() == Some(Command::STOP_TRACING) {
-            let stopped = stopped_by(&exchange.sent);
+            let message = Message::decode_prefix(&exchange.sent).ok();
+            let stop = message.and_then(|(message, _)| message.request_as::<StopTracing>().ok());
+            let stopped = stop.map(|stop| stop.session_id);
             let before = history.running.len();
             history.running.retain(|(_, id)| Some(*id) != stopped);
             history.ended =
@@ -191,10 +151,10 @@ fn history(exchanges: &Exchanges) -> History {
 
 #[cfg(test)]
 mod tests {
+    use dotnet_diagnostics_ipc::advertise::Advertise;
+    use dotnet_diagnostics_ipc::exchange::End;
     use dotnet_diagnostics_ipc::message::encode_to_vec;
     use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfoReply};
-
-    use dotnet_diagnostics_ipc::exchange::End;
 
     use super::*;
 

@@ -115,8 +115,61 @@ impl<'v> Expectation<'v> {
         }
     }
 
+    /// Returns the expected answer in words.
+    pub(super) fn in_words(&self) -> String {
+        match (self.verdict, self.refusable) {
+            (ExpectedResult::Valid, Refusable::Never) => "an OK, and any continuation".into(),
+            (ExpectedResult::Valid, Refusable::ByTheMachine) => {
+                "an OK, or an error that says why it cannot be done here".into()
+            }
+            (ExpectedResult::Valid, Refusable::By(refusals)) => {
+                let refusals = refusals.iter().map(|hresult| format!(", or the error {hresult}"));
+                format!("an OK{}", refusals.collect::<String>())
+            }
+            (ExpectedResult::Acceptable, _) => "an OK, or DS_IPC_E_BAD_ENCODING".into(),
+            (ExpectedResult::Invalid, _) => {
+                self.refusal.map_or_else(String::new, |hresult| format!("the error {hresult}"))
+            }
+        }
+    }
+
+    /// Returns the grade of the result, and the row by which the runtime is known for it.
+    pub(crate) fn grade(&self, profile: Profile, seen: &Seen) -> (Grade, Option<&'static Row>) {
+        let known = || explain(profile, self.request.as_ref()?, seen);
+        let is_clean = !seen.died && !seen.left_open && !seen.wrong;
+        // A server may refuse it, and this runtime is known to (F-54).
+        let may_be_refused =
+            self.verdict == ExpectedResult::Acceptable && matches!(seen.answer, Answer::Error(_));
+        match self.by_the_document(profile, seen) {
+            Some(Grade::Unimplemented) => (Grade::Unimplemented, None),
+            Some(grade) if is_clean => (grade, if may_be_refused { known() } else { None }),
+            _ => (Grade::Fail, known()),
+        }
+    }
+
+    /// Returns the grade of an answer; `None` if it is wrong, whatever happened to the connection.
+    pub(super) fn by_the_document(&self, profile: Profile, seen: &Seen) -> Option<Grade> {
+        let is_right = match (seen.answer, self.verdict) {
+            (Answer::Error(HResult::UNKNOWN_COMMAND), _) if self.may_be_unknown(profile) => {
+                return Some(Grade::Unimplemented);
+            }
+            (Answer::Error(code), _) if self.other_refusal == Some(code) => {
+                return Some(Grade::PassLenient);
+            }
+            (Answer::Ok, ExpectedResult::Acceptable) => return Some(Grade::PassLenient),
+            (Answer::Ok, verdict) => verdict == ExpectedResult::Valid,
+            (Answer::Error(code), ExpectedResult::Invalid) => self.refusal == Some(code),
+            (Answer::Error(code), verdict) => {
+                let is_lenient = verdict == ExpectedResult::Acceptable;
+                is_lenient && code == HResult::BAD_ENCODING || self.refusable.takes(code)
+            }
+            (Answer::NoHeader | Answer::Nothing | Answer::Other, _) => false,
+        };
+        is_right.then_some(Grade::Pass)
+    }
+
     /// Whether a target may answer that it does not know the command.
-    pub(super) fn may_be_unknown(&self, profile: Profile) -> bool {
+    fn may_be_unknown(&self, profile: Profile) -> bool {
         let must_have = profile.is_known() && self.since.is_some_and(|since| profile.has(since));
         !must_have && !self.is_served && self.refusal != Some(HResult::UNKNOWN_COMMAND)
     }
@@ -139,85 +192,6 @@ fn refusal_of(command: Option<Command>, wire: &[u8]) -> Option<HResult> {
 pub(super) fn other_refusal_of(wire: &[u8]) -> Option<HResult> {
     let has_wrong_magic = wire.iter().zip(&MAGIC).any(|(byte, magic)| byte != magic);
     (has_wrong_magic && (is_too_small(wire) || is_cut(wire))).then_some(HResult::UNKNOWN_MAGIC)
-}
-
-/// The expected answer, in words.
-pub(super) fn expected(expectation: &Expectation<'_>) -> String {
-    match expectation.verdict {
-        ExpectedResult::Valid => match expectation.refusable {
-            Refusable::Never => "an OK, and any continuation".into(),
-            Refusable::ByTheMachine => {
-                "an OK, or an error that says why it cannot be done here".into()
-            }
-            Refusable::By(refusals) => {
-                let refusals: Vec<String> =
-                    refusals.iter().map(|hresult| format!(", or the error {hresult}")).collect();
-                format!("an OK{}", refusals.concat())
-            }
-        },
-        ExpectedResult::Acceptable => "an OK, or DS_IPC_E_BAD_ENCODING".into(),
-        ExpectedResult::Invalid => {
-            expectation.refusal.map_or_else(String::new, |hresult| format!("the error {hresult}"))
-        }
-    }
-}
-
-/// The grade of the result, and the row by which the runtime is known for it.
-pub(crate) fn grade(
-    profile: Profile,
-    expectation: &Expectation<'_>,
-    seen: &Seen,
-) -> (Grade, Option<&'static Row>) {
-    let known = || expectation.request.as_ref().and_then(|request| explain(profile, request, seen));
-    let is_clean = !seen.died && !seen.left_open && !seen.wrong;
-    // A server may refuse it, and this runtime is known to (F-54).
-    let may_be_refused = expectation.verdict == ExpectedResult::Acceptable
-        && matches!(seen.answer, Answer::Error(_));
-    match by_the_document(profile, expectation, seen) {
-        Some(Grade::Unimplemented) => (Grade::Unimplemented, None),
-        Some(grade) if is_clean => (grade, if may_be_refused { known() } else { None }),
-        _ => (Grade::Fail, known()),
-    }
-}
-
-/// The grade of an answer; `None` if it is wrong, whatever happened to the connection.
-pub(super) fn by_the_document(
-    profile: Profile,
-    expectation: &Expectation<'_>,
-    seen: &Seen,
-) -> Option<Grade> {
-    match seen.answer {
-        Answer::Error(HResult::UNKNOWN_COMMAND) if expectation.may_be_unknown(profile) => {
-            Some(Grade::Unimplemented)
-        }
-        Answer::Error(hresult) => refused(expectation, hresult),
-        Answer::Ok => taken(expectation),
-        Answer::NoHeader | Answer::Nothing | Answer::Other => None,
-    }
-}
-
-/// The grade of an OK; `None` if it is wrong.
-const fn taken(expectation: &Expectation<'_>) -> Option<Grade> {
-    match expectation.verdict {
-        ExpectedResult::Valid => Some(Grade::Pass),
-        ExpectedResult::Acceptable => Some(Grade::PassLenient),
-        ExpectedResult::Invalid => None,
-    }
-}
-
-/// The grade of an error; `None` if it is wrong.
-fn refused(expectation: &Expectation<'_>, hresult: HResult) -> Option<Grade> {
-    if expectation.other_refusal == Some(hresult) {
-        return Some(Grade::PassLenient);
-    }
-    let is_right = match expectation.verdict {
-        ExpectedResult::Valid => expectation.refusable.takes(hresult),
-        ExpectedResult::Acceptable => {
-            hresult == HResult::BAD_ENCODING || expectation.refusable.takes(hresult)
-        }
-        ExpectedResult::Invalid => expectation.refusal == Some(hresult),
-    };
-    is_right.then_some(Grade::Pass)
 }
 
 #[cfg(test)]
@@ -249,7 +223,7 @@ mod tests {
         let expectation = Expectation::of_vector(group, test);
         let verdict = judge(profile, &expectation, &answered, None);
         let fact = verdict.deviation.map(|one| one.fact);
-        (verdict.grade, fact, verdict.found, expected(&expectation))
+        (verdict.grade, fact, verdict.found, expectation.in_words())
     }
 
     fn error(hresult: HResult) -> Vec<u8> {

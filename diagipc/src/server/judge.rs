@@ -2,18 +2,18 @@
 //! the verdict afterwards.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::player::{Conversation, Difference, Failure};
-use dotnet_diagnostics_ipc_vectors::script::{Deviation, Step};
+use dotnet_diagnostics_ipc_vectors::player::{Conversation, Difference};
+use dotnet_diagnostics_ipc_vectors::script::Deviation;
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Hazard, Test, Value};
 
 use super::abilities::{Abilities, Lack};
-use super::expectation::{Expectation, by_the_document, expected, grade};
+use super::expectation::Expectation;
 use super::facts::{Facts, PlayEnd};
 use super::request::Reaction;
+use super::unanswered::crash;
 use super::{Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency};
 use crate::conversation::{Answer, Exchange, Exchanges, FaultSeen, is_cut};
 use crate::faults::Fault;
@@ -48,6 +48,17 @@ impl Verdict {
 
     fn fail(text: String, faults: Vec<FaultSeen>) -> Self {
         Self { faults, ..Self::new(Grade::Fail, [text].into()) }
+    }
+
+    fn of_fault(seen: FaultSeen) -> Self {
+        Self::fail(seen.text.clone(), [seen].into())
+    }
+
+    /// Whether a case may have failed by time alone: no received message is wrong in itself.
+    pub(super) fn may_be_late(&self) -> bool {
+        self.grade == Grade::Fail
+            && self.deviation.is_none()
+            && self.faults.iter().all(FaultSeen::may_be_lateness)
     }
 
     pub(super) fn known(fact: &str, text: &str, found: Vec<String>) -> Self {
@@ -96,41 +107,30 @@ impl Verdict {
 
     /// Returns the entry of the report.
     pub(super) fn case(self, case: &ServerCase<'_>, conversation: &Conversation) -> Case {
-        let Self { grade, deviation, found, faults, outcome } = self;
-        let detail = (grade != Grade::Pass).then(|| {
-            let expected = match case.kind {
-                ServerCaseKind::Request { group, test } => {
-                    expected(&Expectation::of_vector(group, test))
-                }
-                ServerCaseKind::Script { script, .. } => {
-                    format!("as in script {}: diagipc explain {}", script.sc_id, script.name)
-                }
-            };
-            let mut detail = Detail::conversation(Turn::all(conversation), &expected, found);
-            // What was not sent has harmed nothing.
-            let is_played = conversation.has_bytes();
-            if let (Some(Hazard::Harmful), Some(word), true) =
-                (case.hazard(), case.words().last(), is_played)
-            {
-                detail.about.push(harm_of(word));
-            }
-            detail
-        });
-        Case {
-            name: case.name(),
-            section: case.section(),
-            group: case.group(),
-            title: case.title(),
-            grade,
-            spec: case.spec(),
-            level: case.level(),
-            detail,
-            deviation,
-            faults: faults.iter().map(CaseFault::from).collect(),
-            hazard: case.hazard(),
-            outcome: outcome.map(|outcome| outcome.to_string()),
-            took: Duration::ZERO,
+        let (section, group, title) = (case.section(), case.group(), case.title());
+        let mut entry = Case::new(&case.name(), &section, &group, &title, self.grade);
+        (entry.spec, entry.level, entry.hazard) = (case.spec(), case.level(), case.hazard());
+        entry.faults = self.faults.iter().map(CaseFault::from).collect();
+        entry.deviation = self.deviation;
+        entry.outcome = self.outcome.map(|outcome| outcome.to_string());
+        if self.grade == Grade::Pass {
+            return entry;
         }
+        let expected = match case.kind {
+            ServerCaseKind::Request { group, test } => {
+                Expectation::of_vector(group, test).in_words()
+            }
+            ServerCaseKind::Script { script, .. } => {
+                format!("as in script {}: diagipc explain {}", script.sc_id, script.name)
+            }
+        };
+        let mut detail = Detail::conversation(Turn::all(conversation), &expected, self.found);
+        // What was not sent has harmed nothing.
+        if case.hazard() == Some(Hazard::Harmful) && conversation.has_bytes() {
+            detail.about.extend(case.words().last().map(|word| harm_of(word)));
+        }
+        entry.detail = Some(detail);
+        entry
     }
 }
 
@@ -138,7 +138,7 @@ impl Verdict {
 pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &Facts<'_>) -> Verdict {
     let mut verdict = match &facts.end {
         PlayEnd::Lacks(Lack::Silent(found)) => {
-            Verdict::fail(found.clone(), [FaultSeen::new(Fault::NoAnswer, found.clone())].into())
+            Verdict::of_fault(FaultSeen::new(Fault::NoAnswer, found))
         }
         PlayEnd::Lacks(Lack::Missing(found) | Lack::Unclaimed(found)) => {
             Verdict::new(Grade::Unimplemented, [found.clone()].into())
@@ -154,7 +154,16 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &Facts<'_>
         PlayEnd::Reacted(reaction) => of_request(known, case, facts, reaction),
         PlayEnd::AsWritten(deviation) => of_played_script(known, case, facts, *deviation),
         PlayEnd::Differs(failure, step) => {
-            let (text, faults) = difference(known, case, facts, failure, *step);
+            let is_served = |command| known.serves(Some(command));
+            let arrives_in_pieces =
+                case.sends_in_pieces() && case.wanted_commands().into_iter().all(is_served);
+            let faults = step.map_or_else(Vec::new, |step| {
+                answer_faults::faults_in_failure(facts, step, failure, arrives_in_pieces)
+            });
+            let text = match facts.death {
+                Some(death) => format!("{failure} (the target {death})"),
+                None => failure.to_string(),
+            };
             of_failed_script(known, case, facts, text, faults)
         }
     };
@@ -163,7 +172,7 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &Facts<'_>
         verdict.found.push(reason.clone());
     }
     name_unknown_command(known, facts, &mut verdict.faults);
-    if let Some(fact) = of_script(known.profile, case, &facts.exchanges) {
+    if let Some(fact) = habit_of_script(known.profile, case, &facts.exchanges) {
         let lives = facts.death.is_none() && facts.death_after.is_none();
         if verdict.grade == Grade::Fail && lives && verdict.may_be_habit() {
             verdict = Verdict { outcome: verdict.outcome, ..unspecified(fact, verdict.found) };
@@ -171,34 +180,23 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &Facts<'_>
     }
     if verdict.grade == Grade::Unimplemented {
         let is_required = known.options.require.iter().any(|glob| case.is_chosen(glob));
-        let is_claimed = facts.conversation.has_bytes()
-            && case.wanted_commands().into_iter().any(|command| known.claims(command));
-        for (text, is_so) in [("it is required", is_required), ("it is claimed", is_claimed)] {
-            if is_so && verdict.grade == Grade::Unimplemented {
-                verdict.grade = Grade::Fail;
-                verdict.found.insert(0, text.to_owned());
-            }
+        let claims = |command| known.options.claims.claims(command) == Some(true);
+        let is_claimed =
+            facts.conversation.has_bytes() && case.wanted_commands().into_iter().any(claims);
+        if is_required || is_claimed {
+            let text = if is_required { "it is required" } else { "it is claimed" };
+            verdict.grade = Grade::Fail;
+            verdict.found.insert(0, text.to_owned());
         }
     }
     verdict
 }
 
 impl Known<'_> {
-    fn claims(&self, command: Command) -> bool {
-        self.options.claims.claims(command) == Some(true)
-    }
-
     /// Whether a command was answered with an OK.
     fn serves(&self, command: Option<Command>) -> bool {
         command.is_some_and(|command| self.served.contains(&command))
     }
-}
-
-/// Whether a case may have failed by time alone: no received message is wrong in itself.
-pub(super) fn may_be_late(verdict: &Verdict) -> bool {
-    verdict.grade == Grade::Fail
-        && verdict.deviation.is_none()
-        && verdict.faults.iter().all(FaultSeen::may_be_lateness)
 }
 
 /// Decides about a reaction to a request.
@@ -214,7 +212,7 @@ fn of_request(
     let is_served = known.serves(Expectation::command_of(group));
     let expectation = Expectation { is_served, ..Expectation::of_vector(group, test) };
     let (profile, death) = (known.profile, facts.death);
-    let habit = fault_in_request(profile, &expectation, test, reaction);
+    let habit = habit_of_request(profile, &expectation, test, reaction);
     let verdict = habit.filter(|_| death.is_none()).unwrap_or_else(|| {
         let mut faults =
             answer_faults::faults_in_answer(&facts.process, &expectation, reaction, death);
@@ -226,15 +224,11 @@ fn of_request(
     match facts.death_after {
         Some(death) if verdict.grade != Grade::Fail && verdict.deviation.is_none() => {
             let died = Seen { answer: Answer::Other, died: true, left_open: false, wrong: false };
-            Verdict { outcome: Some(Outcome::Answered(died)), ..crash(death) }
+            let outcome = Some(Outcome::Answered(died));
+            Verdict { outcome, ..Verdict::of_fault(crash(death)) }
         }
         _ => verdict,
     }
-}
-
-fn crash(death: Death) -> Verdict {
-    let text = format!("the target {death}");
-    Verdict::fail(text.clone(), [FaultSeen::new(Fault::Crash, text)].into())
 }
 
 /// Decides about a script that was played to its end.
@@ -245,17 +239,16 @@ fn of_played_script(
     deviation: Option<&Deviation>,
 ) -> Verdict {
     // A target's known reply may be malformed.
-    let faults = match deviation {
+    let mut faults = match deviation {
         None => consistency::faults_in_case(&facts.exchanges, &facts.process),
         Some(_) => Vec::new(),
     };
-    if !faults.is_empty() {
-        let texts: Vec<String> = faults.iter().map(|seen| seen.text.clone()).collect();
-        return of_failed_script(known, case, facts, texts.join("; "), faults);
+    if faults.is_empty() {
+        faults.extend(facts.death_after.map(crash));
     }
-    if let Some(death) = facts.death_after {
-        let Verdict { found, faults, .. } = crash(death);
-        return of_failed_script(known, case, facts, found.concat(), faults);
+    if !faults.is_empty() {
+        let texts: Vec<&str> = faults.iter().map(|seen| seen.text.as_str()).collect();
+        return of_failed_script(known, case, facts, texts.join("; "), faults);
     }
     match deviation {
         None => {
@@ -266,23 +259,6 @@ fn of_played_script(
             ..Verdict::known(&deviation.fact, &deviation.text, Vec::new())
         },
     }
-}
-
-/// Returns what differed in a script, and the faults shown by it.
-fn difference(
-    known: &Known<'_>,
-    case: &ServerCase<'_>,
-    facts: &Facts<'_>,
-    failure: &Failure,
-    step: Option<&Step>,
-) -> (String, Vec<FaultSeen>) {
-    let faults = step.map_or_else(Vec::new, |step| {
-        let arrives_in_pieces = case.sends_in_pieces()
-            && case.wanted_commands().into_iter().all(|one| known.serves(Some(one)));
-        answer_faults::faults_in_failure(facts, step, failure, arrives_in_pieces)
-    });
-    let death = facts.death.map_or_else(String::new, |death| format!(" (the target {death})"));
-    (format!("{failure}{death}"), faults)
 }
 
 /// Decides about a script that failed: the target lacks the command, or is known for this, or
@@ -378,18 +354,27 @@ pub(crate) fn judge(
     answered: &Reaction,
     death: Option<Death>,
 ) -> Verdict {
-    let seen = seen(answered, death);
-    let mut found: Vec<String> = answered.wrong().collect();
+    let exchange = answered.exchange();
+    let seen = Seen {
+        answer: exchange.answer(),
+        died: death.is_some(),
+        left_open: answered.left_open,
+        wrong: answered.is_wrong(),
+    };
+    let mut found = Vec::new();
+    if expectation.by_the_document(profile, &seen).is_none() {
+        found.push(match seen.answer {
+            Answer::Error(hresult) => format!("the reply is the error {hresult}"),
+            Answer::Ok => "the reply is OK".into(),
+            Answer::NoHeader | Answer::Nothing | Answer::Other => exchange.to_string(),
+        });
+    }
+    found.extend(answered.wrong());
     if answered.left_open {
         found.push("the connection stays open".into());
     }
-    if let Some(death) = death {
-        found.push(format!("the target {death}"));
-    }
-    if by_the_document(profile, expectation, &seen).is_none() {
-        found.insert(0, came(answered.exchange()));
-    }
-    let verdict = match grade(profile, expectation, &seen) {
+    found.extend(death.map(|death| format!("the target {death}")));
+    let verdict = match expectation.grade(profile, &seen) {
         (_, Some(row)) => Verdict::of_row(row, found),
         (Grade::Unimplemented, None) => {
             Verdict::unknown_command(expectation.request.map(|request| request.command))
@@ -397,24 +382,6 @@ pub(crate) fn judge(
         (grade, None) => Verdict::new(grade, found),
     };
     Verdict { outcome: Some(Outcome::Answered(seen)), ..verdict }
-}
-
-fn came(exchange: &Exchange) -> String {
-    match exchange.answer() {
-        Answer::Error(hresult) => format!("the reply is the error {hresult}"),
-        Answer::Ok => "the reply is OK".into(),
-        Answer::NoHeader | Answer::Nothing | Answer::Other => exchange.to_string(),
-    }
-}
-
-/// The result of a request.
-fn seen(answered: &Reaction, death: Option<Death>) -> Seen {
-    Seen {
-        answer: answered.exchange().answer(),
-        died: death.is_some(),
-        left_open: answered.left_open,
-        wrong: answered.is_wrong(),
-    }
 }
 
 /// The text for anything that the document leaves open.
@@ -429,7 +396,7 @@ fn unspecified(fact: &str, found: Vec<String>) -> Verdict {
 }
 
 /// The fact by which a failed script requires a habit. Only a runtime must have it.
-pub(super) fn of_script<'v>(
+fn habit_of_script<'v>(
     profile: Profile,
     case: &ServerCase<'v>,
     exchanges: &Exchanges,
@@ -439,7 +406,7 @@ pub(super) fn of_script<'v>(
 }
 
 /// A requirement of a request that only runtimes meet, if a server differs.
-pub(super) fn fault_in_request(
+fn habit_of_request(
     profile: Profile,
     expectation: &Expectation<'_>,
     test: &Test,

@@ -3,7 +3,7 @@
 use dotnet_diagnostics_ipc_vectors::player::Conversation;
 use dotnet_diagnostics_ipc_vectors::script::Plays;
 
-use super::expectation::{Expectation, grade};
+use super::expectation::Expectation;
 use super::judge::Verdict;
 use super::{ServerCase, ServerCaseKind, cases};
 use crate::embedded;
@@ -44,7 +44,7 @@ fn judged(profile: Profile, case: &ServerCase<'_>, outcome: &Outcome) -> Result<
     let text = outcome.to_string();
     let verdict = match (case.kind, outcome) {
         (ServerCaseKind::Request { group, test }, Outcome::Answered(seen)) => {
-            match grade(profile, &Expectation::of_vector(group, test), seen) {
+            match Expectation::of_vector(group, test).grade(profile, seen) {
                 (_, Some(row)) => Verdict::of_row(row, vec![text.clone()]),
                 (grade, None) => Verdict::new(grade, vec![text.clone()]),
             }

@@ -121,7 +121,7 @@ pub fn run(
     };
     let suite = ServerSuite { cases, address, options, survey: &survey };
     let waits = |nth: usize| cases.get(nth).map(ServerCase::waits).unwrap_or_default();
-    let first = suite.player_of(subject);
+    let first = CasePlayer::new(subject, &survey, options);
     let played = suite::run(&suite, turns, waits, &limits, Some(first), &mut |_, case| done(case));
     played.end_into(&mut report);
     let mut unavailable = LeftOut::default();
@@ -244,42 +244,25 @@ struct ServerSuite<'r> {
     survey: &'r Survey,
 }
 
-impl<'r> ServerSuite<'r> {
-    fn player_of(&self, subject: Target) -> WorkerOfTarget<'r> {
-        let player = CasePlayer::new(subject, self.survey, self.options);
-        WorkerOfTarget { player, last: None, again: false }
-    }
-}
-
-/// A player, with the name of its last case.
-struct WorkerOfTarget<'r> {
-    player: CasePlayer<'r>,
-    last: Option<String>,
-    /// Whether it plays cases again.
-    again: bool,
-}
-
 impl<'r> Suite for ServerSuite<'r> {
-    type Player = WorkerOfTarget<'r>;
+    type Player = CasePlayer<'r>;
     type Result = Case;
 
     fn name(&self, case: usize) -> String {
         self.cases.get(case).map_or_else(String::new, ServerCase::name)
     }
 
-    fn player(&self) -> Result<WorkerOfTarget<'r>, String> {
+    fn player(&self) -> Result<CasePlayer<'r>, String> {
         let Options { within, trust, canceller, .. } = self.options;
         let within = within.unwrap_or(WITHIN);
         Target::find(self.address, within, *trust, canceller.as_ref())
-            .map(|subject| self.player_of(subject))
+            .map(|subject| CasePlayer::new(subject, self.survey, self.options))
     }
 
-    fn play(&self, worker: &mut WorkerOfTarget<'r>, nth: usize) -> Result<Played<Case>, String> {
-        let Some(case) = self.cases.get(nth) else { return Err(format!("there is no case {nth}")) };
-        let name = case.name();
-        let played = worker.player.play(case).map_err(|reason| format!("by {name}: {reason}"))?;
-        worker.last = Some(name);
-        Ok(played)
+    fn play(&self, player: &mut CasePlayer<'r>, nth: usize) -> Result<Played<Case>, String> {
+        self.cases
+            .get(nth)
+            .map_or_else(|| Err(format!("there is no case {nth}")), |case| player.play(case))
     }
 
     fn failure(&self, case: &Case) -> Option<Failure> {
@@ -293,24 +276,22 @@ impl<'r> Suite for ServerSuite<'r> {
         })
     }
 
-    fn check(&self, worker: &mut WorkerOfTarget<'r>) -> Result<(), String> {
-        let name = worker.last.as_deref().unwrap_or_default();
-        worker.player.lost().map_or(Ok(()), |reason| Err(format!("by {name}: {reason}")))
+    fn check(&self, player: &mut CasePlayer<'r>) -> Result<(), String> {
+        let name = player.last.clone().unwrap_or_default();
+        player.lost().map_or(Ok(()), |reason| Err(format!("by {name}: {reason}")))
     }
 
-    fn finish(&self, worker: &mut WorkerOfTarget<'r>) -> Result<(), String> {
-        worker.player.subject.reacts().map_err(|reason| match &worker.last {
+    fn finish(&self, player: &mut CasePlayer<'r>) -> Result<(), String> {
+        player.subject.reacts().map_err(|reason| match &player.last {
             Some(name) => format!("after {name}, the last case: {reason}"),
             None => format!("before the first case: {reason}"),
         })
     }
 
-    fn begin_again(&self, worker: &mut WorkerOfTarget<'r>, together: usize) {
-        if !std::mem::replace(&mut worker.again, true) {
-            worker.player.begins_again();
-        }
+    fn begin_again(&self, player: &mut CasePlayer<'r>, together: usize) {
+        player.begins_again();
         if together > 1 {
-            worker.player.subject.end_shared();
+            player.subject.end_shared();
         }
     }
 }

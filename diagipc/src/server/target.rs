@@ -1,22 +1,23 @@
 //! The target of a run: its location, and whether it is reachable.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::{Canceller, WaitLimit};
-use dotnet_diagnostics_ipc_vectors::player::{Difference, Network as _, Player, PlayerError};
+use dotnet_diagnostics_ipc_vectors::player::{Difference, PlayerError};
 use dotnet_diagnostics_ipc_vectors::script;
 
 use super::request::Identity;
-use super::spawn::{Respawned, RunsIn, Spawned};
+use super::spawn::{RunsIn, Spawned, is_suspended, until_it_runs};
 use super::system::named_process;
 use super::{Death, request, system};
 use crate::conversation::FaultSeen;
 use crate::faults::Fault;
 use crate::known::{Family, Profile};
-use crate::network::address::Address;
+use crate::network::address::{Address, SpawnCommand};
 use crate::network::{Listener, LiveNetwork, Peer, is_served};
 
 /// The target of a run.
@@ -36,8 +37,15 @@ enum Reach {
     Endpoint(PathBuf),
     /// It connects to this port.
     Port(Listener),
-    /// It is started.
-    Spawn(Respawned),
+    /// It is started, and restarted after its death.
+    Spawn {
+        command: SpawnCommand,
+        /// The one that runs.
+        running: Option<Box<Spawned>>,
+        /// Whether waiting for an assembly name has failed once: others of this command are not
+        /// waited for.
+        is_nameless: Cell<bool>,
+    },
 }
 
 impl Target {
@@ -50,7 +58,11 @@ impl Target {
         canceller: Option<&Canceller>,
     ) -> Result<Self, String> {
         let reach = match address {
-            Address::Spawn(command) => Reach::Spawn(Respawned::new(command)),
+            Address::Spawn(command) => Reach::Spawn {
+                command: command.clone(),
+                running: None,
+                is_nameless: Cell::new(false),
+            },
             Address::Port(path) => {
                 Reach::Port(Listener::bind(path).map_err(|error| format!("{error:#}"))?)
             }
@@ -79,7 +91,7 @@ impl Target {
 
     /// Whether a target for a script can be started that may die.
     pub(crate) const fn can_spawn(&self) -> bool {
-        matches!(self.reach, Reach::Spawn(_))
+        matches!(self.reach, Reach::Spawn { .. })
     }
 
     /// Whether it connects to us: one connection at a time.
@@ -101,8 +113,21 @@ impl Target {
                 LiveNetwork::to(&endpoint).with_process(move || system::is_alive(&endpoint))
             }
             Reach::Port(listener) => LiveNetwork::at_port(listener.clone()),
-            Reach::Spawn(respawned) => {
-                return respawned.shared(self.within, self.often, self.canceller.as_ref());
+            Reach::Spawn { command, running, is_nameless } => {
+                if let Some(alive) = running.as_ref().filter(|one| one.death().is_none()) {
+                    return Ok(alive.network().with_canceller(self.canceller.clone()));
+                }
+                *running = None;
+                let (runs_in, settled) = if self.often {
+                    (RunsIn::OwnDirectory, Duration::ZERO)
+                } else {
+                    (RunsIn::CurrentDirectory, command.settles)
+                };
+                let (canceller, target) = (self.canceller.as_ref(), script::Target::default());
+                let (started, mut network) = Spawned::start(command, &target, runs_in, canceller)?;
+                until_it_runs(&mut network, self.within, settled, is_nameless)?;
+                *running = Some(Box::new(started));
+                return Ok(network);
             }
         };
         Ok(network.with_canceller(self.canceller.clone()))
@@ -114,16 +139,21 @@ impl Target {
         target: &script::Target,
         runs_in: RunsIn,
     ) -> Result<(Spawned, LiveNetwork), String> {
-        let Reach::Spawn(respawned) = &self.reach else {
+        let Reach::Spawn { command, is_nameless, .. } = &self.reach else {
             return Err("this target cannot be started".to_owned());
         };
-        respawned.own(target, runs_in, self.within, self.canceller.as_ref())
+        let canceller = self.canceller.as_ref();
+        let (spawned, mut network) = Spawned::start(command, target, runs_in, canceller)?;
+        if target.default_port && !is_suspended(target) {
+            until_it_runs(&mut network, self.within, command.settles, is_nameless)?;
+        }
+        Ok((spawned, network))
     }
 
     /// The shared target, if it was started here.
     fn running(&self) -> Option<&Spawned> {
         match &self.reach {
-            Reach::Spawn(respawned) => respawned.running(),
+            Reach::Spawn { running, .. } => running.as_deref(),
             Reach::Endpoint(_) | Reach::Port(_) => None,
         }
     }
@@ -132,7 +162,7 @@ impl Target {
     fn endpoint(&self) -> Option<&Path> {
         match &self.reach {
             Reach::Endpoint(endpoint) => Some(endpoint),
-            Reach::Port(_) | Reach::Spawn(_) => self.running().map(Spawned::address),
+            Reach::Port(_) | Reach::Spawn { .. } => self.running().map(Spawned::address),
         }
     }
 
@@ -173,24 +203,20 @@ impl Target {
 
     /// Ends the shared target, if it was started here; returns whether it was.
     pub(crate) fn end_shared(&mut self) -> bool {
-        if let Reach::Spawn(respawned) = &mut self.reach {
-            respawned.end();
+        if let Reach::Spawn { running, .. } = &mut self.reach {
+            *running = None;
         }
         self.can_spawn()
     }
 
     /// Whether the shared target still answers a complete `ProcessInfo`.
     pub(crate) fn answers(&mut self) -> Result<(), String> {
-        let mut network = self.shared()?;
-        let until = network.now().saturating_add(self.within);
-        let mut player = Player::new(&mut network, self.within);
-        request::answers(&mut player, "the last one", until).map_err(|trouble| said(&trouble))
+        request::answers(&mut self.shared()?, self.within).map_err(|trouble| said(&trouble))
     }
 
     /// Whether the shared target still reacts to a request: the cases judge its answers.
     pub(super) fn reacts(&mut self) -> Result<(), String> {
-        let mut network = self.shared()?;
-        request::reacts(&mut network, self.within).map_err(|trouble| said(&trouble))
+        request::reacts(&mut self.shared()?, self.within).map_err(|trouble| said(&trouble))
     }
 
     /// The shared target's information about itself.

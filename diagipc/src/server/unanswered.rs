@@ -4,6 +4,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::hresult::HResult;
 
+use super::Death;
 use crate::conversation::{
     Answer, Exchange, FaultSeen, is_cut, is_too_small, message_of, request_as,
 };
@@ -12,6 +13,11 @@ use crate::faults::Fault;
 /// That the stream of a stopped session does not end.
 pub(super) const STREAMS_ON: &str =
     "the session was stopped, but its stream continues or stays open";
+
+/// That the target ended.
+pub(super) fn crash(death: Death) -> FaultSeen {
+    FaultSeen::new(Fault::Crash, format!("the target {death}"))
+}
 
 /// The request, in words.
 pub(super) fn asked(exchange: &Exchange) -> String {
