@@ -430,6 +430,8 @@ mod tests {
             (&[("EventBlock", EVENTS), ("EventBlock", LATER), ("SPBlock", &late)], 4),
             // All of both.
             (&[("SPBlock", &late)], 9),
+            // A thread that counts from the start again is a new one.
+            (&[("EventBlock", EVENTS), ("EventBlock", EVENTS)], 0),
         ] {
             let stream = stream(objects);
             for piece in [1, 7, stream.len()] {
@@ -440,12 +442,6 @@ mod tests {
                 );
             }
         }
-    }
-
-    #[test]
-    fn thread_that_counts_from_the_start_again_is_a_new_one() {
-        let stream = stream(&[("EventBlock", EVENTS), ("EventBlock", EVENTS)]);
-        assert_eq!(state(&stream, 64), StreamState::Whole { lost: 0 });
     }
 
     #[test]

@@ -138,16 +138,18 @@ where
     let cases: usize = turns.iter().map(Vec::len).sum();
     let jobs = limits.jobs.get().min(turns.len()).max(1);
     // One worker takes them as they are.
-    let wait = |turn: &Vec<usize>| turn.iter().filter(|_| jobs > 1).map(|nth| waits(*nth)).sum();
-    let all = ordered(turns, wait);
-    let turns = all.iter().map(|(_, turn)| turn.as_slice()).collect();
-    let is_waiting = |nth: usize| all.get(nth).is_some_and(|(wait, _)| !wait.is_zero());
-    let waiting = (0..all.len()).take_while(|nth| is_waiting(*nth)).count();
+    let wait = |turn: &Vec<usize>| -> Duration {
+        turn.iter().filter(|_| jobs > 1).map(|nth| waits(*nth)).sum()
+    };
+    let (mut waiting, others): (Vec<_>, Vec<_>) =
+        turns.into_iter().partition(|turn| !wait(turn).is_zero());
+    waiting.sort_by_key(|turn| Reverse(wait(turn)));
+    let next = [&waiting, &others].map(|turns| turns.iter().map(Vec::as_slice).collect());
     let queue = Queue {
         suite,
         limits,
-        turns,
-        next: Mutex::new([(0..waiting).collect(), (waiting..all.len()).collect()]),
+        turns: waiting.iter().chain(&others).map(Vec::as_slice).collect(),
+        next: Mutex::new(next),
         over: AtomicBool::new(false),
         began: Instant::now(),
     };
@@ -200,16 +202,6 @@ where
     run
 }
 
-/// Returns the turns with how long they wait: the longest first, and then those that do not wait.
-fn ordered(
-    turns: Vec<Vec<usize>>,
-    wait: impl Fn(&Vec<usize>) -> Duration,
-) -> Vec<(Duration, Vec<usize>)> {
-    let mut all: Vec<_> = turns.into_iter().map(|turn| (wait(&turn), turn)).collect();
-    all.sort_by_key(|(wait, _)| Reverse(*wait));
-    all
-}
-
 impl<R> Run<R> {
     fn take(&mut self, progress: Progress<R>, done: &mut dyn FnMut(usize, &R)) {
         match progress {
@@ -229,23 +221,20 @@ struct Queue<'q, S> {
     suite: &'q S,
     limits: &'q RunLimits<'q>,
     turns: Vec<&'q [usize]>,
-    /// The turns that were not taken yet: those that wait, and the others.
-    next: Mutex<[VecDeque<usize>; 2]>,
+    /// The turns that were not taken yet: those that wait, the longest first, and the others.
+    next: Mutex<[VecDeque<&'q [usize]>; 2]>,
     /// No more cases are started.
     over: AtomicBool,
     began: Instant,
 }
 
-impl<S: Suite> Queue<'_, S> {
-    fn next(&self, worker: usize) -> Option<&[usize]> {
+impl<'q, S: Suite> Queue<'q, S> {
+    fn next(&self, worker: usize) -> Option<&'q [usize]> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let [waiting, others] = &mut *next;
-        let nth = if worker % COMPUTES == COMPUTES - 1 {
-            others.pop_front().or_else(|| waiting.pop_front())
-        } else {
-            waiting.pop_front().or_else(|| others.pop_front())
-        };
-        self.turns.get(nth?).copied()
+        let computes = worker % COMPUTES == COMPUTES - 1;
+        let (first, second) = if computes { (others, waiting) } else { (waiting, others) };
+        first.pop_front().or_else(|| second.pop_front())
     }
 
     /// Plays the remaining cases.
@@ -382,35 +371,38 @@ mod tests {
     const LIMITS: RunLimits<'_> =
         RunLimits { jobs: NonZeroUsize::MIN, fail_fast: false, max_time: None, canceller: None };
 
-    fn run_failing(fails: usize, cases: usize, limits: &RunLimits<'_>) -> (Run<bool>, usize) {
+    /// Returns how often cases were played, and how many were reported, too.
+    fn run_failing(
+        fails: usize,
+        cases: usize,
+        limits: &RunLimits<'_>,
+    ) -> (Run<bool>, usize, usize) {
         let suite = Failing { fails, attempts: AtomicUsize::new(0) };
         let turns = (0..cases).map(|case| vec![case]).collect();
         let mut reported = 0;
         let wait = |case| Duration::from_millis((case as u64 % 3) * 5);
         let run = run(&suite, turns, wait, limits, None, &mut |_, _| reported += 1);
-        (run, reported)
+        (run, suite.attempts.into_inner(), reported)
     }
 
     #[test]
     fn late_case_is_played_again_and_noted() {
-        let (run, reported) = run_failing(1, 3, &LIMITS);
+        let (run, _, reported) = run_failing(1, 3, &LIMITS);
         assert_eq!((run.results.values().filter(|passes| **passes).count(), reported), (3, 3));
         assert_eq!(run.notes, ["case 0: passed only at the second try; the first: no reply"]);
     }
 
     #[test]
     fn kind_that_never_passes_is_not_played_again_forever() {
-        let suite = Failing { fails: usize::MAX, attempts: AtomicUsize::new(0) };
-        let turns = (0..20).map(|case| vec![case]).collect();
-        let run = run(&suite, turns, |_| Duration::ZERO, &LIMITS, None, &mut |_, _| ());
+        let (run, attempts, _) = run_failing(usize::MAX, 20, &LIMITS);
         assert!(run.results.len() == 20 && run.results.values().all(|passes| !passes));
-        assert_eq!(suite.attempts.load(Ordering::Relaxed), 20 + usize::from(MOST_FAILED_AGAIN));
+        assert_eq!(attempts, 20 + usize::from(MOST_FAILED_AGAIN));
     }
 
     #[test]
     fn each_case_is_played_once_by_several_workers() {
         let jobs = NonZeroUsize::new(16).unwrap();
-        let (run, reported) = run_failing(0, 100, &RunLimits { jobs, ..LIMITS });
+        let (run, _, reported) = run_failing(0, 100, &RunLimits { jobs, ..LIMITS });
         assert_eq!((run.results.len(), reported, run.missing), (100, 100, 0));
     }
 
@@ -421,7 +413,7 @@ mod tests {
         let stopped = RunLimits { canceller: Some(&canceller), ..LIMITS };
         let late = RunLimits { max_time: Some(Duration::ZERO), ..LIMITS };
         for limits in [stopped, late] {
-            let (run, _) = run_failing(0, 7, &limits);
+            let (run, ..) = run_failing(0, 7, &limits);
             let mut report = Report::new("server", "a target");
             run.end_into(&mut report);
             assert_eq!(report.interrupted, Some(Interrupted { not_run: 7 }));
@@ -432,10 +424,10 @@ mod tests {
     fn worker_that_computes_takes_cases_without_a_wait_first() {
         let suite = Failing { fails: 0, attempts: AtomicUsize::new(0) };
         let taken = |worker| {
-            let all: Vec<&[usize]> = vec![&[3], &[1], &[0], &[2]];
-            let next = Mutex::new([VecDeque::from([0, 1]), VecDeque::from([2, 3])]);
+            let all: [VecDeque<&[usize]>; 2] = [[&[3][..], &[1]].into(), [&[0][..], &[2]].into()];
+            let (next, turns) = (Mutex::new(all), Vec::new());
             let (over, began) = (AtomicBool::new(false), Instant::now());
-            let queue = Queue { suite: &suite, limits: &LIMITS, turns: all, next, over, began };
+            let queue = Queue { suite: &suite, limits: &LIMITS, turns, next, over, began };
             std::iter::from_fn(|| queue.next(worker).map(|turn| turn[0])).collect::<Vec<_>>()
         };
         assert_eq!((taken(0), taken(7)), ([3, 1, 0, 2].into(), [0, 2, 3, 1].into()));

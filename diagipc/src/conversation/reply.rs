@@ -310,14 +310,11 @@ impl Message<'_> {
                 return Ok(self.size);
             }
         }
-        let other_fields = claimed.and_then(|claimed| {
-            let seen = self.too_narrow(claimed).or_else(|| self.without_version(claimed));
-            seen.or_else(|| self.guid_as_text(claimed))
-        });
-        if let Some(fault) = other_fields {
-            return Err(fault);
-        }
-        if let Some(fault) = self.misspelled(claimed) {
+        let mut payloads = [claimed, Some(self.body)].into_iter().flatten();
+        let wrong = claimed
+            .and_then(|claimed| self.wrong_field(claimed))
+            .or_else(|| payloads.find_map(|payload| self.layout.wrong_spelling_in(payload)));
+        if let Some(fault) = wrong {
             return Err(fault);
         }
         match (by_fields, claimed) {
@@ -335,80 +332,62 @@ impl Message<'_> {
                     format!("size is {size}, but {came} bytes were received"),
                 ))
             }
-            (None, Some(_)) => Err(FaultSeen::new(Fault::PayloadMalformed, self.malformed(reply))),
+            (None, Some(payload)) => {
+                let text = match &reply.refusal {
+                    Some(refusal) => format!("the payload is malformed: {refusal}"),
+                    None => format!(
+                        "the {} bytes of payload do not have the fields of the reply",
+                        payload.len()
+                    ),
+                };
+                Err(FaultSeen::new(Fault::PayloadMalformed, text))
+            }
             // More of it may be on the way.
             (None, None) => Ok(self.size),
         }
     }
 
-    /// The field that would make the payload whole if it had its width.
-    fn too_narrow(&self, claimed: &[u8]) -> Option<FaultSeen> {
-        let (field, at) = match self.layout {
-            Layout::Ok(ReplyType::Session) => ("sessionId", 0),
-            Layout::Ok(ReplyType::ProcessInfo | ReplyType::ProcessInfo2) => ("processId", 0),
-            Layout::Ok(ReplyType::ProcessInfo3) => ("processId", 4),
+    /// Returns the field that would make the payload whole: with its width, in its place, or not as
+    /// text.
+    fn wrong_field(&self, claimed: &[u8]) -> Option<FaultSeen> {
+        let Layout::Ok(reply_type) = self.layout else { return None };
+        let (field, at) = match reply_type {
+            ReplyType::Session => ("sessionId", 0),
+            ReplyType::ProcessInfo | ReplyType::ProcessInfo2 => ("processId", 0),
+            ReplyType::ProcessInfo3 => ("processId", 4),
             _ => return None,
         };
+        let is_whole = |parts: &[&[u8]]| {
+            let whole = parts.concat();
+            self.layout.length_in(&whole) == Some(whole.len())
+        };
+        let byte = |at: usize| at.saturating_add(HEADER_LEN);
         let (head, tail) = claimed.split_at_checked(at)?;
-        let (narrow, tail) = tail.split_at_checked(4)?;
-        let whole = [head, narrow, &[0; 4], tail].concat();
         // Where more bytes follow, the size may be wrong instead.
         let rest = self.came.get(self.size..).unwrap_or_default();
-        let is_all = rest.is_empty() || begins_stream(rest);
-        // No id of a process is 0.
-        let is_it = field == "sessionId" || narrow != [0; 4];
-        (is_all && is_it && self.layout.length_in(&whole) == Some(whole.len())).then(|| {
-            let at = at.saturating_add(HEADER_LEN);
-            let text = format!("{field} has 4 bytes, expected 8 (byte {at})");
-            FaultSeen::new(Fault::FieldTooNarrow, text)
-        })
-    }
-
-    /// A string in place of the cookie.
-    fn guid_as_text(&self, claimed: &[u8]) -> Option<FaultSeen> {
-        let at = match self.layout {
-            Layout::Ok(ReplyType::ProcessInfo | ReplyType::ProcessInfo2) => 8,
-            Layout::Ok(ReplyType::ProcessInfo3) => 12,
-            _ => return None,
-        };
+        if let Some((narrow, tail)) = tail.split_at_checked(4) {
+            let is_all = rest.is_empty() || begins_stream(rest);
+            // No id of a process is 0.
+            let is_it = field == "sessionId" || narrow != [0; 4];
+            if is_all && is_it && is_whole(&[head, narrow, &[0; 4], tail]) {
+                let text = format!("{field} has 4 bytes, expected 8 (byte {})", byte(at));
+                return Some(FaultSeen::new(Fault::FieldTooNarrow, text));
+            }
+        }
+        if at > 0 && is_whole(&[&[1, 0, 0, 0], claimed]) {
+            let text = format!("processId is at byte {HEADER_LEN}, where version belongs");
+            return Some(FaultSeen::new(Fault::VersionMissing, text));
+        }
+        let at = at.saturating_add(8);
         let (head, tail) = claimed.split_at_checked(at)?;
         let mut reader = Reader::new(tail);
-        let text = IpcString::decode(&mut reader).ok()?.to_string();
-        let rest = reader.rest();
-        let whole = [head, &[0; 16], rest].concat();
-        (self.layout.length_in(&whole) == Some(whole.len())).then(|| {
-            let at = at.saturating_add(HEADER_LEN);
+        let cookie = IpcString::decode(&mut reader).ok()?.to_string();
+        (field == "processId" && is_whole(&[head, &[0; 16], reader.rest()])).then(|| {
+            let at = byte(at);
             let text =
-                format!("runtimeCookie is the string {text:?}, expected 16 bytes (byte {at})");
+                format!("runtimeCookie is the string {cookie:?}, expected 16 bytes (byte {at})");
             FaultSeen::new(Fault::GuidAsText, text)
         })
-    }
-
-    /// `ProcessInfo3` without its first field.
-    fn without_version(&self, claimed: &[u8]) -> Option<FaultSeen> {
-        let is_it = matches!(self.layout, Layout::Ok(ReplyType::ProcessInfo3));
-        let whole = [&[1, 0, 0, 0], claimed].concat();
-        (is_it && self.layout.length_in(&whole) == Some(whole.len())).then(|| {
-            let text = format!("processId is at byte {HEADER_LEN}, where version belongs");
-            FaultSeen::new(Fault::VersionMissing, text)
-        })
-    }
-
-    /// How a decoder refuses its payload.
-    fn malformed(&self, reply: &Reply) -> String {
-        match &reply.refusal {
-            Some(refusal) => format!("the payload is malformed: {refusal}"),
-            None => format!(
-                "the {} bytes of payload do not have the fields of the reply",
-                self.size.saturating_sub(HEADER_LEN)
-            ),
-        }
-    }
-
-    /// The wrong encoding of its strings. `claimed` is the payload by the size field.
-    fn misspelled(&self, claimed: Option<&[u8]>) -> Option<FaultSeen> {
-        let mut payloads = [claimed, Some(self.body)].into_iter().flatten();
-        payloads.find_map(|payload| self.layout.wrong_spelling_in(payload))
     }
 
     /// The fields end at `len`, before the size does.
@@ -452,9 +431,8 @@ impl Message<'_> {
             );
             return code.is_success().then(|| FaultSeen::new(Fault::ErrorCodeIsSuccess, text));
         }
-        let wrong_text = reply.wrong_text();
-        if wrong_text.is_some() {
-            return wrong_text;
+        if let Some(wrong) = reply.wrong_text() {
+            return Some(wrong);
         }
         if let Some((id, _)) = reply.process {
             let is_swapped = u32::try_from(id).is_err() && u32::try_from(id.swap_bytes()).is_ok();

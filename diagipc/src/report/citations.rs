@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use dotnet_diagnostics_ipc_vectors::{Group, Test};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::embedded::{self, ERRATA, PACKAGE, REQUIREMENTS};
 
@@ -46,26 +46,28 @@ fn fact(row: &str) -> Option<(String, String)> {
     Some((id, format!("As printed: {}. As shipped: {shipped}", printed.trim_end_matches('.'))))
 }
 
-/// How strongly the document requires something, from the strongest.
-///
-/// ```
-/// use diagipc::Level;
-///
-/// assert_eq!(Level::of(&["F-14".to_owned(), "R-ERR-004".to_owned()]), Level::Should);
-/// assert_eq!(Level::of(&["R-ERR-004".to_owned(), "R-TRN-003".to_owned()]), Level::Must);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// Required.
-    #[default]
-    Must,
-    /// Recommended.
-    Should,
-    /// Allowed.
-    May,
-    /// Only stated: no case has this level.
-    Informative,
+named! {
+    /// How strongly the document requires something, from the strongest.
+    ///
+    /// ```
+    /// use diagipc::Level;
+    ///
+    /// assert_eq!(Level::of(&["F-14".to_owned(), "R-ERR-004".to_owned()]), Level::Should);
+    /// assert_eq!(Level::of(&["R-ERR-004".to_owned(), "R-TRN-003".to_owned()]), Level::Must);
+    /// ```
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    Level {
+        /// Required.
+        #[default]
+        Must = "must",
+        /// Recommended.
+        Should = "should",
+        /// Allowed.
+        May = "may",
+        /// Only stated: no case has this level.
+        Informative = "informative",
+    }
 }
 
 impl Level {
@@ -77,16 +79,6 @@ impl Level {
         });
         let levels = spec.iter().filter_map(|id| LEVELS.get(id.as_str()).copied());
         levels.filter(|level| *level != Self::Informative).min().unwrap_or_default()
-    }
-
-    /// Returns the name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Must => "must",
-            Self::Should => "should",
-            Self::May => "may",
-            Self::Informative => "informative",
-        }
     }
 }
 

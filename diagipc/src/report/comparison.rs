@@ -30,70 +30,70 @@ use crate::faults::{Fault, Suite};
 /// assert!(Comparison::new(&new, &new).is_passed());
 /// ```
 #[derive(Clone, Debug)]
-pub struct Comparison<'r> {
-    /// With the reason.
-    new: Vec<(&'r Case, String)>,
-    mended: Vec<&'r str>,
+pub struct Comparison {
+    new: usize,
+    mended: usize,
     still: usize,
-    /// Failures of the older run that the newer one did not judge.
-    unjudged: Vec<&'r str>,
-    /// What passed before, and is unimplemented now.
-    lacking: Vec<&'r str>,
-    /// Why the newer run is not a pass, apart from its failures.
-    problems: Vec<String>,
-    notes: Vec<String>,
+    /// Whether the newer run is whole.
+    is_whole: bool,
+    /// The names of what changed, a line each.
+    lines: Vec<String>,
 }
 
-impl<'r> Comparison<'r> {
+impl Comparison {
     /// Compares the cases by name. A failure is new if the older run does not have it, or not by
     /// all of its faults.
-    pub fn new(old: &'r Report, new: &'r Report) -> Self {
+    pub fn new(old: &Report, new: &Report) -> Self {
         let before: BTreeMap<&str, &Case> =
             old.cases.iter().map(|case| (case.name.as_str(), case)).collect();
-        let now: BTreeMap<&str, &Case> =
-            new.cases.iter().map(|case| (case.name.as_str(), case)).collect();
-        let grade = |case: Option<&&Case>| case.map(|case| case.grade);
-        let of_old = |wanted: &dyn Fn(Option<Grade>) -> bool| -> Vec<&str> {
-            let failed = old.failures().map(|case| case.name.as_str());
-            failed.filter(|name| wanted(grade(now.get(name)))).collect()
-        };
-        let is_unjudged = |grade| matches!(grade, None | Some(Grade::Unimplemented));
-        let passed = |case: &&&Case| matches!(case.grade, Grade::Pass | Grade::PassLenient);
-        let lacking = before
-            .values()
-            .filter(passed)
-            .filter(|case| grade(now.get(case.name.as_str())) == Some(Grade::Unimplemented));
-        let failures: Vec<(&Case, String)> = new
-            .failures()
-            .filter_map(|case| Some((case, news(before.get(case.name.as_str()).copied(), case)?)))
-            .collect();
+        let grades: BTreeMap<&str, Grade> =
+            new.cases.iter().map(|case| (case.name.as_str(), case.grade)).collect();
+        let problems = new.problems().into_iter();
+        let mut lines: Vec<String> =
+            problems.map(|(kind, text)| format!("PROBLEM  {kind}: {text}")).collect();
+        let is_whole = lines.is_empty();
+        let failures = new.failures().filter_map(|case| {
+            let why = news(before.get(case.name.as_str()).copied(), case)?;
+            Some(format!("NEW  {} ({}): {why}", case.name, case.level.name()))
+        });
+        let failures: Vec<String> = failures.collect();
+        let (mut mended, mut unjudged, mut lacking) = (Vec::new(), Vec::new(), Vec::new());
+        for Case { name, grade, .. } in &old.cases {
+            match (grade, grades.get(name.as_str())) {
+                (Grade::Fail, None | Some(Grade::Unimplemented)) => {
+                    unjudged.push(format!("NOT JUDGED  {name}, which failed before"));
+                }
+                (Grade::Fail, Some(now)) if *now != Grade::Fail => {
+                    mended.push(format!("MENDED  {name}"));
+                }
+                (Grade::Pass | Grade::PassLenient, Some(Grade::Unimplemented)) => {
+                    lacking.push(format!("UNIMPLEMENTED  {name}, which passed before"));
+                }
+                _ => {}
+            }
+        }
+        let (new_failures, mended_count) = (failures.len(), mended.len());
+        lines.extend([failures, mended, unjudged, lacking].into_iter().flatten());
         let version = |report: &Report| report.made.as_ref().and_then(|made| made.suite.clone());
-        let mut notes = Vec::new();
         if let (Some(then), Some(now)) = (version(old), version(new)) {
             if then != now {
-                notes.push(format!("the suite was {then}, and is {now}: some cases may differ"));
+                lines.push(format!(
+                    "NOTE  the suite was {then}, and is {now}: some cases may differ"
+                ));
             }
         }
         Self {
-            still: new.counts.fail.saturating_sub(failures.len()),
-            new: failures,
-            mended: of_old(&|grade| {
-                grade.is_some_and(|grade| grade != Grade::Fail) && !is_unjudged(grade)
-            }),
-            unjudged: of_old(&is_unjudged),
-            lacking: lacking.map(|case| case.name.as_str()).collect(),
-            problems: new
-                .problems()
-                .into_iter()
-                .map(|(kind, text)| format!("{kind}: {text}"))
-                .collect(),
-            notes,
+            new: new_failures,
+            mended: mended_count,
+            still: new.counts.fail.saturating_sub(new_failures),
+            is_whole,
+            lines,
         }
     }
 
     /// Whether no failure is new, and the newer run is whole.
-    pub fn is_passed(&self) -> bool {
-        self.new.is_empty() && self.problems.is_empty()
+    pub const fn is_passed(&self) -> bool {
+        self.new == 0 && self.is_whole
     }
 }
 
@@ -117,33 +117,13 @@ fn news(before: Option<&Case>, case: &Case) -> Option<String> {
 }
 
 /// The verdict, and the names of what changed.
-impl fmt::Display for Comparison<'_> {
+impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { new, mended, still, .. } = self;
         let word = if self.is_passed() { "PASSED" } else { "FAILED" };
-        let failures = if self.new.len() == 1 { "failure" } else { "failures" };
-        writeln!(
-            f,
-            "{word}: {} new {failures}, {} mended, {} as before",
-            self.new.len(),
-            self.mended.len(),
-            self.still
-        )?;
-        for problem in &self.problems {
-            writeln!(f, "PROBLEM  {problem}")?;
-        }
-        for (case, why) in &self.new {
-            writeln!(f, "NEW  {} ({}): {why}", case.name, case.level.name())?;
-        }
-        for name in &self.mended {
-            writeln!(f, "MENDED  {name}")?;
-        }
-        for name in &self.unjudged {
-            writeln!(f, "NOT JUDGED  {name}, which failed before")?;
-        }
-        for name in &self.lacking {
-            writeln!(f, "UNIMPLEMENTED  {name}, which passed before")?;
-        }
-        self.notes.iter().try_for_each(|note| writeln!(f, "NOTE  {note}"))
+        let failures = if *new == 1 { "failure" } else { "failures" };
+        writeln!(f, "{word}: {new} new {failures}, {mended} mended, {still} as before")?;
+        self.lines.iter().try_for_each(|line| writeln!(f, "{line}"))
     }
 }
 
@@ -268,32 +248,26 @@ impl KnownFaults {
     }
 
     fn accepts(&self, fault: &str, case: &str) -> bool {
-        let in_case = || {
-            self.cases
-                .get(fault)
-                .is_some_and(|cases| cases.iter().any(|name| Glob::new(name).matches(case)))
-        };
-        self.faults.contains(fault) || in_case()
+        let cases = self.cases.get(fault);
+        self.faults.contains(fault)
+            || cases.into_iter().flatten().any(|name| Glob::new(name).matches(case))
     }
 
     /// The suite does not have this fault or case.
     fn unknown(&self, suite: &str, names: &BTreeSet<String>) -> Vec<String> {
-        let mut unknown: Vec<String> = self
-            .faults
-            .iter()
-            .chain(self.cases.keys())
+        let faults = self.faults.iter().chain(self.cases.keys());
+        let not_of_it = faults
             .filter(|name| !is_fault(suite, name))
-            .map(|name| format!("{name} is not a fault of this suite"))
-            .collect();
-        for (fault, cases) in &self.cases {
-            for case in cases {
-                let glob = Glob::new(case);
-                if !names.iter().any(|name| glob.matches(name)) {
-                    unknown.push(format!("{fault} in {case}, which is not a case"));
-                }
-            }
-        }
-        unknown
+            .map(|name| format!("{name} is not a fault of this suite"));
+        let is_case = |case: &str| names.iter().any(|name| Glob::new(case).matches(name));
+        let cases = self
+            .cases
+            .iter()
+            .flat_map(|(fault, cases)| cases.iter().map(move |case| (fault, case)));
+        let no_cases = cases
+            .filter(|(_, case)| !is_case(case))
+            .map(|(fault, case)| format!("{fault} in {case}, which is not a case"));
+        not_of_it.chain(no_cases).collect()
     }
 
     /// The entries that were played, and not seen: a fault, and a case or every case. None after a

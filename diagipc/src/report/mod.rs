@@ -94,24 +94,21 @@ pub struct Counts {
 impl Counts {
     /// Adds a case.
     pub fn add(&mut self, grade: Grade) {
-        let count = match grade {
+        *self.count(grade) += 1;
+    }
+
+    /// Cases of one grade.
+    pub fn of(mut self, grade: Grade) -> usize {
+        *self.count(grade)
+    }
+
+    fn count(&mut self, grade: Grade) -> &mut usize {
+        match grade {
             Grade::Pass => &mut self.pass,
             Grade::PassLenient => &mut self.pass_lenient,
             Grade::Unimplemented => &mut self.unimplemented,
             Grade::Informational => &mut self.informational,
             Grade::Fail => &mut self.fail,
-        };
-        *count += 1;
-    }
-
-    /// Cases of one grade.
-    pub fn of(&self, grade: Grade) -> usize {
-        match grade {
-            Grade::Pass => self.pass,
-            Grade::PassLenient => self.pass_lenient,
-            Grade::Unimplemented => self.unimplemented,
-            Grade::Informational => self.informational,
-            Grade::Fail => self.fail,
         }
     }
 
@@ -476,7 +473,7 @@ impl Report {
         });
         let weaker: Vec<String> = weaker.into_iter().flatten().collect();
         let weaker =
-            if weaker.is_empty() { String::new() } else { format!(" ({})", weaker.join(", ")) };
+            weaker.first().map_or_else(String::new, |_| format!(" ({})", weaker.join(", ")));
         let causes = match self.causes.len() {
             0 => String::new(),
             1 => ", 1 cause".to_owned(),
@@ -499,8 +496,8 @@ impl Report {
     fn count(&mut self, case: &Case) {
         self.counts.add(case.grade);
         cause::count(&mut self.causes, case);
-        if let Some(section) = self.sections.iter_mut().find(|section| section.name == case.section)
-        {
+        let mut known = self.sections.iter_mut();
+        if let Some(section) = known.find(|section| section.name == case.section) {
             section.counts.add(case.grade);
         } else {
             let mut counts = Counts::default();
