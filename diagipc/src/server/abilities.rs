@@ -48,11 +48,6 @@ pub(super) enum Lack {
 }
 
 impl Abilities {
-    /// The result for a command.
-    pub(super) fn command(&self, command: Command) -> Option<&Has> {
-        self.commands.get(&command)
-    }
-
     /// The commands that are answered.
     pub(super) fn served(&self) -> impl Iterator<Item = Command> {
         self.commands.iter().filter(|(_, has)| **has == Has::Yes).map(|(command, _)| *command)
@@ -67,31 +62,29 @@ impl Abilities {
         profile: Profile,
         claims: &Claims,
     ) -> Option<Lack> {
-        for command in
-            case.wanted_commands().into_iter().filter(|command| command.since().is_some())
-        {
+        let is_of_a_version = [Family::CoreClr, Family::NativeAot].contains(&profile.family())
+            && profile.version().is_some();
+        let lacks_command = |command: Command| {
             let name = command.name().unwrap_or_default();
-            match claims.claims(command) {
-                Some(true) => continue,
-                Some(false) => return Some(Lack::Unclaimed(format!("{name}: not claimed"))),
-                None => {}
-            }
-            if self.command(command) == Some(&Has::Silent) {
-                let silent = "no reply to a complete and valid message, so it was not sent";
-                return Some(Lack::Silent(format!("{name}: {silent}")));
-            }
-            let is_of_a_version = [Family::CoreClr, Family::NativeAot].contains(&profile.family())
-                && profile.version().is_some();
             let must_have = is_of_a_version && profile.knows(command);
-            let is_known = self
-                .command(command)
-                .is_some_and(|has| *has == Has::Yes || matches!(has, Has::No(_)));
-            if is_of_a_version && !must_have && !is_known {
-                return Some(Lack::Missing(format!("{name}: newer than {profile}, and not tried")));
+            match (claims.claims(command), self.commands.get(&command)) {
+                (Some(false), _) => Some(Lack::Unclaimed(format!("{name}: not claimed"))),
+                (None, Some(Has::Silent)) => {
+                    let silent = "no reply to a complete and valid message, so it was not sent";
+                    Some(Lack::Silent(format!("{name}: {silent}")))
+                }
+                (None, Some(Has::No(why))) if !must_have => {
+                    Some(Lack::Missing(format!("{name}: {why}")))
+                }
+                (None, Some(Has::Unclear) | None) if is_of_a_version && !must_have => {
+                    Some(Lack::Missing(format!("{name}: newer than {profile}, and not tried")))
+                }
+                _ => None,
             }
-            if let Some(Has::No(why)) = self.command(command).filter(|_| !must_have) {
-                return Some(Lack::Missing(format!("{name}: {why}")));
-            }
+        };
+        let known = case.wanted_commands().into_iter().filter(|one| one.since().is_some());
+        if let Some(lack) = known.into_iter().find_map(lacks_command) {
+            return Some(lack);
         }
         case.wants().into_iter().find_map(|ability| {
             match (claims.has(ability), self.features.get(&ability)) {
@@ -175,20 +168,21 @@ struct RawClaims {
     profile: Option<String>,
     commands: Option<Vec<String>>,
     #[serde(default)]
-    abilities: RawAbilities,
+    abilities: BTreeMap<Claim, bool>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RawAbilities {
-    ports: Option<bool>,
-    suspension: Option<bool>,
-    user_events: Option<bool>,
-    one_client_at_a_time: Option<bool>,
-    netperf: Option<bool>,
-    dumps: Option<bool>,
-    streams: Option<bool>,
-    profilers: Option<bool>,
+/// A key of the table `abilities`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Claim {
+    Ports,
+    Suspension,
+    UserEvents,
+    OneClientAtATime,
+    Netperf,
+    Dumps,
+    Streams,
+    Profilers,
 }
 
 impl Claims {
@@ -217,42 +211,30 @@ impl Claims {
             .commands
             .map(|names| names.into_iter().map(command).collect::<Result<BTreeSet<_>, _>>())
             .transpose()?;
-        let RawAbilities {
-            ports,
-            suspension,
-            user_events,
-            one_client_at_a_time,
-            netperf,
-            dumps,
-            streams,
-            profilers,
-        } = raw.abilities;
-        let abilities = [
-            (Ability::Ports, ports),
-            (Ability::Suspension, suspension),
-            (Ability::UserEvents, user_events),
-            (Ability::OneClientAtATime, one_client_at_a_time),
-            (Ability::Netperf, netperf),
-        ];
-        let sets = [
-            (Command::GENERATE_CORE_DUMP.set, dumps),
-            (Command::COLLECT_TRACING.set, streams),
-            (Command::ATTACH_PROFILER.set, profilers),
-        ];
-        Ok(Self {
+        let mut claims = Self {
             name: raw.name,
             profile: profile.map_err(|error| format!("{file}: {error}"))?,
             commands,
-            without: sets
-                .into_iter()
-                .filter(|(_, has)| *has == Some(false))
-                .map(|(set, _)| set)
-                .collect(),
-            abilities: abilities
-                .into_iter()
-                .filter_map(|(ability, has)| Some((ability, has?)))
-                .collect(),
-        })
+            ..Self::default()
+        };
+        for (claim, has) in raw.abilities {
+            let part = match claim {
+                Claim::Ports => Ok(Ability::Ports),
+                Claim::Suspension => Ok(Ability::Suspension),
+                Claim::UserEvents => Ok(Ability::UserEvents),
+                Claim::OneClientAtATime => Ok(Ability::OneClientAtATime),
+                Claim::Netperf => Ok(Ability::Netperf),
+                Claim::Dumps => Err(Command::GENERATE_CORE_DUMP.set),
+                Claim::Streams => Err(Command::COLLECT_TRACING.set),
+                Claim::Profilers => Err(Command::ATTACH_PROFILER.set),
+            };
+            match part {
+                Ok(ability) => _ = claims.abilities.insert(ability, has),
+                Err(set) if !has => _ = claims.without.insert(set),
+                Err(_) => {}
+            }
+        }
+        Ok(claims)
     }
 
     /// Whether it declares a command as known; `None` if it says nothing about it.

@@ -113,47 +113,47 @@ fn conclude_version(
         return Conclusion::strict(&format!("{says}, but {why}"));
     }
     let native_aot = profile.of_family(Family::NativeAot);
-    let fits = format!("{says}, and its commands are those of .NET {major}");
-    let Some(came) = &recognition.unknown_profiler_id else {
-        let hook = "the reply to a startup hook without a path is";
-        let (profile, why) = match recognition.absent_hook.as_ref().and_then(error_of) {
+    let hook = "the reply to a startup hook without a path is";
+    let asked = "the reply to an unknown id of the profiler set is";
+    let (profile, why) = match &recognition.unknown_profiler_id {
+        None => match recognition.absent_hook.as_ref().and_then(error_of) {
             Some(HResult::NOT_SUPPORTED) => {
                 (native_aot, format!("{hook} NOTSUPPORTED: NativeAOT (F-93)"))
             }
             Some(HResult::INVALID_ARG) => (profile, format!("{hook} INVALIDARG: CoreCLR")),
-            _ => (
-                profile,
-                "CoreCLR is assumed: asking may cost the target a descriptor (F-74)".to_owned(),
-            ),
-        };
-        return Conclusion { profile, why: format!("{fits}; {why}") };
-    };
-    let asked = "the reply to an unknown id of the profiler set is";
-    match came.reply.error() {
-        Some(HResult::UNKNOWN_COMMAND) => {
-            Conclusion { profile, why: format!("{fits}; {asked} UNKNOWN_COMMAND: CoreCLR") }
-        }
-        Some(HResult::NOT_SUPPORTED) => match recognition.dump_type_0.as_ref().map(error_of) {
-            Some(Some(HResult::NOT_SUPPORTED)) => Conclusion {
-                profile: profile.of_family(Family::Mono),
-                why: format!("{fits}; {asked} NOTSUPPORTED, and so is that to a dump: Mono"),
-            },
-            Some(Some(HResult::FAIL)) => Conclusion {
-                profile: native_aot,
-                why: format!(
-                    "{fits}; {asked} NOTSUPPORTED, and that to a dump of type 0 is E_FAIL: NativeAOT"
-                ),
-            },
-            None => Conclusion {
-                profile: native_aot,
-                why: format!("{fits}; {asked} NOTSUPPORTED: NativeAOT"),
-            },
-            _ => Conclusion::strict(&format!(
-                "{says}; {asked} NOTSUPPORTED, but that to a dump of type 0 is not E_FAIL"
-            )),
+            _ => {
+                let why = "CoreCLR is assumed: asking may cost the target a descriptor (F-74)";
+                (profile, why.to_owned())
+            }
         },
-        _ => Conclusion::strict(&format!("{says}; {asked} not one of a runtime: {came}")),
-    }
+        Some(reply) => match (error_of(reply), recognition.dump_type_0.as_ref().map(error_of)) {
+            (Some(HResult::UNKNOWN_COMMAND), _) => {
+                (profile, format!("{asked} UNKNOWN_COMMAND: CoreCLR"))
+            }
+            (Some(HResult::NOT_SUPPORTED), None) => {
+                (native_aot, format!("{asked} NOTSUPPORTED: NativeAOT"))
+            }
+            (Some(HResult::NOT_SUPPORTED), Some(Some(HResult::NOT_SUPPORTED))) => (
+                profile.of_family(Family::Mono),
+                format!("{asked} NOTSUPPORTED, and so is that to a dump: Mono"),
+            ),
+            (Some(HResult::NOT_SUPPORTED), Some(Some(HResult::FAIL))) => (
+                native_aot,
+                format!("{asked} NOTSUPPORTED, and that to a dump of type 0 is E_FAIL: NativeAOT"),
+            ),
+            (Some(HResult::NOT_SUPPORTED), _) => {
+                return Conclusion::strict(&format!(
+                    "{says}; {asked} NOTSUPPORTED, but that to a dump of type 0 is not E_FAIL"
+                ));
+            }
+            _ => {
+                let text = format!("{says}; {asked} not one of a runtime: {reply}");
+                return Conclusion::strict(&text);
+            }
+        },
+    };
+    let fits = format!("{says}, and its commands are those of .NET {major}");
+    Conclusion { profile, why: format!("{fits}; {why}") }
 }
 
 /// Whether a target knows the commands of a profile, and no later ones, as far as it was asked.

@@ -79,33 +79,34 @@ pub fn run(
     };
     report.runtime = identity.as_ref().map(|identity| format!("{system} {}", identity.version));
 
-    let mut entries: Vec<Option<Case>> = cases.iter().map(|_| None).collect();
+    let mut entries: BTreeMap<usize, Case> = BTreeMap::new();
     let (mut to_play, mut left_out) = (Vec::new(), Vec::new());
     let mut notes: Vec<String> = survey.conclusion.iter().map(Conclusion::note).collect();
     if survey.conclusion.is_none() && survey.profile.is_predicted() {
         notes.push(format!("profile {}: {}", survey.profile, survey.profile.held_to()));
     }
     notes.extend(subject.unknown_process().map(String::from));
-    notes.extend(survey.weaknesses.iter().map(note_of_weakness));
-    let (mut elsewhere, mut unclaimed) = (LeftOut::default(), 0_usize);
+    notes.extend(survey.weaknesses.iter().map(|FaultSeen { fault, text, .. }| {
+        format!("{fault}: {text}. {} {}", fault.sentence(), fault.fix())
+    }));
+    let (mut elsewhere, mut unclaimed) = (Vec::new(), 0_usize);
     let known = Known {
         options,
         profile: survey.profile,
         abilities: &survey.abilities,
         served: BTreeSet::new(),
     };
-    for (nth, (case, slot)) in cases.iter().zip(&mut entries).enumerate() {
-        let planned = plan(case, &subject, &survey, options);
-        match planned {
+    for (nth, case) in cases.iter().enumerate() {
+        match plan(case, &subject, &survey, options) {
             Plan::Play => to_play.push(nth),
             Plan::LeftOut(why) => left_out.push(why),
-            Plan::Elsewhere(why) => elsewhere.push(case, why),
+            Plan::Elsewhere(why) => elsewhere.push((why, case.name())),
             Plan::Lacks(lack) => {
                 unclaimed += usize::from(matches!(lack, Lack::Unclaimed(_)));
                 let facts = Facts::unplayed(PlayEnd::Lacks(lack));
                 let case = decide(&known, case, &facts).case(case, &facts.conversation);
                 done(&case);
-                *slot = Some(case);
+                entries.insert(nth, case);
             }
         }
     }
@@ -124,46 +125,22 @@ pub fn run(
     let first = CasePlayer::new(subject, &survey, options);
     let played = suite::run(&suite, turns, waits, &limits, Some(first), &mut |_, case| done(case));
     played.end_into(&mut report);
-    let mut unavailable = LeftOut::default();
-    for (nth, why) in played.unavailable {
-        cases.get(nth).into_iter().for_each(|case| unavailable.push(case, why.clone()));
-    }
-    for (nth, case) in played.results {
-        if let Some(slot) = entries.get_mut(nth) {
-            *slot = Some(case);
-        }
-    }
+    elsewhere.extend(played.unavailable.into_iter().map(|(nth, why)| (why, suite.name(nth))));
+    entries.extend(played.results);
     notes.extend(played.notes);
-    for case in entries.into_iter().flatten() {
-        report.add(case);
-    }
-    let judged = report.counts.all().saturating_sub(report.counts.unimplemented);
+    entries.into_values().for_each(|case| report.add(case));
+    let judged = report.counts.judged();
     let claimed = report.counts.all().saturating_sub(unclaimed);
     if report.interrupted.is_none() && report.lost.is_none() {
         report.too_few_judged = TooFewJudged::of(judged, claimed, options.min_judged);
     }
-    notes.extend(not_played(&left_out));
-    notes.extend(elsewhere.notes());
-    notes.extend(unavailable.notes());
+    for why in [SIDE_EFFECTS, HARMFUL, OWN_TARGET] {
+        let count = left_out.iter().filter(|one| **one == why).count();
+        notes.extend((count > 0).then(|| format!("{count} cases were not played: {why}")));
+    }
+    notes.extend(notes_on(&elsewhere));
     report.notes = notes;
     report
-}
-
-/// The note on what a server should not do, though no rule forbids it.
-fn note_of_weakness(seen: &FaultSeen) -> String {
-    let FaultSeen { fault, text, .. } = seen;
-    format!("{fault}: {text}. {} {}", fault.sentence(), fault.fix())
-}
-
-/// How many cases were not played, for each reason.
-fn not_played(left_out: &[&str]) -> Vec<String> {
-    let count = |why| (left_out.iter().filter(|one| **one == why).count(), why);
-    [SIDE_EFFECTS, HARMFUL, OWN_TARGET]
-        .map(count)
-        .into_iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, why)| format!("{n} cases were not played: {why}"))
-        .collect()
 }
 
 /// Dumps are last: one may remove the target's socket (P-6).
@@ -296,26 +273,19 @@ impl<'r> Suite for ServerSuite<'r> {
     }
 }
 
-/// The names of the cases by reason, in order of appearance.
-#[derive(Default)]
-pub(super) struct LeftOut(Vec<(String, Vec<String>)>);
-
-impl LeftOut {
-    /// Adds a case that cannot be played here, for this reason.
-    pub(super) fn push(&mut self, case: &ServerCase<'_>, why: String) {
-        match self.0.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, cases)) => cases.push(case.name()),
-            None => self.0.push((why, vec![case.name()])),
+/// Returns a line for each reason why cases cannot be played here, with their names.
+fn notes_on(cases: &[(String, String)]) -> impl Iterator<Item = String> {
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (why, name) in cases {
+        match by_reason.iter_mut().find(|(reason, _)| reason == why) {
+            Some((_, names)) => names.push(name),
+            None => by_reason.push((why, vec![name])),
         }
     }
-
-    /// A line for each reason.
-    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        self.0.iter().map(|(why, cases)| {
-            let s = if cases.len() == 1 { "" } else { "s" };
-            format!("{} case{s} cannot be played here: {why}: {}", cases.len(), cases.join(", "))
-        })
-    }
+    by_reason.into_iter().map(|(why, names)| {
+        let s = if names.len() == 1 { "" } else { "s" };
+        format!("{} case{s} cannot be played here: {why}: {}", names.len(), names.join(", "))
+    })
 }
 
 #[cfg(test)]
