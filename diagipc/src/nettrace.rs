@@ -37,7 +37,6 @@ const MOST_THREADS: usize = 1 << 20;
 /// ```
 #[derive(Debug, Default)]
 pub struct Stream {
-    /// What is not read yet.
     rest: Vec<u8>,
     /// How many bytes were read.
     at: u64,
@@ -62,7 +61,6 @@ pub enum StreamState {
     Unknown,
 }
 
-/// What comes next.
 #[derive(Clone, Copy, Debug, Default)]
 enum Part {
     #[default]
@@ -77,7 +75,6 @@ enum Part {
     SequencePoint(u64),
     Threads(u64),
     ObjectEnd,
-    /// Nothing.
     Over,
     Unknown,
 }
@@ -98,11 +95,9 @@ struct EventHeader {
     payload: u32,
 }
 
-/// Why a part was not read.
 enum Stop {
     /// It is longer than what has come.
     Short,
-    /// It is not of this format.
     Unknown,
 }
 
@@ -276,7 +271,7 @@ impl Stream {
 }
 
 impl EventHeader {
-    /// Of a compressed event, up to its payload. What it does not have is that of the one before.
+    /// Reads the header of a compressed event; missing fields are those of the event `before`.
     fn read(cursor: &mut Cursor<'_>, before: Self) -> Result<Self, Stop> {
         let mut header = before;
         let flags = cursor.u8()?;

@@ -22,9 +22,7 @@ const MOST_FAILED_AGAIN: u8 = 3;
 /// One worker of so many takes no case that waits while there are others.
 const COMPUTES: usize = 8;
 
-/// The result of playing a case.
 pub(crate) enum Played<R> {
-    /// The result counts.
     Done(R),
     /// The case failed, and only the time may be the cause: it is played again, with nothing beside it.
     Late(R),
@@ -36,7 +34,6 @@ pub(crate) enum Played<R> {
 pub(crate) struct Failure {
     /// What cases have in common that fail for one reason.
     pub(crate) kind: String,
-    /// What was found.
     pub(crate) found: String,
 }
 
@@ -44,10 +41,8 @@ pub(crate) struct Failure {
 pub(crate) trait Suite: Sync {
     /// What plays cases one after another: a target, an adapter.
     type Player;
-    /// What playing a case showed.
     type Result: Send;
 
-    /// Returns the name of a case.
     fn name(&self, case: usize) -> String;
 
     /// Makes another player. The error ends the run.
@@ -88,17 +83,14 @@ impl RunLimits<'_> {
     }
 }
 
-/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Run<R> {
-    /// The results by case.
     pub(crate) results: BTreeMap<usize, R>,
     /// The cases that cannot be played here, and why.
     pub(crate) unavailable: Vec<(usize, String)>,
     /// Which cases passed only at the second attempt.
     pub(crate) notes: Vec<String>,
     lost: Option<String>,
-    /// How many cases were not run.
     missing: usize,
 }
 
@@ -112,7 +104,6 @@ impl<R> Run<R> {
     }
 }
 
-/// A message of a worker.
 enum Progress<R> {
     Played(usize, Played<R>),
     Note(String),
@@ -223,7 +214,6 @@ struct Queue<'q, S> {
     turns: Vec<&'q [usize]>,
     /// The turns that were not taken yet: those that wait, the longest first, and the others.
     next: Mutex<[VecDeque<&'q [usize]>; 2]>,
-    /// No more cases are started.
     over: AtomicBool,
     began: Instant,
 }
@@ -237,7 +227,6 @@ impl<'q, S: Suite> Queue<'q, S> {
         first.pop_front().or_else(|| second.pop_front())
     }
 
-    /// Plays the remaining cases.
     fn play_all(
         &self,
         worker: usize,

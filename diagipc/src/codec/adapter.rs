@@ -242,7 +242,6 @@ impl Running {
         Ok(Self { program, lines: Some(lines), answers, errors })
     }
 
-    /// Waits for a line.
     fn next(&mut self, deadline: Duration, canceller: Option<&Canceller>) -> Line {
         let limit = Limit::new(deadline);
         loop {

@@ -30,7 +30,6 @@ const MAX_EXCERPT: usize = 120;
 /// How much equal text is shown before the first difference.
 const EXCERPT_CONTEXT: usize = 20;
 
-/// A difference between two values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     /// The path without the indices of lists: `providers[].keywords`. Empty for the whole value.
@@ -53,7 +52,6 @@ impl Difference {
     }
 }
 
-/// The result of a comparison.
 #[derive(Debug)]
 pub(super) struct Comparison {
     is_reading: bool,

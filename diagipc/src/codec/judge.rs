@@ -10,13 +10,11 @@ use super::{Answer, AnswerKind, CodecCase, Operation};
 use crate::faults::Fault;
 use crate::{Case, CaseFault, Detail, Grade, Playable as _, Said};
 
-/// A grade and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Judgement {
     grade: Grade,
     /// Why it is not a [`Grade::Pass`], and the adapter's reason.
     found: Option<String>,
-    /// The fault: only with [`Grade::Fail`].
     fault: Option<CaseFault>,
 }
 

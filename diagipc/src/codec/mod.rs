@@ -82,11 +82,9 @@ struct CodecSuite<'r> {
 /// The adapter, and what is known of it.
 struct Asker<'r> {
     adapter: &'r mut Adapter,
-    /// The number of the last question.
     id: u64,
     /// How many questions in a row were not answered.
     unanswered: usize,
-    /// The last question that was answered.
     answered: Option<CodecCase<'r>>,
     /// What was found in the last answer.
     last: String,

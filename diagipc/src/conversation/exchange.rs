@@ -13,22 +13,18 @@ use dotnet_diagnostics_ipc_vectors::player::{Connection, Conversation, EventKind
 use super::observed::{ByteCount, command_of};
 use super::reply::Reply;
 
-/// One connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Exchange {
-    /// Its name.
     pub(crate) on: String,
-    /// All that was sent.
     pub(crate) sent: Vec<u8>,
     /// All received bytes, except those read in the background.
     pub(crate) came: Vec<u8>,
-    /// The same, as the reply to what was sent; its faults are found once the conversation is over.
+    /// The received bytes as a reply; their faults are found once the conversation is over.
     pub(crate) reply: Reply,
     /// The runtime's advertise before that: the connection is one to a port.
     pub(crate) advertise: Option<Advertise>,
     /// Why no more arrived, if it was waited for.
     pub(crate) quiet: Option<End>,
-    /// We have closed it.
     pub(crate) is_closed: bool,
 }
 
@@ -43,7 +39,7 @@ pub(crate) enum Answer {
     Other,
 }
 
-/// Those of a conversation.
+/// The connections of a conversation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exchanges {
     /// In the order in which their connections were opened.
@@ -95,7 +91,7 @@ impl Exchanges {
         self.all.get(*nth)
     }
 
-    /// Those with a whole reply, in the order of replies.
+    /// Returns the connections with a whole reply, in the order of replies.
     pub(crate) fn answered(&self) -> impl Iterator<Item = &Exchange> {
         let mut replied = Vec::new();
         for (nth, is_sent) in &self.order {
@@ -109,7 +105,6 @@ impl Exchanges {
             .filter(|exchange| exchange.reply.is_whole())
     }
 
-    /// Whether a reply has that code.
     pub(crate) fn has_error(&self, hresult: HResult) -> bool {
         self.answered().any(|exchange| exchange.reply.error() == Some(hresult))
     }
@@ -141,7 +136,6 @@ impl Exchange {
         }
     }
 
-    /// Whether anything passed.
     fn is_used(&self) -> bool {
         !self.sent.is_empty() || !self.came.is_empty() || self.advertise.is_some()
     }

@@ -11,7 +11,6 @@ use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec};
 use crate::CaseFault;
 use crate::faults::Fault;
 
-/// A fault seen in a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FaultSeen {
     pub(crate) fault: Fault,

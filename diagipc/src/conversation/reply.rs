@@ -42,7 +42,6 @@ pub(crate) struct Reply {
     pub(crate) len: Option<usize>,
     /// Why a whole one is not the reply to this command.
     pub(crate) refusal: Option<DecodeRefusal>,
-    /// The code of an error.
     pub(crate) hresult: Option<HResult>,
     /// The session of an OK.
     pub(crate) session_id: Option<u64>,
@@ -273,14 +272,11 @@ fn quoted(bytes: &[u8]) -> String {
 /// An OK or an error whose fields are known.
 struct Message<'b> {
     request: &'b [u8],
-    /// The command of the request.
     command: Option<Command>,
     came: &'b [u8],
     /// Why nothing more followed.
     quiet: Option<End>,
-    /// From the size field.
     size: usize,
-    /// Everything after the header.
     body: &'b [u8],
     layout: Layout,
 }

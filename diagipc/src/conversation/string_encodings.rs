@@ -12,7 +12,6 @@ use dotnet_diagnostics_ipc_vectors::grammar::{Field, Grammar};
 use super::observed::FaultSeen;
 use crate::faults::Fault;
 
-/// The layouts of requests and replies.
 pub(super) static GRAMMAR: LazyLock<Grammar> = LazyLock::new(Grammar::of_this_crate);
 
 /// The bytes do not contain what is read.
@@ -98,7 +97,6 @@ impl<'b> Spelled<'b> {
         Self { bytes, at: 0, spelling, empty_has_nul: true, field: String::new(), told: None }
     }
 
-    /// The unread rest.
     pub(super) fn rest(&self) -> &'b [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
@@ -193,7 +191,6 @@ impl<'b> Spelled<'b> {
         self.number(bytes).ok_or(NoSuch)
     }
 
-    /// A string in this encoding.
     pub(super) fn text(&mut self) -> Result<(), NoSuch> {
         self.align(4, false)?;
         let bytes = match self.spelling {
@@ -518,7 +515,6 @@ impl Layout {
     }
 }
 
-/// The fields of a reply.
 fn fields_of(reply_type: ReplyType) -> Option<&'static [Field]> {
     let command = Command::known().find(|command| command.reply_type() == Some(reply_type))?;
     Some(&GRAMMAR.reply_to(command)?.fields)

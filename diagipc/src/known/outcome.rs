@@ -120,7 +120,6 @@ struct File {
 }
 
 impl Recording {
-    /// Reads the text of a file.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let File { build, outcomes } =
             serde_json::from_str(text).map_err(|error| error.to_string())?;

@@ -141,7 +141,7 @@ impl Profile {
         Some(Self { is_on_windows, ..profile.of_family(family) })
     }
 
-    /// The same version of another family.
+    /// Returns the same version of another family.
     pub(crate) const fn of_family(self, family: Family) -> Self {
         Self { family, ..self }
     }
@@ -151,7 +151,7 @@ impl Profile {
         self.family
     }
 
-    /// Its version; `None` if the profile is not of one version.
+    /// Returns the version; `None` if the profile is not of one version.
     pub const fn version(self) -> Option<DotnetVersion> {
         self.version
     }
@@ -167,12 +167,12 @@ impl Profile {
         }
     }
 
-    /// Its build; `None` if the profile is of a whole version.
+    /// Returns the build; `None` if the profile is of a whole version.
     pub(crate) fn build(self) -> Option<Build> {
         Some((self.version?.major, self.version?.minor, self.patch?))
     }
 
-    /// Its version, as counted by commands and vectors: 3.0 has everything of 3.1 (F-131).
+    /// Returns the version as counted by commands and vectors: 3.0 has everything of 3.1 (F-131).
     const fn edition(self) -> Option<DotnetVersion> {
         match self.version {
             Some(DotnetVersion { major: 3, minor: 0 }) => {

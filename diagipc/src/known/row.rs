@@ -17,19 +17,17 @@ use crate::conversation::Answer;
 /// A known behaviour of runtimes that differs from the document.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// Its number in `spec/ERRATA.md`.
+    /// The number in `spec/ERRATA.md`.
     pub(crate) fact: &'static str,
     /// The part of a runtime with this behaviour.
     pub(crate) layer: Layer,
-    /// The commands of its requests.
     pub(crate) commands: Commands,
     /// The special property of its requests.
     pub(crate) shape: Shape,
     /// Only with requests that a vector marks as harmful, and with mutations of a campaign.
     pub(crate) harmful: bool,
-    /// The behaviour.
     pub(crate) does: Does,
-    /// The same in words.
+    /// The behaviour in words.
     pub(crate) text: &'static str,
     /// Whether it is a fault that a valid request shows: it fails, by its name.
     pub(crate) fault: bool,
@@ -47,23 +45,18 @@ pub(crate) enum Layer {
     Host,
 }
 
-/// Commands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Commands {
     /// All, including unknown ones.
     All,
     /// All of a command set, including unknown ones.
     Set(u8),
-    /// These.
     Of(&'static [Command]),
 }
 
-/// A special property of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
-    /// None.
     Any,
-    /// It is valid.
     Right,
     /// It is valid, or wrong only in its values.
     Parsed,
@@ -73,13 +66,12 @@ pub(crate) enum Shape {
     Suspended,
     /// It arrives in more than one piece.
     Pieces,
-    /// Its command is unknown.
     UnknownCommand,
     /// It is valid, and bytes follow it.
     BytesAfter,
     /// It is valid, and its payload continues after the last field.
     Surplus,
-    /// Its payload ends early: a field, or what a count announces, continues after the end, or a
+    /// The payload ends early: a field, or what a count announces, continues after the end, or a
     /// string has no end.
     EndsEarly,
     /// It exceeds one of these limits, whatever the number.
@@ -88,10 +80,8 @@ pub(crate) enum Shape {
     NoDescriptor,
 }
 
-/// A runtime's reaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Does {
-    /// Its process ends.
     Dies,
     /// It answers with this error, and closes.
     Refuses(HResult),
@@ -99,9 +89,8 @@ pub(crate) enum Does {
     LeavesOpen(HResult),
     /// It accepts malformed bytes, whatever the result.
     Accepts,
-    /// It sends bytes without a header.
     NoHeader,
-    /// Its behaviour is undefined: whatever it does.
+    /// The behaviour is undefined, so anything matches.
     Anything,
 }
 
@@ -119,7 +108,6 @@ pub(crate) struct Request {
     pub(crate) in_pieces: bool,
     pub(crate) is_harmful: bool,
     pub(crate) detail: Detail,
-    /// The runtime is suspended.
     pub(crate) is_suspended: bool,
 }
 
@@ -131,7 +119,6 @@ pub(crate) enum Detail {
     Plain,
     /// It sets or deletes a variable whose name is absent.
     AbsentName,
-    /// It deletes a variable.
     Deletion,
     /// It sets a variable with an empty name.
     NoName,
@@ -189,7 +176,6 @@ impl Detail {
 }
 
 impl Request {
-    /// A valid one.
     pub(crate) const fn right(command: Command) -> Self {
         Self {
             command,
@@ -203,7 +189,7 @@ impl Request {
         }
     }
 
-    /// One that a server refuses for this reason.
+    /// Returns a request that a server refuses for this reason.
     pub(crate) const fn refused(command: Command, reason: RefusalReason) -> Self {
         Self { reason: Some(reason), ..Self::right(command) }
     }
@@ -229,11 +215,9 @@ impl Request {
     }
 }
 
-/// The observed result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) answer: Answer,
-    /// The process ended.
     pub(crate) died: bool,
     /// The connection stayed open after the answer.
     pub(crate) left_open: bool,
@@ -242,12 +226,11 @@ pub(crate) struct Seen {
 }
 
 impl Row {
-    /// Its name in `shown.json`.
+    /// Returns the name in `shown.json`.
     pub(super) fn key(&self) -> String {
         format!("{}: {}", self.fact, self.text)
     }
 
-    /// The builds that show it.
     fn shown_on(&self) -> &'static [Profile] {
         showing(&self.key())
     }
@@ -298,7 +281,7 @@ impl Row {
                     && !(is_over_limit && left_open)
             }
             Does::NoHeader => answer == Answer::NoHeader,
-            // One that refuses it has checked it.
+            // A runtime that refuses it has checked it.
             Does::Anything => died || answer != Answer::Error(HResult::BAD_ENCODING),
         };
         does_it && self.fits(request)

@@ -46,7 +46,7 @@ const UNDEFINED: &str = "without bounds checks the runtime reads beyond the payl
 const CLASS_NOT_REGISTERED: HResult = HResult(0x8004_0154);
 /// Names that no libc accepts.
 const ODD_NAMES: &[Detail] = &[Detail::NoName, Detail::EqualsFirst, Detail::EqualsWithin];
-/// The same, absent, or to delete.
+/// Names that are odd, absent, or to delete.
 const ODD_NAMES_OR_DELETION: &[Detail] = &[
     Detail::AbsentName,
     Detail::NoName,
@@ -73,7 +73,6 @@ const FAULT_OF_HARMFUL: Flags = (true, true);
 macro_rules! table {
     ($($fact:literal $layer:ident $commands:ident, $shape:ident $(($of:expr))? =>
         $does:ident $(($hresult:expr))? $(, $flags:ident)?: $text:expr;)*) => {
-        /// All known rows.
         pub(super) static TABLE: &[Row] = &[$(Row {
             fact: $fact,
             layer: $layer,

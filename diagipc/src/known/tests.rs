@@ -135,7 +135,7 @@ fn profile_text_names_known_builds() {
         assert_eq!(profile.held_to(), held_to, "{text}");
         assert_eq!(format!("{profile}"), text);
     }
-    // Its commands are its own, whether it was observed or not.
+    // A version has its own commands, whether it was observed or not.
     let seven: Profile = "coreclr-7".parse().unwrap();
     assert!(seven.knows(Command::GENERATE_CORE_DUMP3) && !seven.knows(Command::PROCESS_INFO3));
     for text in ["", "coreclr-", "coreclr", "net8", "auto", "nativeaot-"] {
@@ -145,7 +145,6 @@ fn profile_text_names_known_builds() {
     assert_eq!(Profile::of_version("10.0.0-rc.1.25451.107"), Some(Profile::CORECLR_10));
 }
 
-/// The recordings of every system.
 fn all_recordings() -> Vec<Recording> {
     let directory = format!("{}/evidence", env!("CARGO_MANIFEST_DIR"));
     let paths = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());

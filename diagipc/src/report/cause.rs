@@ -18,7 +18,7 @@ use crate::faults::{Fault, Suite};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseFault {
-    /// Its short name, which never changes its meaning: `string-length-in-bytes`.
+    /// The short name, which never changes its meaning: `string-length-in-bytes`.
     pub name: String,
     /// The observation, with its values.
     pub text: String,

@@ -94,7 +94,7 @@ impl Level {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct Requirement {
-    /// Its number, which never changes its meaning: `R-EVP-060`.
+    /// The number, which never changes its meaning: `R-EVP-060`.
     pub id: String,
     /// Whether it is required, or only stated.
     pub level: Level,
@@ -102,7 +102,7 @@ pub struct Requirement {
     pub edition: Vec<String>,
     /// The section that has it.
     pub section: String,
-    /// Its text.
+    /// The text.
     pub statement: String,
     /// The facts by which runtimes differ.
     #[serde(default)]

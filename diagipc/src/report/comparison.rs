@@ -34,7 +34,6 @@ pub struct Comparison {
     new: usize,
     mended: usize,
     still: usize,
-    /// Whether the newer run is whole.
     is_whole: bool,
     /// The names of what changed, a line each.
     lines: Vec<String>,
@@ -154,7 +153,6 @@ impl fmt::Display for Comparison {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownFaults {
-    /// Accepted everywhere.
     #[serde(default)]
     faults: BTreeSet<String>,
     /// Accepted in these cases: names, or patterns of names.

@@ -37,7 +37,6 @@ pub use pages::{html, junit};
 pub use select::{Glob, Playable};
 pub use turn::{Said, Turn};
 
-/// The version of the format.
 const FORMAT: u32 = 1;
 
 /// The result of a case.
@@ -63,7 +62,7 @@ impl Grade {
     pub const ALL: [Self; 5] =
         [Self::Pass, Self::PassLenient, Self::Unimplemented, Self::Informational, Self::Fail];
 
-    /// Its name in JSON.
+    /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -137,7 +136,7 @@ pub struct Case {
     pub title: String,
     /// The grade.
     pub grade: Grade,
-    /// Its facts (`F-19`) and requirements.
+    /// Facts (`F-19`) and requirements.
     pub spec: Vec<String>,
     /// How strongly the document requires it.
     pub level: Level,
@@ -152,7 +151,7 @@ pub struct Case {
     /// The named faults seen: `string-length-in-bytes`. Empty if it passed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<CaseFault>,
-    /// Its effect on a live target.
+    /// The effect on a live target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hazard: Option<Hazard>,
     /// The details, unless it passed.
@@ -198,9 +197,9 @@ impl Case {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KnownDeviation {
-    /// Its fact: `F-5`.
+    /// The fact: `F-5`.
     pub fact: String,
-    /// Its description.
+    /// The description.
     pub text: String,
 }
 
@@ -246,9 +245,9 @@ impl Detail {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Section {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its cases.
+    /// The counts of its cases.
     pub counts: Counts,
 }
 
@@ -334,12 +333,12 @@ pub struct Report {
     /// The profile with the known deviations: `coreclr-10`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Its time and program.
+    /// When and by which program it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,
-    /// Of all cases.
+    /// The counts of all cases.
     pub counts: Counts,
-    /// The same by section, in the order of the cases.
+    /// The counts by section, in the order of the cases.
     pub sections: Vec<Section>,
     /// Why cases failed, as far as named: sorted by number of failures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

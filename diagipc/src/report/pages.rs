@@ -9,7 +9,7 @@ use minijinja::{AutoEscape, Environment};
 use quick_junit::{NonSuccessKind, Report as Xml, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
-use super::{Case, Citations, Glossary, Grade, Made, Report};
+use super::{Case, Citations, Glossary, Grade, Level, Made, Report};
 use crate::faults::Fault;
 
 const TEMPLATE: &str = include_str!("matrix.html");
@@ -81,7 +81,6 @@ fn code(text: &str) -> minijinja::Value {
     minijinja::Value::from_safe_string(html)
 }
 
-/// The data of the template.
 #[derive(Serialize)]
 struct Page<'r> {
     title: String,
@@ -141,7 +140,6 @@ impl Kind {
     }
 }
 
-/// A report without its cases.
 #[derive(Serialize)]
 struct Column<'r> {
     suite: &'r str,
@@ -157,11 +155,9 @@ struct Column<'r> {
     notes: &'r [String],
     made: Option<&'r Made>,
     causes: Vec<Cause<'r>>,
-    /// The failures without a named fault.
     unnamed: Vec<Failure<'r>>,
 }
 
-/// A cause, and its failures.
 #[derive(Serialize)]
 struct Cause<'r> {
     name: &'r str,
@@ -241,12 +237,12 @@ struct Section<'r> {
 
 #[derive(Serialize)]
 struct Row<'r> {
-    /// Its number on the page, for links.
+    /// The number on the page, for links.
     number: usize,
     name: &'r str,
     title: &'r str,
     spec: &'r [String],
-    level: &'static str,
+    level: Level,
     hazard: Option<Hazard>,
     /// The kinds of its cells, for filtering rows.
     kinds: String,
@@ -287,61 +283,42 @@ fn suites(reports: &[Report]) -> Vec<Suite<'_>> {
     suites
 }
 
-/// The cases of all reports, each once, in the order of appearance, by section. `count` is that of the
-/// rows so far.
+/// Returns the cases of all reports, each once, in the order of appearance, by section. `count` is
+/// that of the rows so far.
 fn sections<'r>(reports: &[&'r Report], count: &mut usize) -> Vec<Section<'r>> {
-    let mut sections: Vec<Section<'_>> = Vec::new();
-    let mut section_of: HashMap<&str, usize> = HashMap::new();
-    let mut row_of: HashMap<&str, (usize, usize)> = HashMap::new();
+    let not_run = Cell { kind: Kind::of(None, None), case: None, reason: None };
+    let mut all_cells: HashMap<&str, Vec<Cell<'_>>> = HashMap::new();
     for (column, report) in reports.iter().enumerate() {
         for case in &report.cases {
-            let section = *section_of.entry(&case.section).or_insert_with(|| {
-                sections.push(Section { name: &case.section, rows: Vec::new() });
-                sections.len().saturating_sub(1)
-            });
-            let place = *row_of.entry(&case.name).or_insert_with(|| {
-                let rows = sections.get_mut(section).map(|section| &mut section.rows);
-                let index = rows.as_ref().map_or(0, |rows| rows.len());
-                if let Some(rows) = rows {
-                    *count += 1;
-                    rows.push(Row::new(case, *count, reports.len()));
-                }
-                (section, index)
-            });
-            let cell = sections
-                .get_mut(place.0)
-                .and_then(|section| section.rows.get_mut(place.1))
-                .and_then(|row| row.cells.get_mut(column));
-            if let Some(cell) = cell {
-                *cell = Cell {
-                    kind: Kind::of(Some(case), Some(report)),
-                    case: Some(case),
-                    reason: reason(case).filter(|_| case.grade == Grade::Fail),
-                };
+            let of_case = all_cells.entry(&case.name);
+            let cells = of_case.or_insert_with(|| vec![not_run.clone(); reports.len()]);
+            if let Some(cell) = cells.get_mut(column) {
+                let reason = reason(case).filter(|_| case.grade == Grade::Fail);
+                *cell = Cell { kind: Kind::of(Some(case), Some(report)), case: Some(case), reason };
             }
         }
     }
-    for row in sections.iter_mut().flat_map(|section| &mut section.rows) {
-        let kinds: BTreeSet<&str> = row.cells.iter().map(|cell| cell.kind.name).collect();
-        row.kinds = kinds.into_iter().collect::<Vec<_>>().join(" ");
-    }
-    sections
-}
-
-impl<'r> Row<'r> {
-    fn new(case: &'r Case, number: usize, columns: usize) -> Self {
-        let not_run = Cell { kind: Kind::of(None, None), case: None, reason: None };
-        Self {
-            number,
+    let mut sections: Vec<Section<'_>> = Vec::new();
+    for case in reports.iter().flat_map(|report| &report.cases) {
+        let Some(cells) = all_cells.remove(case.name.as_str()) else { continue };
+        *count += 1;
+        let kinds: BTreeSet<&str> = cells.iter().map(|cell| cell.kind.name).collect();
+        let row = Row {
+            number: *count,
             name: &case.name,
             title: &case.title,
             spec: &case.spec,
-            level: case.level.name(),
+            level: case.level,
             hazard: case.hazard,
-            kinds: String::new(),
-            cells: vec![not_run; columns],
+            kinds: kinds.into_iter().collect::<Vec<_>>().join(" "),
+            cells,
+        };
+        match sections.iter_mut().find(|section| section.name == case.section) {
+            Some(section) => section.rows.push(row),
+            None => sections.push(Section { name: &case.section, rows: vec![row] }),
         }
     }
+    sections
 }
 
 /// Results come before unsupported parts: rows, and sections.

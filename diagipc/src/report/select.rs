@@ -25,13 +25,13 @@ pub trait Playable {
     /// What selects it besides its name: its parts, its number, its type.
     fn words(&self) -> Vec<String>;
 
-    /// Its facts and requirements.
+    /// Returns the facts and requirements.
     fn spec(&self) -> Vec<String>;
 
     /// The commands that it is about.
     fn commands(&self) -> Vec<Command>;
 
-    /// Its effect on a live target.
+    /// Returns the effect on a live target.
     fn hazard(&self) -> Option<Hazard> {
         None
     }

@@ -13,7 +13,7 @@ const KEPT: usize = 4096;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Turn {
-    /// Its place in the conversation, from 1 on, over all connections.
+    /// The place in the conversation, from 1 on, over all connections.
     pub turn: usize,
     /// The connection, by its name in the script or scenario.
     pub connection: String,
@@ -46,7 +46,7 @@ impl Turn {
         turn
     }
 
-    /// Those of a conversation: consecutive bytes in one direction of a connection are one.
+    /// Returns the turns of a conversation: consecutive bytes in one direction of a connection are one.
     pub fn all(conversation: &Conversation) -> Vec<Self> {
         let mut turns: Vec<Self> = Vec::new();
         for (event, bytes) in conversation.passed() {

@@ -12,10 +12,8 @@ use serde::Deserialize;
 use super::{ServerCase, ServerCaseKind};
 use crate::known::{Family, Profile};
 
-/// Whether a target supports something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Has {
-    /// Yes.
     Yes,
     /// No, by declaration or observation: how.
     No(String),
@@ -36,7 +34,6 @@ pub(super) struct Abilities {
     pub(super) wrong_unknown: Option<HResult>,
 }
 
-/// Why a case is not played.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lack {
     /// The target's file does not claim it.
@@ -48,7 +45,6 @@ pub(super) enum Lack {
 }
 
 impl Abilities {
-    /// The commands that are answered.
     pub(super) fn served(&self) -> impl Iterator<Item = Command> {
         self.commands.iter().filter(|(_, has)| **has == Has::Yes).map(|(command, _)| *command)
     }
@@ -97,7 +93,7 @@ impl Abilities {
 }
 
 impl ServerCase<'_> {
-    /// Its needs besides commands, of what the document leaves open.
+    /// Returns what it needs besides commands, of what the document leaves open.
     pub(super) fn wants(&self) -> Vec<Ability> {
         let target = match self.kind {
             ServerCaseKind::Script { target, .. } => target,
@@ -153,10 +149,9 @@ impl ServerCase<'_> {
 pub struct Claims {
     /// The server's name in reports.
     pub name: Option<String>,
-    /// Its profile.
+    /// The profile.
     pub profile: Option<Profile>,
     commands: Option<BTreeSet<Command>>,
-    /// Unsupported command sets.
     without: BTreeSet<u8>,
     abilities: BTreeMap<Ability, bool>,
 }
@@ -171,7 +166,6 @@ struct RawClaims {
     abilities: BTreeMap<Claim, bool>,
 }
 
-/// A key of the table `abilities`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Claim {

@@ -108,12 +108,10 @@ pub(super) fn ended_sessions(exchanges: &Exchanges) -> Option<usize> {
     (running.is_empty() && ended > 0).then_some(ended)
 }
 
-/// The sessions of a case.
 #[derive(Default)]
 struct History {
     /// By exchange number, with their ids.
     running: Vec<(usize, u64)>,
-    /// How many were stopped.
     ended: usize,
     /// The first id shared by two concurrent sessions.
     twice: Option<u64>,
@@ -147,50 +145,4 @@ fn history(exchanges: &Exchanges) -> History {
         }
     }
     history
-}
-
-#[cfg(test)]
-mod tests {
-    use dotnet_diagnostics_ipc::advertise::Advertise;
-    use dotnet_diagnostics_ipc::exchange::End;
-    use dotnet_diagnostics_ipc::message::encode_to_vec;
-    use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfoReply};
-
-    use super::*;
-
-    const PID: u32 = 4242;
-
-    /// An advertise of this process and cookie, followed by a reply of another.
-    fn faults(advertised: (u64, u8), replied: (u64, u8)) -> Vec<&'static str> {
-        let cookie = |byte| Guid::from_bytes([byte; 16]);
-        let info = ProcessInfoReply {
-            process_id: replied.0,
-            runtime_cookie: cookie(replied.1),
-            command_line: "app".into(),
-            os: "Linux".into(),
-            arch: "x64".into(),
-        };
-        let advertise =
-            Advertise { runtime_cookie: cookie(advertised.1), process_id: advertised.0, future: 0 };
-        let request = encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {}).unwrap();
-        let reply = encode_to_vec(Command::OK, &info).unwrap();
-        let exchange = Exchange {
-            advertise: Some(advertise),
-            ..Exchange::new("a", &request, &reply, End::TimedOut)
-        };
-        let exchanges = Exchanges { all: [exchange].into(), order: Vec::new() };
-        let process = TargetProcess { named: Some(PID), ..TargetProcess::default() };
-        faults_in_case(&exchanges, &process).iter().map(|seen| seen.fault.name()).collect()
-    }
-
-    #[test]
-    fn advertise_and_reply_must_agree_on_process_and_cookie() {
-        let pid = u64::from(PID);
-        assert_eq!(faults((pid, 1), (pid, 1)), [""; 0]);
-        assert_eq!(faults((pid, 1), (pid, 2)), ["cookie-changes"]);
-        assert_eq!(faults((7, 1), (7, 1)), ["process-id-wrong"]);
-        assert_eq!(faults((pid, 1), (7, 1)), ["process-id-wrong", "process-id-changes"]);
-        // Reversed bytes have a separate name.
-        assert_eq!(faults((pid.swap_bytes(), 1), (pid.swap_bytes(), 1)), ["numbers-big-endian"]);
-    }
 }

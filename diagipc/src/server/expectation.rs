@@ -9,12 +9,10 @@ use crate::Grade;
 use crate::conversation::{Answer, is_cut, is_too_small, message_of, request_as};
 use crate::known::{Profile, Request, Row, Seen, explain};
 
-/// The allowed results of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expectation<'v> {
     /// The decoded request; `None` if its command is unknown.
     pub(crate) request: Option<Request>,
-    /// Whether it is valid.
     pub(crate) verdict: ExpectedResult,
     /// The due error if it is invalid.
     pub(crate) refusal: Option<HResult>,
@@ -32,12 +30,10 @@ pub(crate) struct Expectation<'v> {
 /// The errors with which a valid request may be refused.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Refusable<'v> {
-    /// None.
     Never,
     /// Any that is not about its bytes. More than the bytes decides: requests that change a target,
     /// and those that need a missing descriptor.
     ByTheMachine,
-    /// These.
     By(&'v [HResult]),
 }
 
@@ -70,7 +66,6 @@ impl<'v> Expectation<'v> {
         group.command.as_deref()?.parse().ok()
     }
 
-    /// From a vector.
     pub(crate) fn of_vector(group: &'v Group, test: &'v Test) -> Self {
         let command = Self::command_of(group);
         let wire = test.wire.as_deref().unwrap_or_default();
@@ -287,7 +282,7 @@ mod tests {
             (8101, argument, Grade::Fail),
             (8102, HResult::ENVVAR_NOT_FOUND, Grade::Pass),
             (8102, argument, Grade::Fail),
-            // Its machine may lack the means for a dump.
+            // The machine may lack the means for a dump.
             (4002, other, Grade::Pass),
         ] {
             let judged = judged(Profile::STRICT, tc_id, &error(hresult), End::TimedOut, false);

@@ -29,7 +29,6 @@ pub(super) struct Known<'o> {
     pub(super) served: BTreeSet<Command>,
 }
 
-/// A verdict, and why.
 #[derive(Clone, Debug)]
 pub(crate) struct Verdict {
     pub(super) grade: Grade,
@@ -105,7 +104,6 @@ impl Verdict {
         })
     }
 
-    /// Returns the entry of the report.
     pub(super) fn case(self, case: &ServerCase<'_>, conversation: &Conversation) -> Case {
         let (section, group, title) = (case.section(), case.group(), case.title());
         let mut entry = Case::new(&case.name(), &section, &group, &title, self.grade);
@@ -134,7 +132,6 @@ impl Verdict {
     }
 }
 
-/// Decides about a case.
 pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &Facts<'_>) -> Verdict {
     let mut verdict = match &facts.end {
         PlayEnd::Lacks(Lack::Silent(found)) => {

@@ -31,7 +31,6 @@ const START_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a process may take to end after its last message.
 const DEATH_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Plays cases to a target.
 pub(super) struct CasePlayer<'o> {
     pub(super) subject: Target,
     known: Known<'o>,
@@ -40,9 +39,7 @@ pub(super) struct CasePlayer<'o> {
     never_starts: Cell<bool>,
     /// Why there is no target any more: the last case has lost it.
     lost: Option<String>,
-    /// The name of the last case.
     pub(super) last: Option<String>,
-    /// Whether it plays cases again.
     again: bool,
 }
 
@@ -174,7 +171,6 @@ impl<'o> CasePlayer<'o> {
         })
     }
 
-    /// The case's default time limit.
     fn whole(&self, case: &ServerCase<'_>) -> Duration {
         let own = match case.kind {
             ServerCaseKind::Request { .. } => WITHIN,
@@ -300,7 +296,6 @@ impl<'o> CasePlayer<'o> {
     }
 }
 
-/// What a case is about.
 fn about(case: &ServerCase<'_>) -> About {
     case.commands().first().copied().filter(|command| command.name().is_some())
 }

@@ -31,7 +31,6 @@ use crate::network::LiveNetwork;
 
 /// The name of the port for testing whether a target has ports.
 const PORT: &str = "p";
-/// A second connection.
 const BESIDE: &str = "b";
 /// How long half a header may keep another connection waiting.
 const PEER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -39,7 +38,6 @@ const PEER_TIMEOUT: Duration = Duration::from_secs(3);
 /// then.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The time limits for a target.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waits {
     /// For required answers.

@@ -44,7 +44,6 @@ pub(super) struct Recognition {
     pub(super) header_in_pieces: Option<Exchange>,
 }
 
-/// A profile, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Conclusion {
     pub(super) profile: Profile,

@@ -42,12 +42,13 @@ pub fn report_of_recording(text: &str) -> Result<Report, String> {
 
 fn judged(profile: Profile, case: &ServerCase<'_>, outcome: &Outcome) -> Result<Case, String> {
     let text = outcome.to_string();
+    let graded = |(grade, row)| match row {
+        Some(row) => Verdict::of_row(row, vec![text.clone()]),
+        None => Verdict::new(grade, vec![text.clone()]),
+    };
     let verdict = match (case.kind, outcome) {
         (ServerCaseKind::Request { group, test }, Outcome::Answered(seen)) => {
-            match Expectation::of_vector(group, test).grade(profile, seen) {
-                (_, Some(row)) => Verdict::of_row(row, vec![text.clone()]),
-                (grade, None) => Verdict::new(grade, vec![text.clone()]),
-            }
+            graded(Expectation::of_vector(group, test).grade(profile, seen))
         }
         (ServerCaseKind::Script { .. }, Outcome::AsWritten) => {
             Verdict::new(Grade::Pass, Vec::new())
@@ -62,10 +63,7 @@ fn judged(profile: Profile, case: &ServerCase<'_>, outcome: &Outcome) -> Result<
         }
         (ServerCaseKind::Script { script, .. }, Outcome::Otherwise(seen)) => {
             let row = seen.and_then(|seen| known::explain_script(profile, script, &seen));
-            row.map_or_else(
-                || Verdict::new(Grade::Fail, vec![text.clone()]),
-                |row| Verdict::of_row(row, vec![text.clone()]),
-            )
+            graded((Grade::Fail, row))
         }
         _ => return Err(format!("{}: {text} is no outcome of it", case.name())),
     };

@@ -31,7 +31,6 @@ pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long to wait for more if something is already wrong.
 const SURPLUS_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A server's reaction to a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reaction {
     /// The connection of the request, and the one that stops its session.
@@ -50,7 +49,6 @@ impl Reaction {
         Self { exchanges: Exchanges::of(conversation), ..Self::default() }
     }
 
-    /// The connection of the request.
     pub(crate) fn exchange(&self) -> &Exchange {
         self.exchanges.newest(ON)
     }
@@ -61,7 +59,6 @@ impl Reaction {
         all.map(|seen| seen.text.clone())
     }
 
-    /// Whether it is.
     pub(crate) fn is_wrong(&self) -> bool {
         self.wrong().next().is_some()
     }
@@ -85,7 +82,7 @@ pub(crate) struct Patience {
     pub(crate) rest: Duration,
     /// To close a connection that is over.
     pub(crate) close: Duration,
-    /// Its sessions may have no bytes, as it may wait at its start.
+    /// Whether sessions may have no bytes, as the server may wait at its start.
     pub(crate) may_be_held: bool,
 }
 
@@ -137,7 +134,6 @@ pub(crate) fn read(
     Ok(seen)
 }
 
-/// What follows a reply.
 fn follow(
     player: &mut Player<'_>,
     so_far: &Exchange,
@@ -259,7 +255,6 @@ pub(super) fn next_message(
     player.so_far(on).map(Exchange::so_far)
 }
 
-/// Encodes a request.
 pub(super) fn encode<'a, R: Request<'a>>(request: &R) -> Result<Vec<u8>, PlayerError> {
     encode_to_vec(R::COMMAND, request).map_err(|error| PlayerError::differs(error.to_string()))
 }

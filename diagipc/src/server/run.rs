@@ -24,13 +24,10 @@ use crate::{Case, Grade, Interrupted, Lost, Report, TooFewJudged, suite};
 
 /// The decision about a case before anything is played.
 enum Plan {
-    /// It is played.
     Play,
     /// It may not be played, or not here.
     LeftOut(&'static str),
-    /// It is for another system.
     Elsewhere(String),
-    /// The target lacks a requirement.
     Lacks(Lack),
 }
 
@@ -304,11 +301,9 @@ mod tests {
         let first = order.iter().position(|nth| cases[*nth].asks_for_a_dump()).unwrap();
         let is_dump = |name: &String| name.contains("/dump-") || name.starts_with("requests/dump/");
         assert!(!names[..first].iter().any(is_dump), "{:?}", &names[..first]);
-        assert!(
-            names[first..].contains(&"scripts/dump_profiler/dump-full".to_owned()),
-            "{names:?}"
-        );
-        assert!(names[first..].contains(&"requests/dump/4021".to_owned()), "{names:?}");
+        for dump in ["scripts/dump_profiler/dump-full", "requests/dump/4021"] {
+            assert!(names[first..].contains(&dump.to_owned()), "{names:?}");
+        }
     }
 
     #[test]

@@ -40,7 +40,6 @@ const MAX_LINE_BYTES: usize = 64 * 1024;
 /// The current directory of a started target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunsIn {
-    /// That of this process.
     CurrentDirectory,
     /// A new one, removed at the end: for files with relative names.
     OwnDirectory,
@@ -126,7 +125,6 @@ impl Spawned {
         Ok((spawned, network.with_process(move || death(&process).is_none())))
     }
 
-    /// Connections to it.
     pub(super) fn network(&self) -> LiveNetwork {
         let process = self.process.clone();
         LiveNetwork::to(&self.address).with_process(move || death(&process).is_none())
@@ -169,17 +167,15 @@ impl Spawned {
         Err(format!("{reason}{}", on_standard_error(&errors)))
     }
 
-    /// Its own directory, removed in the end.
+    /// Returns its own directory, removed in the end.
     pub(super) fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The id of the started process.
     pub(super) fn process_id(&self) -> u32 {
         self.process.lock().unwrap_or_else(PoisonError::into_inner).id()
     }
 
-    /// Where it listens.
     pub(super) fn address(&self) -> &Path {
         &self.address
     }
@@ -207,7 +203,6 @@ struct Lookout {
 }
 
 impl Lookout {
-    /// Its address, if known by now.
     fn find(&self) -> Result<Option<PathBuf>, TooLong> {
         let line = self.output.first_line().transpose()?;
         let named = line.and_then(|line| system::named(&line, self.canceller.as_ref()));

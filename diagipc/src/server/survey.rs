@@ -33,7 +33,6 @@ const UNKNOWN: Command = Command::from_code(0x6301);
 /// So many bytes of a request come alone: its header lacks one.
 const FIRST_PIECE: usize = 19;
 
-/// The results.
 pub(crate) struct Survey {
     pub(crate) profile: Profile,
     /// How the profile was concluded; `None` if it was given.
@@ -58,7 +57,7 @@ pub(crate) fn survey(
     let whole = options.within.unwrap_or(WITHIN);
     let waits = Waits { whole, learned: pace.learned().min(whole) };
     if !answers && probe::is_silent(&mut subject.shared()?, waits) {
-        // Its first case shows that, and nothing else can be learned.
+        // The first case shows that, and nothing else can be learned.
         let conclusion = given.is_none().then(|| conclude(&Recognition::default(), &abilities));
         let (profile, weaknesses) = (given.unwrap_or(Profile::STRICT), subject.exposures());
         return Ok(Survey { profile, conclusion, abilities, pace, weaknesses });
@@ -146,7 +145,6 @@ impl Surveyor<'_> {
         self.abilities.commands.insert(command, has);
     }
 
-    /// The target's profile.
     fn conclude(&mut self) -> Result<Conclusion, String> {
         let vectors = self.vectors;
         let hazard = |command| probe::message_for(vectors, command).map(|test| test.hazard);

@@ -20,7 +20,6 @@ use crate::known::{Family, Profile};
 use crate::network::address::{Address, SpawnCommand};
 use crate::network::{Listener, LiveNetwork, Peer, is_served};
 
-/// The target of a run.
 pub(crate) struct Target {
     reach: Reach,
     within: Duration,
@@ -40,7 +39,6 @@ enum Reach {
     /// It is started, and restarted after its death.
     Spawn {
         command: SpawnCommand,
-        /// The one that runs.
         running: Option<Box<Spawned>>,
         /// Whether waiting for an assembly name has failed once: others of this command are not
         /// waited for.
@@ -133,7 +131,6 @@ impl Target {
         Ok(network.with_canceller(self.canceller.clone()))
     }
 
-    /// A target for one case.
     pub(super) fn own(
         &self,
         target: &script::Target,
@@ -258,17 +255,12 @@ impl TargetProcess {
 
     /// The expected id instead of `said`; `None` if it is right, or unknown.
     pub(super) fn expected_in_place_of(&self, said: u64) -> Option<String> {
-        if self.named.is_some_and(|named| u64::from(named) == said) {
-            return None;
-        }
+        let is_one = |id: &u32| u64::from(*id) == said;
         match (ids_of(&self.peer), self.named) {
-            (Some(process), _)
-                if process.ids.iter().any(|id| u64::from(*id) == said) || process.is_kin(said) =>
-            {
-                None
-            }
-            (Some(process), _) => {
-                let ids: Vec<String> = process.ids.iter().map(|id| format!("{id}")).collect();
+            (_, Some(named)) if is_one(&named) => None,
+            (Some(ids), _) if ids.iter().any(is_one) || is_kin(&ids, said) => None,
+            (Some(ids), _) => {
+                let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
                 Some(format!("{}, the id of the listening process", ids.join(" or ")))
             }
             (None, Some(named)) => Some(format!("{named}, as in the name of its endpoint")),
@@ -284,35 +276,28 @@ impl TargetProcess {
     }
 }
 
-/// The ids of a process: ours first, then those of its pid namespaces, its own last.
-struct Process {
-    ids: Vec<u32>,
-}
-
+/// Returns the ids of a process: ours first, then those of its pid namespaces, its own last.
 #[cfg(target_os = "linux")]
-fn ids_of(peer: &Peer) -> Option<Process> {
-    Some(Process { ids: linux::ids(peer.process_id()?) }).filter(|process| !process.ids.is_empty())
+fn ids_of(peer: &Peer) -> Option<Vec<u32>> {
+    Some(linux::ids(peer.process_id()?)).filter(|ids| !ids.is_empty())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn ids_of(peer: &Peer) -> Option<Process> {
-    peer.process_id().map(|id| Process { ids: [id].into() })
+fn ids_of(peer: &Peer) -> Option<Vec<u32>> {
+    peer.process_id().map(|id| vec![id])
 }
 
-impl Process {
-    /// Whether `said` is a descendant of this process, or in its process group: a server may listen
-    /// in one process and serve in another.
-    #[cfg(target_os = "linux")]
-    fn is_kin(&self, said: u64) -> bool {
-        let (Some(first), Ok(said)) = (self.ids.first(), u32::try_from(said)) else { return false };
-        linux::is_kin(*first, said)
-    }
+/// Whether `said` is a descendant of the process with these ids, or in its process group: a server
+/// may listen in one process and serve in another.
+#[cfg(target_os = "linux")]
+fn is_kin(ids: &[u32], said: u64) -> bool {
+    let (Some(first), Ok(said)) = (ids.first(), u32::try_from(said)) else { return false };
+    linux::is_kin(*first, said)
+}
 
-    #[cfg(not(target_os = "linux"))]
-    #[allow(clippy::unused_self, reason = "on Linux the system is asked")]
-    const fn is_kin(&self, _: u64) -> bool {
-        false
-    }
+#[cfg(not(target_os = "linux"))]
+const fn is_kin(_: &[u32], _: u64) -> bool {
+    false
 }
 
 #[cfg(target_os = "linux")]

@@ -25,7 +25,7 @@ pub(super) type About = Option<Command>;
 pub(super) struct Pace {
     /// How long a `ProcessInfo`, its reply and the end may take.
     slowest: Duration,
-    /// The same of cases like those that passed.
+    /// How long a case may take, by those that passed.
     passed: BTreeMap<About, Duration>,
     /// What got no answer within its full time.
     silent: BTreeSet<About>,

@@ -14,12 +14,10 @@ use crate::faults::Fault;
 pub(super) const STREAMS_ON: &str =
     "the session was stopped, but its stream continues or stays open";
 
-/// That the target ended.
 pub(super) fn crash(death: Death) -> FaultSeen {
     FaultSeen::new(Fault::Crash, format!("the target {death}"))
 }
 
-/// The request, in words.
 pub(super) fn asked(exchange: &Exchange) -> String {
     let len = exchange.sent.len();
     match exchange.command() {

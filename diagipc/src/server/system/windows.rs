@@ -39,7 +39,7 @@ pub(in crate::server) fn is_alive(pipe: &Path) -> bool {
     is_served(pipe)
 }
 
-/// Its name without the prefix.
+/// Returns the name without the prefix.
 fn name(pipe: &Path) -> String {
     let text = pipe.to_string_lossy();
     text.strip_prefix(PIPE_PREFIX).unwrap_or(&text).to_owned()
