@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::wire::{Decode as _, IpcString, Reader};
 
 use super::observed::{FaultSeen, message_of};
-use super::string_encodings::{NoSuch, Spelled, Spelling, wrong_spelling};
+use super::string_encodings::{Spelled, Spelling, wrong_spelling};
 use crate::faults::Fault;
 use crate::nettrace::FRONTS;
 
@@ -20,7 +20,7 @@ pub(super) fn is_whole(block: &[u8], announced: usize) -> bool {
 /// How many bytes a block takes by its own counts.
 fn length_of(block: &[u8]) -> Option<usize> {
     let mut spelled = Spelled::new(block, Spelling::Right);
-    entries(&mut spelled).ok()?;
+    entries(&mut spelled)?;
     Some(spelled.read())
 }
 
@@ -35,25 +35,25 @@ fn declared_length(block: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-fn entries(spelled: &mut Spelled<'_>) -> Result<(), NoSuch> {
+fn entries(spelled: &mut Spelled<'_>) -> Option<()> {
     let count = spelled.count()?;
     (0..count).try_for_each(|nth| entry(spelled, nth))
 }
 
-fn entry(spelled: &mut Spelled<'_>, nth: u32) -> Result<(), NoSuch> {
+fn entry(spelled: &mut Spelled<'_>, nth: u32) -> Option<()> {
     spelled.call(format!("environment[{nth}]"));
     spelled.text()
 }
 
 /// Reads entries up to the end of the bytes, whatever the count.
-fn all_entries(spelled: &mut Spelled<'_>) -> Result<u32, NoSuch> {
+fn all_entries(spelled: &mut Spelled<'_>) -> Option<u32> {
     spelled.count()?;
     let mut count = 0;
     while !spelled.rest().is_empty() {
         entry(spelled, count)?;
         count = count.saturating_add(1);
     }
-    Ok(count)
+    Some(count)
 }
 
 /// The texts of a right block, or of the entries before one that is truncated; and whether it ends
@@ -127,7 +127,7 @@ pub(super) fn fault_in_block(
     }
     for block in [block, Some(rest)].into_iter().flatten() {
         let mut right = Spelled::new(block, Spelling::Right);
-        if let Ok(count) = all_entries(&mut right) {
+        if let Some(count) = all_entries(&mut right) {
             let said = block.get(..4).map_or(0, LittleEndian::read_u32);
             let text =
                 format!("the count of the environment is {said}, but {count} entries follow");

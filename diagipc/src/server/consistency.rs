@@ -33,8 +33,7 @@ pub(super) fn faults_in_case(exchanges: &Exchanges, process: &TargetProcess) -> 
 fn processes(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     let advertises =
         process.advertise().into_iter().chain(exchanges.all.iter().filter_map(|one| one.advertise));
-    let advertised =
-        advertises.map(|one| ("advertise", one.process_id, one.runtime_cookie.to_bytes()));
+    let before = advertises.map(|one| ("advertise", one.process_id, one.runtime_cookie.to_bytes()));
     let replied = exchanges.all.iter().filter_map(|Exchange { reply, .. }| {
         let is_well_formed =
             reply.is_whole() && reply.malformed().all(|seen| seen.fault == Fault::ReservedNotZero);
@@ -43,7 +42,7 @@ fn processes(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     });
     let mut found = Vec::new();
     let mut first = None;
-    for (by, id, cookie) in advertised.chain(replied) {
+    for (by, id, cookie) in before.chain(replied) {
         // Reversed bytes have a separate name.
         let is_swapped = u32::try_from(id).is_err() && u32::try_from(id.swap_bytes()).is_ok();
         found.extend(process.expected_in_place_of(id).filter(|_| !is_swapped).map(|expected| {

@@ -67,44 +67,42 @@ impl<'v> Expectation<'v> {
     }
 
     pub(crate) fn of_vector(group: &'v Group, test: &'v Test) -> Self {
-        let command = Self::command_of(group);
-        let wire = test.wire.as_deref().unwrap_or_default();
         let is_harmful = test.hazard == Some(Hazard::Harmful);
-        // A server never reads the bytes after the size (F-70), so it sees only the message before
-        // them.
-        let message = message_of(wire);
-        let decoded = request_as(command).decode(message);
-        let is_right =
-            message.len() < wire.len() && decoded.is_ok_and(|decoded| decoded.limit.is_none());
-        Self {
-            request: command.map(|command| Request { is_harmful, ..Request::of(command, message) }),
-            verdict: if is_right { ExpectedResult::Valid } else { test.result },
-            refusal: refusal_of(command, wire),
-            other_refusal: other_refusal_of(wire),
-            refusable: Refusable::of(test),
-            since: group.since.as_deref(),
-            is_served: false,
-        }
+        let wire = test.wire.as_deref().unwrap_or_default();
+        let expectation = Self::new(Self::command_of(group), wire, is_harmful, test.result);
+        let (refusable, since) = (Refusable::of(test), group.since.as_deref());
+        Self { refusable, since, ..expectation }
     }
 
     /// From a message without a vector. A valid one is harmless, whatever vectors say of others.
     pub(crate) fn of_message(command: Command, wire: &[u8]) -> Self {
+        let whole = request_as(Some(command)).decode(wire);
+        let (is_harmful, verdict, refusable) =
+            if whole.is_ok_and(|one| one.limit.is_none() && one.canonical) {
+                (false, ExpectedResult::Valid, Refusable::Never)
+            } else {
+                (true, ExpectedResult::Invalid, Refusable::ByTheMachine)
+            };
+        Self { refusable, ..Self::new(Some(command), wire, is_harmful, verdict) }
+    }
+
+    fn new(
+        command: Option<Command>,
+        wire: &[u8],
+        is_harmful: bool,
+        verdict: ExpectedResult,
+    ) -> Self {
+        // A server never reads the bytes after the size (F-70), so it sees only the message before
+        // them.
         let message = message_of(wire);
-        let is_right = |wire: &[u8]| {
-            request_as(Some(command))
-                .decode(wire)
-                .is_ok_and(|one| one.limit.is_none() && one.canonical)
-        };
-        let is_harmful = !is_right(wire);
-        let is_valid = !is_harmful
-            || message.len() < wire.len()
-                && request_as(Some(command)).decode(message).is_ok_and(|one| one.limit.is_none());
+        let decoded = request_as(command).decode(message);
+        let is_right = message.len() < wire.len() && decoded.is_ok_and(|one| one.limit.is_none());
         Self {
-            request: Some(Request { is_harmful, ..Request::of(command, message) }),
-            verdict: if is_valid { ExpectedResult::Valid } else { ExpectedResult::Invalid },
-            refusal: refusal_of(Some(command), wire),
+            request: command.map(|command| Request { is_harmful, ..Request::of(command, message) }),
+            verdict: if is_right { ExpectedResult::Valid } else { verdict },
+            refusal: refusal_of(command, wire),
             other_refusal: other_refusal_of(wire),
-            refusable: if is_harmful { Refusable::ByTheMachine } else { Refusable::Never },
+            refusable: Refusable::Never,
             since: None,
             is_served: false,
         }
