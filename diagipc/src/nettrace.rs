@@ -138,7 +138,7 @@ impl Stream {
         }
     }
 
-    /// What is known of it so far.
+    /// Returns what is known of it so far.
     pub fn state(&self) -> StreamState {
         match self.part {
             Part::Over => StreamState::Whole { lost: self.lost },
@@ -230,7 +230,7 @@ impl Stream {
         Ok(cursor.at)
     }
 
-    /// The type of an object, which begins it.
+    /// Reads the type of an object, which begins it.
     fn object(&mut self, cursor: &mut Cursor<'_>) -> Result<Part, Stop> {
         let tags = cursor.take(2)?;
         let (version, _oldest_reader) = (cursor.u32()?, cursor.u32()?);
@@ -256,7 +256,7 @@ impl Stream {
         })
     }
 
-    /// A thread is at `now`, and should have been at `before`.
+    /// Notes that a thread is at `now`, and should have been at `before`.
     fn seen(&mut self, thread: u64, before: u32, now: u32) -> Result<(), Stop> {
         if self.threads.len() >= MOST_THREADS {
             return Err(Stop::Unknown);
@@ -358,7 +358,7 @@ impl<'b> Cursor<'b> {
 mod tests {
     use super::*;
 
-    /// A stream of these objects, in nettrace 4.
+    /// Returns a stream of these objects, in nettrace 4.
     fn stream(objects: &[(&str, &[u8])]) -> Vec<u8> {
         let mut stream = b"Nettrace\x14\0\0\0!FastSerialization.1".to_vec();
         object(&mut stream, "Trace", None, &[0; 48]);

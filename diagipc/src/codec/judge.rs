@@ -29,7 +29,7 @@ impl Judgement {
         Self::fail_in(fault, "", text)
     }
 
-    /// A failure whose name has the field too: `wrong-value:providers[].keywords`.
+    /// Returns a failure whose name has the field too: `wrong-value:providers[].keywords`.
     fn fail_in(fault: Fault, field: &str, text: impl Into<String>) -> Self {
         let separator = if field.is_empty() { "" } else { ":" };
         let text = text.into();

@@ -17,14 +17,14 @@ pub(super) fn is_whole(block: &[u8], announced: usize) -> bool {
     block.len() == announced && length_of(block) == Some(announced)
 }
 
-/// How many bytes a block takes by its own counts.
+/// Returns how many bytes a block takes by its own counts.
 fn length_of(block: &[u8]) -> Option<usize> {
     let mut spelled = Spelled::new(block, Spelling::Right);
     entries(&mut spelled)?;
     Some(spelled.read())
 }
 
-/// The size of a block that is truncated in its last entry.
+/// Returns the size of a block that is truncated in its last entry.
 fn declared_length(block: &[u8]) -> Option<usize> {
     let number = |at: usize| block.get(at..at.checked_add(4)?).map(LittleEndian::read_u32);
     let mut at = 4_usize;
@@ -71,7 +71,7 @@ fn texts_of(block: &[u8]) -> (Vec<String>, bool) {
     (texts, false)
 }
 
-/// The value of a variable in a block, if it has it: the last one.
+/// Returns the value of a variable in a block, if it has it: the last one.
 pub(crate) fn value_in_block(block: &[u8], name: &str) -> Option<String> {
     let (texts, _) = texts_of(block);
     let mut values = texts.iter().filter_map(|text| text.strip_prefix(name)?.strip_prefix('='));
@@ -150,7 +150,7 @@ pub(super) fn fault_in_block(
     Some(FaultSeen::new(Fault::EnvironmentMalformed, text))
 }
 
-/// The count of a block that is right but for the width of its count.
+/// Returns the count of a block that is right but for the width of its count.
 fn count_width(block: &[u8]) -> Option<FaultSeen> {
     [(2, Fault::FieldTooNarrow), (8, Fault::FieldTooWide)].into_iter().find_map(|(width, fault)| {
         let (count, rest) = block.split_at_checked(width)?;
@@ -188,7 +188,7 @@ fn is_like(bytes: &[u8], stream: &[u8]) -> bool {
     bytes.iter().zip(stream).all(|(have, want)| have == want)
 }
 
-/// The fault in `stream`, which follows the reply to `request`. `is_all`: it has ended.
+/// Returns the fault in `stream`, which follows the reply to `request`. `is_all`: it has ended.
 pub(crate) fn fault_in_stream(request: &[u8], stream: &[u8], is_all: bool) -> Option<FaultSeen> {
     let asked = format_of(request)?;
     if stream.is_empty() && is_all {
@@ -217,7 +217,7 @@ fn name(format: Format) -> &'static str {
     if format == Format::NET_PERF { "netperf" } else { "nettrace" }
 }
 
-/// The requested format, if the request is for a session that streams.
+/// Returns the requested format, if the request is for a session that streams.
 fn format_of(request: &[u8]) -> Option<Format> {
     let message = Message::decode(message_of(request)).ok()?;
     let format = match message.request().ok()? {

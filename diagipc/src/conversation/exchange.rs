@@ -74,18 +74,18 @@ impl Exchanges {
             events.map(|event| (event.connection, event.by == TurnDirection::Sent)).collect();
     }
 
-    /// The last connection of that name on which anything passed.
+    /// Returns the last connection of that name on which anything passed.
     pub(crate) fn on(&self, name: &str) -> Option<&Exchange> {
         self.all.iter().rfind(|one| one.on == name && one.is_used())
     }
 
-    /// The last connection of that name, used or not, and opened or not.
+    /// Returns the last connection of that name, used or not, and opened or not.
     pub(crate) fn newest(&self, name: &str) -> &Exchange {
         static UNOPENED: LazyLock<Exchange> = LazyLock::new(Exchange::default);
         self.all.iter().rfind(|one| one.on == name).unwrap_or(&UNOPENED)
     }
 
-    /// The last one on which something was sent.
+    /// Returns the last connection on which something was sent.
     pub(crate) fn last_asked(&self) -> Option<&Exchange> {
         let (nth, _) = self.order.iter().rfind(|(_, is_sent)| *is_sent)?;
         self.all.get(*nth)
@@ -111,7 +111,7 @@ impl Exchanges {
 }
 
 impl Exchange {
-    /// The bytes of a connection so far, and the reply.
+    /// Returns the bytes of a connection so far, and the reply.
     pub(crate) fn so_far(connection: &Connection) -> Self {
         let unread = Self::unread(connection);
         Self { reply: Reply::read(unread.command(), &unread.came), ..unread }
@@ -145,12 +145,12 @@ impl Exchange {
         matches!(self.answer(), Answer::Nothing | Answer::Other) && self.end().is_none()
     }
 
-    /// How the connection ended, if it did.
+    /// Returns how the connection ended, if it did.
     pub(crate) fn end(&self) -> Option<End> {
         self.quiet.filter(|end| *end != End::TimedOut)
     }
 
-    /// The answer to its first request.
+    /// Returns the answer to its first request.
     pub(crate) fn answer(&self) -> Answer {
         match self.reply.error() {
             Some(hresult) => Answer::Error(hresult),
@@ -161,7 +161,7 @@ impl Exchange {
         }
     }
 
-    /// The requested command, if its header was sent, whatever its magic.
+    /// Returns the requested command, if its header was sent, whatever its magic.
     pub(crate) fn command(&self) -> Option<Command> {
         command_of(&self.sent)
     }
@@ -197,7 +197,7 @@ impl fmt::Display for Exchange {
 
 #[cfg(test)]
 impl Exchange {
-    /// What came in reply to what was sent, until it grew quiet.
+    /// Returns a connection on which this was sent and received.
     pub(crate) fn new(on: &str, sent: &[u8], came: &[u8], quiet: End) -> Self {
         let mut connection = Connection { name: on.to_owned(), ..Connection::default() };
         connection.sent.push(sent, Conversation::KEPT);

@@ -95,12 +95,12 @@ impl Reply {
         }
     }
 
-    /// The error, if it is a whole one.
+    /// Returns the error, if it is a whole one.
     pub(crate) fn error(&self) -> Option<HResult> {
         self.hresult.filter(|_| self.is_whole())
     }
 
-    /// What the process says in this field, if the reply has it.
+    /// Returns what the process says in this field, if the reply has it.
     pub(crate) fn text(&self, field: &str) -> Option<&str> {
         self.texts.iter().find(|(name, _)| *name == field).map(|(_, text)| text.as_str())
     }
@@ -120,7 +120,7 @@ impl Reply {
         self.is_ok() || self.code == Some(Command::ERROR)
     }
 
-    /// The faults of the message alone.
+    /// Returns the faults of the message alone.
     pub(crate) fn faults_of_message(&self) -> impl Iterator<Item = &FaultSeen> {
         self.form.iter().chain(&self.value)
     }
@@ -130,7 +130,7 @@ impl Reply {
         self.faults_of_message().chain(&self.behind)
     }
 
-    /// Why a whole message, or the environment after it, does not have its form.
+    /// Returns why a whole message, or the environment after it, does not have its form.
     pub(crate) fn malformed(&self) -> impl Iterator<Item = &FaultSeen> {
         let is_block = |seen: &&FaultSeen| {
             self.announced.is_some() && seen.fault != Fault::BytesAfterTheMessage
@@ -139,7 +139,7 @@ impl Reply {
         all.filter(|_| self.is_whole())
     }
 
-    /// A text that no process says.
+    /// Returns the fault of a text that no process has.
     fn wrong_text(&self) -> Option<FaultSeen> {
         let has_mark = |(_, text): &&(&str, String)| text.starts_with('\u{feff}');
         if let Some((field, _)) = self.texts.iter().find(has_mark) {
@@ -163,7 +163,7 @@ impl Reply {
         }
     }
 
-    /// The error is the last fault, after which nothing can be read.
+    /// Finds the faults; the error is the last one, after which nothing can be read.
     fn find_all_but_the_last(
         &mut self,
         request: &[u8],
@@ -223,7 +223,7 @@ impl Reply {
 /// This many bytes of the magic suggest that one was meant.
 const LIKE_IT: usize = 6;
 
-/// What is sent instead of a header.
+/// Returns the fault of bytes that are not a header.
 fn no_header(came: &[u8]) -> Option<FaultSeen> {
     let start = came.get(..MAGIC.len()).unwrap_or(came);
     if MAGIC.starts_with(start) {
@@ -253,7 +253,7 @@ fn no_header(came: &[u8]) -> Option<FaultSeen> {
     })
 }
 
-/// An OK whose payload is the code of an error.
+/// Returns the fault of an OK whose payload is the code of an error.
 fn error_as_ok(code: Command, size: usize, body: &[u8]) -> Option<FaultSeen> {
     const ERROR: usize = HEADER_LEN + 4;
     let payload: [u8; 4] = body.get(..4)?.try_into().ok()?;
@@ -289,7 +289,7 @@ impl Message<'_> {
         )
     }
 
-    /// The end of the message, if everything before is right.
+    /// Returns the end of the message, if everything before is right.
     fn end(&self, reply: &Reply) -> Result<usize, FaultSeen> {
         let claimed = self.size.checked_sub(HEADER_LEN).and_then(|len| self.body.get(..len));
         let by_fields = self.layout.length_in(self.body).map(|len| len.saturating_add(HEADER_LEN));
@@ -386,7 +386,7 @@ impl Message<'_> {
         })
     }
 
-    /// The fields end at `len`, before the size does.
+    /// Returns the fault of a message whose fields end at `len`, before its size does.
     fn surplus(&self, reply: &Reply, len: usize) -> FaultSeen {
         let behind = self.came.get(len..).unwrap_or_default();
         let is_stream =
@@ -413,7 +413,7 @@ impl Message<'_> {
         )
     }
 
-    /// A value that no reply has.
+    /// Returns the fault of a value that no reply has.
     fn impossible_value(&self, reply: &Reply) -> Option<FaultSeen> {
         if let Some(code) = reply.hresult {
             let swapped = HResult(code.0.swap_bytes());
@@ -441,7 +441,7 @@ impl Message<'_> {
             .then(|| FaultSeen::new(Fault::SessionIdZero, "sessionId is 0"))
     }
 
-    /// What follows the message.
+    /// Returns the fault of what follows the message.
     fn behind(&self, reply: &Reply, rest: &[u8]) -> Option<FaultSeen> {
         let command = self.command?;
         // A dump may be answered twice (F-81).

@@ -59,7 +59,7 @@ pub(super) fn wrong_spelling(
     })
 }
 
-/// The first text in all of `bytes`, if `read` reads them with this encoding.
+/// Returns the first text in all of `bytes`, if `read` reads them with this encoding.
 pub(super) fn first_text(
     bytes: &[u8],
     spelling: Spelling,
@@ -99,7 +99,7 @@ impl<'b> Spelled<'b> {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// How many bytes were read.
+    /// Returns how many bytes were read.
     pub(super) const fn read(&self) -> usize {
         self.at
     }
@@ -144,7 +144,7 @@ impl<'b> Spelled<'b> {
         Some(())
     }
 
-    /// A number of four bytes.
+    /// Returns a number of four bytes.
     fn number(&self, bytes: &[u8]) -> Option<u32> {
         let bytes = bytes.try_into().ok()?;
         let both = matches!(self.spelling, Spelling::BigEndian { units: true });
@@ -179,7 +179,7 @@ impl<'b> Spelled<'b> {
         Some(&[])
     }
 
-    /// A count of strings, or of anything except units.
+    /// Returns a count of strings, or of anything except units.
     pub(super) fn count(&mut self) -> Option<u32> {
         let bytes = self.take(4)?;
         self.number(bytes)
@@ -268,7 +268,7 @@ impl<'b> Spelled<'b> {
     }
 }
 
-/// The text, if plausible: a wrong reading gives control characters, or inner NULs.
+/// Returns the text, if plausible: a wrong reading gives control characters, or inner NULs.
 fn plausible(text: String) -> Option<String> {
     let is_odd = |c: char| c.is_control() && !c.is_ascii_whitespace() || c == REPLACEMENT_CHARACTER;
     if text.chars().any(is_odd) { None } else { Some(text) }
@@ -374,7 +374,7 @@ impl Spelling {
         )
     }
 
-    /// A count in this encoding, `at` bytes after the start of the message.
+    /// Returns a count in this encoding, `at` bytes after the start of the message.
     pub(crate) fn count(self, count: usize, at: usize) -> Vec<u8> {
         let number = u32::try_from(count).unwrap_or(u32::MAX);
         let mut bytes = match self {
@@ -475,14 +475,14 @@ impl Layout {
         }
     }
 
-    /// The length of its fields at the front of `bytes`.
+    /// Returns the length of its fields at the front of `bytes`.
     pub(super) fn length_in(self, bytes: &[u8]) -> Option<usize> {
         let mut spelled = Spelled::new(bytes, Spelling::Right);
         self.read(&mut spelled)?;
         Some(spelled.read())
     }
 
-    /// The wrong encoding of the strings in a payload.
+    /// Returns the wrong encoding of the strings in a payload.
     pub(super) fn wrong_spelling_in(self, payload: &[u8]) -> Option<FaultSeen> {
         let has_strings = match self {
             Self::Ok(reply_type) => {

@@ -125,7 +125,7 @@ impl Profile {
         Some(Self { patch, ..Self::core_clr(version.major, version.minor) })
     }
 
-    /// The profile of a build by its name in vectors and scripts: `net10.0.9`, `aot9.0.20`,
+    /// Returns the profile of a build by its name in vectors and scripts: `net10.0.9`, `aot9.0.20`,
     /// `win-net6.0.13`, `mono11.0.0`. One for musl, arm64 or macOS (`musl-net10.0.0`)
     /// has the profile of that build.
     pub fn of_recording(name: &str) -> Option<Self> {
@@ -146,7 +146,7 @@ impl Profile {
         Self { family, ..self }
     }
 
-    /// The kind of server.
+    /// Returns the kind of server.
     pub const fn family(self) -> Family {
         self.family
     }
@@ -156,7 +156,7 @@ impl Profile {
         self.version
     }
 
-    /// What its server runs on; `None` for a server of the document.
+    /// Returns what its server runs on; `None` for a server of the document.
     pub(crate) const fn platform(self) -> Option<Platform> {
         match (self.family, self.is_on_windows) {
             (Family::CoreClr, false) => Some(Platform::CoreClr),
@@ -202,7 +202,7 @@ impl Profile {
         self.commands().contains(command)
     }
 
-    /// The first and the last build that it may be.
+    /// Returns the first and the last build that it may be.
     pub(super) fn range(self) -> (Build, Build) {
         let Some(version) = self.version else { return ((0, 0, 0), (u8::MAX, u8::MAX, u16::MAX)) };
         let of = |patch| (version.major, version.minor, patch);
@@ -211,7 +211,7 @@ impl Profile {
 }
 
 impl Family {
-    /// The beginning of the names of its recordings.
+    /// Returns the beginning of the names of its recordings.
     pub(super) const fn prefix(self) -> &'static str {
         match self {
             Self::NativeAot => "aot",
@@ -228,7 +228,7 @@ impl Default for Profile {
     }
 }
 
-/// The version of `10.0.9`, `3.1` or `10`, and the build if it is a release:
+/// Returns the version of `10.0.9`, `3.1` or `10`, and the build if it is a release:
 /// `10.0.0-rc.1.25451.107` is not.
 fn version(text: &str) -> Option<(DotnetVersion, Option<u16>)> {
     let release = text.split(['+', ' ']).next()?;

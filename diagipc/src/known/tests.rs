@@ -170,7 +170,7 @@ fn may_be_of(row: &Row, profile: Profile) -> bool {
     }
 }
 
-/// The row that explains a case; `None` if the case follows the document.
+/// Returns the row that explains a case; `None` if the case follows the document.
 fn row_of(
     profile: Profile,
     case: &ServerCase<'_>,
@@ -224,7 +224,7 @@ fn row_of(
 /// Wine, on which .NET for Windows was recorded, lets a variable be deleted that is not there.
 const OF_WINE: &str = "scripts/process/set-variable-then-delete-twice";
 
-/// What the recordings show, and the outcomes that no row explains.
+/// Returns what the recordings show, and the outcomes that no row explains.
 fn shown_by(recordings: &[Recording]) -> (Shown<String>, Vec<String>) {
     let cases: BTreeMap<_, _> = all_cases().map(|case| (case.name(), case)).collect();
     let [mut rows, mut deviations, mut ended]: [BTreeMap<String, BTreeSet<usize>>; 3] =
@@ -266,7 +266,7 @@ fn all_cases() -> impl Iterator<Item = ServerCase<'static>> {
     cases(embedded::scripts().unwrap(), embedded::vectors().unwrap()).into_iter()
 }
 
-/// What [`harm_of`] takes: it is that of no other case.
+/// Returns what [`harm_of`] takes, which is unique.
 fn last_word(case: &ServerCase<'_>) -> String {
     case.words().pop().unwrap()
 }

@@ -25,7 +25,7 @@ pub struct CaseFault {
 }
 
 impl CaseFault {
-    /// A fault of this name, with the observation.
+    /// Returns a fault of this name, with the observation.
     pub fn new(name: &str, text: &str) -> Self {
         Self { name: name.to_owned(), text: text.to_owned() }
     }

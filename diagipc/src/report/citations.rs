@@ -29,7 +29,7 @@ impl Citations {
         Self(facts.chain(requirements.map(|one| (one.id.clone(), one.statement.clone()))).collect())
     }
 
-    /// The text of `id` (`F-19`, `R-EVP-010`).
+    /// Returns the text of `id` (`F-19`, `R-EVP-010`).
     pub fn line(&self, id: &str) -> Option<&str> {
         self.0.get(id).map(String::as_str)
     }
@@ -183,24 +183,24 @@ impl Glossary {
         Self { flags: section(&text, "## Flags"), words: section(&text, "## Words") }
     }
 
-    /// The flags of vectors with their meaning, by name.
+    /// Returns the flags of vectors with their meaning, by name.
     pub fn flags(&self) -> &[(String, String)] {
         &self.flags
     }
 
-    /// The words of reports and vectors, by name.
+    /// Returns the words of reports and vectors, by name.
     pub fn words(&self) -> &[(String, String)] {
         &self.words
     }
 
-    /// The meaning of a flag or a word.
+    /// Returns the meaning of a flag or a word.
     pub fn meaning(&self, name: &str) -> Option<&str> {
         let mut all = self.flags.iter().chain(&self.words);
         all.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, meaning)| meaning.as_str())
     }
 }
 
-/// The rows of the table below a heading.
+/// Returns the rows of the table below a heading.
 fn section(text: &str, heading: &str) -> Vec<(String, String)> {
     let rows = text
         .lines()

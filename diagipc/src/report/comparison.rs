@@ -96,7 +96,7 @@ impl Comparison {
     }
 }
 
-/// What is new about a failure; `None` if it failed by the same faults.
+/// Returns what is new about a failure; `None` if it failed by the same faults.
 fn news(before: Option<&Case>, case: &Case) -> Option<String> {
     let found = case.detail.as_ref().and_then(|detail| detail.found.first());
     let named = |fault: &super::CaseFault| format!("{}: {}", fault.name, fault.text);
@@ -169,7 +169,7 @@ impl KnownFaults {
         toml::from_str(text).map_err(|error| format!("{file}: {}", error.message()))
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub fn to_toml(&self) -> String {
         let mut text =
             "# Faults that are known and accepted: with `--known` they do not fail a run, until they are gone.\n"
@@ -251,7 +251,7 @@ impl KnownFaults {
             || cases.into_iter().flatten().any(|name| Glob::new(name).matches(case))
     }
 
-    /// The suite does not have this fault or case.
+    /// Returns the entries whose fault or case the suite does not have.
     fn unknown(&self, suite: &str, names: &BTreeSet<String>) -> Vec<String> {
         let faults = self.faults.iter().chain(self.cases.keys());
         let not_of_it = faults
@@ -298,7 +298,7 @@ impl KnownFaults {
         gone
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.faults.len() + self.cases.values().map(BTreeSet::len).sum::<usize>()
     }

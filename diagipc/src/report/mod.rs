@@ -111,7 +111,7 @@ impl Counts {
         }
     }
 
-    /// The judged cases: all except unimplemented ones.
+    /// Returns the judged cases: all except unimplemented ones.
     pub fn judged(&self) -> usize {
         self.all().saturating_sub(self.unimplemented)
     }
@@ -163,7 +163,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// A case with only a grade.
+    /// Returns a case with only a grade.
     pub fn new(name: &str, section: &str, group: &str, title: &str, grade: Grade) -> Self {
         Self {
             name: name.to_owned(),
@@ -182,7 +182,7 @@ impl Case {
         }
     }
 
-    /// What it cites: [`Case::spec`], and the fact of its deviation.
+    /// Returns what it cites: [`Case::spec`], and the fact of its deviation.
     pub fn cited(&self) -> impl Iterator<Item = &str> {
         let fact = self
             .deviation
@@ -225,7 +225,7 @@ pub struct Detail {
 }
 
 impl Detail {
-    /// The detail of a conversation, with its turns in order.
+    /// Returns the detail of a conversation, with its turns in order.
     pub fn conversation(
         turns: impl IntoIterator<Item = Turn>,
         expected: &str,
@@ -235,7 +235,7 @@ impl Detail {
         Self { sent, expected: expected.to_owned(), seen, found, about: Vec::new() }
     }
 
-    /// The turns of a conversation in their order. `None` if it was not one.
+    /// Returns the turns of a conversation in their order. `None` if it was not one.
     pub fn turns(&self) -> Option<Vec<&Turn>> {
         turn::join(&self.sent, &self.seen)
     }
@@ -303,7 +303,7 @@ impl TooFewJudged {
     /// The default percentage of cases that must be judged.
     pub const LEAST_PERCENT: u8 = 10;
 
-    /// Where less than `least_percent` of the cases were judged.
+    /// Returns `None` if at least `least_percent` of the cases were judged.
     pub const fn of(judged: usize, of: usize, least_percent: u8) -> Option<Self> {
         let is_enough = judged * 100 >= of * least_percent as usize;
         if is_enough { None } else { Some(Self { judged, of, least_percent }) }
@@ -318,7 +318,7 @@ impl std::fmt::Display for TooFewJudged {
 }
 
 /// A whole run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Report {
     /// The version of this format: 1.
@@ -363,24 +363,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// An empty report.
+    /// Returns an empty report.
     pub fn new(suite: &str, target: &str) -> Self {
         Self {
             format: FORMAT,
             suite: suite.to_owned(),
             target: target.to_owned(),
-            runtime: None,
-            profile: None,
-            made: None,
-            counts: Counts::default(),
-            sections: Vec::new(),
-            causes: Vec::new(),
-            cases: Vec::new(),
-            lost: None,
-            interrupted: None,
-            too_few_judged: None,
-            stale: Vec::new(),
-            notes: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -434,12 +423,12 @@ impl Report {
         self.cases.push(case);
     }
 
-    /// The cases that failed.
+    /// Returns the cases that failed.
     pub fn failures(&self) -> impl Iterator<Item = &Case> {
         self.cases.iter().filter(|case| case.grade == Grade::Fail)
     }
 
-    /// Why the run is not a pass, apart from its failures: the kind, and the reason.
+    /// Returns why the run is not a pass, apart from its failures: the kind, and the reason.
     pub fn problems(&self) -> Vec<(&'static str, String)> {
         let not_run = |count: usize| match count {
             1 => "1 case was not run".to_owned(),
@@ -454,7 +443,7 @@ impl Report {
         problems.chain(self.stale.iter().map(stale)).collect()
     }
 
-    /// The verdict: `FAILED: 172 of 179 judged (2 should), 4 causes`.
+    /// Returns the verdict: `FAILED: 172 of 179 judged (2 should), 4 causes`.
     pub fn verdict(&self) -> String {
         let word = match (&self.lost, &self.interrupted, self.is_passed()) {
             (Some(_), ..) => "LOST",
@@ -486,7 +475,7 @@ impl Report {
         self.counts.fail == 0 && self.problems().is_empty()
     }
 
-    /// The cases with a known deviation. A known fault does not count: it fails.
+    /// Returns the cases with a known deviation. A known fault does not count: it fails.
     pub fn deviations(&self) -> impl Iterator<Item = (&Case, &KnownDeviation)> {
         let cases = self.cases.iter().filter(|case| case.grade == Grade::Informational);
         cases.filter_map(|case| Some((case, case.deviation.as_ref()?)))

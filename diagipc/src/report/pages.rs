@@ -14,7 +14,7 @@ use crate::faults::Fault;
 
 const TEMPLATE: &str = include_str!("matrix.html");
 
-/// A self-contained page: no network and no fonts; readable without scripts, a few lines of
+/// Returns a self-contained page: no network and no fonts; readable without scripts, a few lines of
 /// JavaScript filter the rows.
 ///
 /// Each suite has a table: its columns are the reports, its rows the cases of all of them, by section.
@@ -258,13 +258,13 @@ struct Cell<'r> {
     reason: Option<&'r str>,
 }
 
-/// Why a case failed: the known fault of its runtime, or else what was found first.
+/// Returns why a case failed: the known fault of its runtime, or else what was found first.
 fn reason(case: &Case) -> Option<&str> {
     let known = case.deviation.as_ref().map(|deviation| deviation.text.as_str());
     known.or_else(|| case.detail.as_ref()?.found.first().map(String::as_str))
 }
 
-/// The suites, in the order of appearance. Their rows are numbered through.
+/// Returns the suites, in the order of appearance. Their rows are numbered through.
 fn suites(reports: &[Report]) -> Vec<Suite<'_>> {
     let mut suites: Vec<Suite<'_>> = Vec::new();
     let mut count = 0;
@@ -359,7 +359,7 @@ fn json(value: &minijinja::Value) -> String {
     }
 }
 
-/// The XML of `report`: a test suite for each section, a test case for each case.
+/// Returns the XML of `report`: a test suite for each section, a test case for each case.
 ///
 /// A failure contains the sent, expected and received data. Unjudged cases are skipped, with the
 /// reason. What else keeps a run from passing is an error of a separate case: `lost`, `interrupted`,

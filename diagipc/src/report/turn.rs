@@ -36,7 +36,7 @@ const fn is_zero(number: &usize) -> bool {
 }
 
 impl Turn {
-    /// The bytes of a turn, of which at most 4,096 are kept.
+    /// Returns the bytes of a turn, of which at most 4,096 are kept.
     /// [`Detail::conversation`](super::Detail::conversation) counts the turns.
     pub fn new(connection: &str, direction: TurnDirection, bytes: &[u8]) -> Self {
         let connection = connection.to_owned();
@@ -112,13 +112,13 @@ pub enum Said {
 }
 
 impl Said {
-    /// The text of its JSON.
+    /// Returns the text of its JSON.
     pub fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// What was sent, and what was received, counted from 1 on.
+/// Returns what was sent, and what was received, counted from 1 on.
 pub(super) fn split(turns: impl IntoIterator<Item = Turn>) -> (Said, Said) {
     let counted =
         turns.into_iter().enumerate().map(|(index, turn)| Turn { turn: index + 1, ..turn });

@@ -49,7 +49,7 @@ impl Abilities {
         self.commands.iter().filter(|(_, has)| **has == Has::Yes).map(|(command, _)| *command)
     }
 
-    /// What `case` needs and the target does not support.
+    /// Returns what `case` needs and the target does not support.
     ///
     /// What a profile includes is required, whatever the target reports.
     pub(super) fn lack(

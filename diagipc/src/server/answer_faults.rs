@@ -59,7 +59,7 @@ pub(super) fn faults_in_answer(
     found
 }
 
-/// Why a script failed at a step.
+/// Returns why a script failed at a step.
 pub(super) fn faults_in_failure(
     facts: &Facts<'_>,
     step: &Step,
@@ -242,7 +242,7 @@ fn wrong_answer(exchange: &Exchange, due: Answer, exchanges: &Exchanges) -> Opti
     Some(FaultSeen::new(fault, text))
 }
 
-/// The missing check because of which this request is served.
+/// Returns the missing check because of which this request is served.
 fn unchecked(exchange: &Exchange) -> Fault {
     let wire = exchange.sent.as_slice();
     if is_too_small(wire) {

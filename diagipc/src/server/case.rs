@@ -140,7 +140,7 @@ impl<'v> ServerCase<'v> {
         Duration::from_millis(steps.map(silence_ms).map(u64::from).sum())
     }
 
-    /// The group for the counts.
+    /// Returns the group for the counts.
     pub fn section(&self) -> String {
         match self.kind {
             ServerCaseKind::Script { .. } => format!("scripts/{}", self.file),
@@ -148,7 +148,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// The group of the vector; for a script its number.
+    /// Returns the group of the vector; for a script its number.
     pub fn group(&self) -> String {
         match self.kind {
             ServerCaseKind::Script { script, .. } => script.sc_id.to_string(),
@@ -175,7 +175,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// The first version of .NET with its subject.
+    /// Returns the first version of .NET that has its subject.
     pub fn since(&self) -> Option<&str> {
         match self.kind {
             ServerCaseKind::Script { script, .. } => script.since.as_deref(),
@@ -183,7 +183,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// The required system; `None` is any.
+    /// Returns the required system; `None` is any.
     pub fn platform(&self) -> Option<&str> {
         self.target()?.platform.as_deref()
     }
@@ -225,7 +225,7 @@ impl<'v> ServerCase<'v> {
         test.wire.as_deref().is_some_and(wants_descriptor)
     }
 
-    /// The fact by which runtimes do something that the document leaves open.
+    /// Returns the fact by which runtimes do something that the document leaves open.
     pub(super) fn habit(&self) -> Option<&'v str> {
         let Plays::Client(part) = &self.script()?.plays else { return None };
         part.habit.as_deref()
@@ -310,7 +310,7 @@ fn says_unknown_command(pattern: &Pattern) -> bool {
     pattern.0.iter().any(says_so)
 }
 
-/// The commands of the headers sent by these steps on the connections that are `meant`.
+/// Returns the commands of the headers sent by these steps on the connections that are `meant`.
 fn commands_of(steps: &[Step], meant: impl Fn(&str) -> bool) -> Vec<Command> {
     let mut sent: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
     let mut commands = Vec::new();

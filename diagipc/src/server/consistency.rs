@@ -67,7 +67,7 @@ fn processes(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     found
 }
 
-/// A variable that was set, and has another value in the environment since.
+/// Returns a variable that was set, and has another value in the environment since.
 fn variables(exchanges: &Exchanges) -> Option<FaultSeen> {
     let mut values: Vec<(String, String)> = Vec::new();
     for exchange in exchanges.answered().filter(|exchange| exchange.reply.is_ok()) {
@@ -89,7 +89,7 @@ fn variables(exchanges: &Exchanges) -> Option<FaultSeen> {
     None
 }
 
-/// The variable of a request, with its value if that is not deleted.
+/// Returns the variable of a request, with its value if that is not deleted.
 fn variable_set_by(request: &[u8]) -> Option<(String, Option<String>)> {
     let (message, _) = Message::decode_prefix(request).ok()?;
     let set = message.request_as::<SetEnvironmentVariable<'_>>().ok()?;
@@ -101,7 +101,7 @@ fn variable_set_by(request: &[u8]) -> Option<(String, Option<String>)> {
     Some((name, value))
 }
 
-/// How many sessions of a case were stopped, if any, and none is running.
+/// Returns how many sessions of a case were stopped, if any, and none is running.
 pub(super) fn ended_sessions(exchanges: &Exchanges) -> Option<usize> {
     let History { running, ended, .. } = history(exchanges);
     (running.is_empty() && ended > 0).then_some(ended)

@@ -61,7 +61,7 @@ impl<'v> Refusable<'v> {
 }
 
 impl<'v> Expectation<'v> {
-    /// The command of a group of vectors.
+    /// Returns the command of a group of vectors.
     pub(super) fn command_of(group: &Group) -> Option<Command> {
         group.command.as_deref()?.parse().ok()
     }
@@ -168,7 +168,7 @@ impl<'v> Expectation<'v> {
     }
 }
 
-/// The due error if the bytes are invalid.
+/// Returns the due error if the bytes are invalid.
 fn refusal_of(command: Option<Command>, wire: &[u8]) -> Option<HResult> {
     // If the magic is wrong too: a server checks the size first, and waits for the whole payload
     // (F-69); our decoder checks the magic.
@@ -181,7 +181,7 @@ fn refusal_of(command: Option<Command>, wire: &[u8]) -> Option<HResult> {
     }
 }
 
-/// A wrong magic, if a runtime refuses the size first.
+/// Returns a wrong magic, if a runtime refuses the size first.
 pub(super) fn other_refusal_of(wire: &[u8]) -> Option<HResult> {
     let has_wrong_magic = wire.iter().zip(&MAGIC).any(|(byte, magic)| byte != magic);
     (has_wrong_magic && (is_too_small(wire) || is_cut(wire))).then_some(HResult::UNKNOWN_MAGIC)

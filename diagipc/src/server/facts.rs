@@ -42,7 +42,7 @@ pub(super) enum PlayEnd<'c> {
 }
 
 impl Facts<'_> {
-    /// The facts about a case that was not played.
+    /// Returns the facts about a case that was not played.
     pub(super) fn unplayed(end: PlayEnd<'_>) -> Facts<'_> {
         Facts {
             end,

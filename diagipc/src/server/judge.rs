@@ -75,7 +75,7 @@ impl Verdict {
         known
     }
 
-    /// The target does not know a command.
+    /// The verdict about a target that does not know a command.
     fn unknown_command(command: Option<Command>) -> Self {
         let name =
             command.and_then(Command::name).map_or_else(String::new, |name| format!("{name}: "));
@@ -387,12 +387,12 @@ const LEFT_OPEN: &str = "runtimes do this; the document leaves it open";
 /// The fact that runtimes answer `StopTracing` of any id with OK.
 const STOPS_ANY_ID: &str = "F-31";
 
-/// The verdict about a server that differs from runtimes, by this fact.
+/// Returns the verdict about a server that differs from runtimes, by this fact.
 fn unspecified(fact: &str, found: Vec<String>) -> Verdict {
     Verdict::known(fact, LEFT_OPEN, found)
 }
 
-/// The fact by which a failed script requires a habit. Only a runtime must have it.
+/// Returns the fact by which a failed script requires a habit. Only a runtime must have it.
 fn habit_of_script<'v>(
     profile: Profile,
     case: &ServerCase<'v>,
@@ -402,7 +402,7 @@ fn habit_of_script<'v>(
     (habit != STOPS_ANY_ID || has_a_refused_stop(exchanges)).then_some(habit)
 }
 
-/// A requirement of a request that only runtimes meet, if a server differs.
+/// Returns a requirement of a request that only runtimes meet, if a server differs.
 fn habit_of_request(
     profile: Profile,
     expectation: &Expectation<'_>,

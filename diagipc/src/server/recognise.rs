@@ -173,7 +173,7 @@ fn error_of(came: &Exchange) -> Option<HResult> {
     came.reply.error()
 }
 
-/// The version in a reply to `ProcessInfo2`, if all of it can be a runtime's.
+/// Returns the version in a reply to `ProcessInfo2`, if all of it can be a runtime's.
 fn version(came: &Exchange) -> Result<(String, u8), String> {
     if !came.reply.is_whole() {
         return Err(format!("no valid reply to ProcessInfo2: {came}"));
@@ -197,7 +197,7 @@ fn version(came: &Exchange) -> Result<(String, u8), String> {
     Ok((text.to_owned(), major))
 }
 
-/// The major version of `10.0.9` and `11.0.0-preview.1`, if it is of a .NET that knows
+/// Returns the major version of `10.0.9` and `11.0.0-preview.1`, if it is of a .NET that knows
 /// `ProcessInfo2`.
 pub(super) fn known_version(text: &str) -> Option<u8> {
     let release = text.split(['-', '+', ' ']).next()?;
@@ -240,7 +240,7 @@ mod tests {
         came(&encode_to_vec(Command::OK, &info).unwrap())
     }
 
-    /// The abilities of a runtime of this version.
+    /// Returns the abilities of a runtime of this version.
     fn runtime(profile: Profile) -> Abilities {
         const ASKED: [Command; 6] = [
             Command::PROCESS_INFO,

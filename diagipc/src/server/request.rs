@@ -44,7 +44,7 @@ pub(crate) struct Reaction {
 }
 
 impl Reaction {
-    /// What was received, and nothing wrong with it.
+    /// Returns what was received, and nothing wrong with it.
     pub(crate) fn of(conversation: &Conversation) -> Self {
         Self { exchanges: Exchanges::of(conversation), ..Self::default() }
     }
@@ -53,7 +53,7 @@ impl Reaction {
         self.exchanges.newest(ON)
     }
 
-    /// Why the message or what follows it is wrong, whatever was expected.
+    /// Returns why the message or what follows it is wrong, whatever was expected.
     pub(crate) fn wrong(&self) -> impl Iterator<Item = String> {
         let all = self.exchange().reply.malformed().chain(&self.wrong);
         all.map(|seen| seen.text.clone())

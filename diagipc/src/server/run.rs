@@ -145,7 +145,7 @@ fn dumps_last(cases: &[ServerCase<'_>], to_play: &mut [usize]) {
     to_play.sort_by_key(|nth| cases.get(*nth).is_some_and(ServerCase::asks_for_a_dump));
 }
 
-/// Why a case may not be played.
+/// Returns why a case may not be played.
 fn not_allowed(case: &ServerCase<'_>, options: &Options) -> Option<&'static str> {
     match case.hazard() {
         Some(Hazard::SideEffect) if !options.allow_side_effects => Some(SIDE_EFFECTS),

@@ -180,7 +180,7 @@ impl Spawned {
         &self.address
     }
 
-    /// How the process ended, if it did.
+    /// Returns how the process ended, if it did.
     pub(super) fn death(&self) -> Option<Death> {
         death(&self.process)
     }
@@ -211,7 +211,7 @@ impl Lookout {
 }
 
 impl RunsIn {
-    /// The command of a target whose own directory this is.
+    /// Returns the command of a target whose own directory this is.
     fn command(self, program: &Program, directory: &Path) -> Command {
         let mut command = match self {
             Self::CurrentDirectory => program.command(),

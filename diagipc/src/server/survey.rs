@@ -181,7 +181,7 @@ impl Surveyor<'_> {
         Ok(conclude(&recognition, self.abilities))
     }
 
-    /// The answer to a dump of an invalid type, from a target started for it.
+    /// Returns the answer to a dump of an invalid type, from a target started for it.
     fn dump_of_type_0(&self) -> Option<Exchange> {
         let (_spawned, mut network) =
             self.subject.own(&script::Target::default(), RunsIn::OwnDirectory).ok()?;
@@ -194,7 +194,7 @@ impl Surveyor<'_> {
         reply_to(&mut network, &request, self.waits.whole).ok()
     }
 
-    /// Where all .NET runtimes agree: one client at a time, one request per connection.
+    /// Finds out where all .NET runtimes agree: one client at a time, one request per connection.
     fn find_habits(&mut self) -> Result<(), String> {
         if self.abilities.features.contains_key(&Ability::OneClientAtATime) {
             return Ok(());

@@ -103,7 +103,7 @@ impl Target {
         cfg!(unix) && !self.is_at_port()
     }
 
-    /// The target shared by cases. It is started if necessary.
+    /// Returns the target shared by cases. It is started if necessary.
     pub(crate) fn shared(&mut self) -> Result<LiveNetwork, String> {
         let network = match &mut self.reach {
             Reach::Endpoint(endpoint) => {
@@ -147,7 +147,7 @@ impl Target {
         Ok((spawned, network))
     }
 
-    /// The shared target, if it was started here.
+    /// Returns the shared target, if it was started here.
     fn running(&self) -> Option<&Spawned> {
         match &self.reach {
             Reach::Spawn { running, .. } => running.as_deref(),
@@ -155,7 +155,7 @@ impl Target {
         }
     }
 
-    /// Where the shared target listens, if known.
+    /// Returns where the shared target listens, if known.
     fn endpoint(&self) -> Option<&Path> {
         match &self.reach {
             Reach::Endpoint(endpoint) => Some(endpoint),
@@ -163,12 +163,12 @@ impl Target {
         }
     }
 
-    /// How the shared target ended, if known.
+    /// Returns how the shared target ended, if known.
     pub(crate) fn death(&self) -> Option<Death> {
         self.running()?.death()
     }
 
-    /// The process of the shared target, if known.
+    /// Returns the process of the shared target, if known.
     pub(crate) fn process_id(&self) -> Option<u32> {
         match self.running() {
             Some(running) => Some(running.process_id()),
@@ -193,7 +193,7 @@ impl Target {
         self.endpoint().is_some_and(|endpoint| !is_served(endpoint))
     }
 
-    /// Why other users of the machine can use or replace the shared target's endpoint.
+    /// Returns why other users of the machine can use or replace the shared target's endpoint.
     pub(super) fn exposures(&self) -> Vec<FaultSeen> {
         self.endpoint().map(system::exposures).unwrap_or_default()
     }
@@ -216,7 +216,7 @@ impl Target {
         request::reacts(&mut self.shared()?, self.within).map_err(|trouble| said(&trouble))
     }
 
-    /// The shared target's information about itself.
+    /// Returns the shared target's information about itself.
     pub(crate) fn identity(&mut self) -> Result<Option<Identity>, String> {
         let mut network = self.shared()?;
         self.process = process_of(&network);
@@ -224,7 +224,7 @@ impl Target {
     }
 }
 
-/// Why a target is lost: with the name of the fault if it does not connect to its port.
+/// Returns why a target is lost: with the name of the fault if it does not connect to its port.
 fn said(trouble: &PlayerError) -> String {
     if *trouble == Difference::NotConnected.into() {
         format!("{}: no connection to the port in time", Fault::PortNotConnected)
@@ -233,7 +233,7 @@ fn said(trouble: &PlayerError) -> String {
     }
 }
 
-/// The process at the other end, as far as known.
+/// Returns the process at the other end, as far as known.
 pub(super) fn process_of(network: &LiveNetwork) -> TargetProcess {
     TargetProcess { named: network.address().and_then(named_process), peer: network.peer() }
 }
@@ -253,7 +253,7 @@ impl TargetProcess {
         self.peer.advertise()
     }
 
-    /// The expected id instead of `said`; `None` if it is right, or unknown.
+    /// Returns the expected id instead of `said`; `None` if it is right, or unknown.
     pub(super) fn expected_in_place_of(&self, said: u64) -> Option<String> {
         let is_one = |id: &u32| u64::from(*id) == said;
         match (ids_of(&self.peer), self.named) {
@@ -268,7 +268,7 @@ impl TargetProcess {
         }
     }
 
-    /// Why process ids cannot be compared, if so.
+    /// Returns why process ids cannot be compared, if so.
     pub(super) fn unknown(&self) -> Option<&'static str> {
         (self.named.is_none() && ids_of(&self.peer).is_none()).then_some(
             "processId was not checked: the process of the target, or its own id, is unknown here",

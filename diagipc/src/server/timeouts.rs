@@ -53,7 +53,7 @@ impl Pace {
         self.silent.clear();
     }
 
-    /// How long a `ProcessInfo` may take if a target of this speed answers at all.
+    /// Returns how long a `ProcessInfo` may take if a target of this speed answers at all.
     pub(super) fn learned(&self) -> Duration {
         self.slowest.max(LEAST)
     }

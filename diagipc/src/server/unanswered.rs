@@ -26,7 +26,7 @@ pub(super) fn asked(exchange: &Exchange) -> String {
     }
 }
 
-/// Why nothing is a reply, if the connection ended like this, or stayed silent.
+/// Returns why nothing is a reply, if the connection ended like this, or stayed silent.
 pub(super) fn no_reply(exchange: &Exchange, end: Option<End>) -> FaultSeen {
     let asked = asked(exchange);
     let (is_malformed, is_known) = (is_malformed(exchange), exchange.asks_known_command());
@@ -43,7 +43,7 @@ pub(super) fn no_reply(exchange: &Exchange, end: Option<End>) -> FaultSeen {
     FaultSeen::new(fault, format!("{asked}: no reply was received"))
 }
 
-/// Why a session is not stopped; `None` if the reply has its id.
+/// Returns why a session is not stopped; `None` if the reply has its id.
 pub(super) fn not_stopped(stop: &Exchange, session_id: u64) -> Option<FaultSeen> {
     if stop.reply.session_id == Some(session_id) {
         return None;
@@ -75,7 +75,7 @@ fn is_malformed(exchange: &Exchange) -> bool {
     is_too_small(wire) || is_cut(wire) || decoded.map_or(true, |decoded| decoded.limit.is_some())
 }
 
-/// Why the end of a connection is missing.
+/// Returns why the end of a connection is missing.
 pub(super) fn left_open(exchange: &Exchange) -> FaultSeen {
     let is_stream = exchange.command().is_some_and(|command| {
         command != Command::STOP_TRACING && command.set == Command::STOP_TRACING.set

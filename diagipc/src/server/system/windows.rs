@@ -45,12 +45,12 @@ fn name(pipe: &Path) -> String {
     text.strip_prefix(PIPE_PREFIX).unwrap_or(&text).to_owned()
 }
 
-/// The process in the name of a pipe.
+/// Returns the process in the name of a pipe.
 pub(in crate::server) fn named_process(pipe: &Path) -> Option<u32> {
     PipeName::parse(&name(pipe)).ok().map(|name| name.pid)
 }
 
-/// A pipe is for its user alone.
+/// Returns nothing, as a pipe is for its user alone.
 pub(in crate::server) fn exposures(_: &Path) -> Vec<FaultSeen> {
     Vec::new()
 }
@@ -60,7 +60,7 @@ pub(in crate::server) fn port_address(directory: &Path, id: &str) -> PathBuf {
     format!("{}-{id}", directory.file_name().unwrap_or_default().to_string_lossy()).into()
 }
 
-/// The pipe of the default port of the process `id`.
+/// Returns the pipe of the default port of the process `id`.
 pub(in crate::server) fn default_port(_: &Path, id: u32) -> Option<PathBuf> {
     Some(PathBuf::from(PipeName::new(id).to_string())).filter(|pipe| is_ready(pipe))
 }
@@ -74,7 +74,7 @@ pub(in crate::server) fn is_ready(pipe: &Path) -> bool {
     is_there
 }
 
-/// The value as passed to a process: a variable of Windows is text.
+/// Returns the value as passed to a process: a variable of Windows is text.
 pub(in crate::server) fn variable(value: &VariableValue) -> Option<&OsStr> {
     std::str::from_utf8(value.as_bytes()).ok().map(OsStr::new)
 }
