@@ -12,8 +12,7 @@ use dotnet_diagnostics_ipc::io::Canceller;
 
 use super::answer;
 use crate::process::Started;
-use crate::process::program::Program;
-use crate::process::program::{Captured, Keep, on_standard_error};
+use crate::process::program::{Captured, Keep, Program, on_standard_error};
 use crate::process::timeouts::Limit;
 
 /// The maximum length of an answer: the largest message in hexadecimal, with its value, is well

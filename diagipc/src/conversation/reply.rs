@@ -12,8 +12,7 @@ use dotnet_diagnostics_ipc_vectors::{DecodeRefusal, Type, TypedCodec};
 
 use super::continuation_faults;
 use super::continuation_faults::begins_stream;
-use super::observed::FaultSeen;
-use super::observed::command_of;
+use super::observed::{FaultSeen, command_of};
 use super::string_encodings::Layout;
 use crate::conversation::ByteCount;
 use crate::faults::Fault;

@@ -6,9 +6,8 @@ use dotnet_diagnostics_ipc_vectors::script::Plays;
 use super::expectation::Expectation;
 use super::judge::Verdict;
 use super::{ServerCase, ServerCaseKind, cases};
-use crate::embedded;
 use crate::known::{self, Outcome, Profile, Recording};
-use crate::{Case, Grade, Report};
+use crate::{Case, Grade, Report, embedded};
 
 /// The report of a file of `evidence/`. It has no conversations: they were not kept. The error is a
 /// text.

@@ -18,8 +18,7 @@ use super::request::{Identity, identity_of};
 use super::{Death, system};
 use crate::network::LiveNetwork;
 use crate::network::address::SpawnCommand;
-use crate::process::program::Program;
-use crate::process::program::{Captured, Keep, TooLong, on_standard_error};
+use crate::process::program::{Captured, Keep, Program, TooLong, on_standard_error};
 use crate::process::timeouts::Limit;
 use crate::process::{OwnDirectory, Started};
 
