@@ -22,7 +22,7 @@ const MOST_FAILED_AGAIN: u8 = 3;
 /// One worker of so many takes no case that waits while there are others.
 const COMPUTES: usize = 8;
 
-pub(crate) enum Played<R> {
+pub(crate) enum CaseResult<R> {
     Done(R),
     /// The case failed, and only the time may be the cause: it is played again, with nothing beside it.
     Late(R),
@@ -49,7 +49,11 @@ pub(crate) trait Suite: Sync {
     fn player(&self) -> Result<Self::Player, String>;
 
     /// Plays a case. The error ends the run: no target answers any more.
-    fn play(&self, player: &mut Self::Player, case: usize) -> Result<Played<Self::Result>, String>;
+    fn play(
+        &self,
+        player: &mut Self::Player,
+        case: usize,
+    ) -> Result<CaseResult<Self::Result>, String>;
 
     /// Returns how a case failed; `None` if it passed.
     fn failure(&self, result: &Self::Result) -> Option<Failure>;
@@ -105,7 +109,7 @@ impl<R> Run<R> {
 }
 
 enum Progress<R> {
-    Played(usize, Played<R>),
+    Played(usize, CaseResult<R>),
     Note(String),
     Lost(String),
 }
@@ -169,7 +173,7 @@ where
         drop(sender);
         for one in progress {
             match one {
-                Progress::Played(nth, Played::Late(result)) => _ = late.insert(nth, result),
+                Progress::Played(nth, CaseResult::Late(result)) => _ = late.insert(nth, result),
                 other => run.take(other, done),
             }
         }
@@ -187,7 +191,7 @@ where
     }
     // Cases that were not played again keep their first result.
     for (nth, result) in late {
-        run.take(Progress::Played(nth, Played::Done(result)), done);
+        run.take(Progress::Played(nth, CaseResult::Done(result)), done);
     }
     run.missing = cases - run.results.len() - run.unavailable.len();
     run
@@ -196,11 +200,13 @@ where
 impl<R> Run<R> {
     fn take(&mut self, progress: Progress<R>, done: &mut dyn FnMut(usize, &R)) {
         match progress {
-            Progress::Played(nth, Played::Done(result) | Played::Late(result)) => {
+            Progress::Played(nth, CaseResult::Done(result) | CaseResult::Late(result)) => {
                 done(nth, &result);
                 self.results.insert(nth, result);
             }
-            Progress::Played(nth, Played::Unavailable(why)) => self.unavailable.push((nth, why)),
+            Progress::Played(nth, CaseResult::Unavailable(why)) => {
+                self.unavailable.push((nth, why))
+            }
             Progress::Note(note) => self.notes.push(note),
             Progress::Lost(reason) => self.lost = self.lost.take().or(Some(reason)),
         }
@@ -244,7 +250,7 @@ impl<'q, S: Suite> Queue<'q, S> {
                     return Ok(());
                 }
                 let fails = match &result {
-                    Played::Done(result) => self.suite.failure(result).is_some(),
+                    CaseResult::Done(result) => self.suite.failure(result).is_some(),
                     _ => false,
                 };
                 let _ = sender.send(Progress::Played(*nth, result));
@@ -286,8 +292,10 @@ impl<'q, S: Suite> Queue<'q, S> {
                 }
                 let Some(first) = late.remove(nth).as_ref().and_then(failure) else { continue };
                 let passes = match &result {
-                    Played::Done(result) | Played::Late(result) => failure(result).is_none(),
-                    Played::Unavailable(_) => true,
+                    CaseResult::Done(result) | CaseResult::Late(result) => {
+                        failure(result).is_none()
+                    }
+                    CaseResult::Unavailable(_) => true,
                 };
                 let times = failed_again.entry(first.kind).or_default();
                 *times = if passes { 0 } else { times.saturating_add(1) };
@@ -346,10 +354,10 @@ mod tests {
             Ok(Vec::new())
         }
 
-        fn play(&self, player: &mut Vec<usize>, case: usize) -> Result<Played<bool>, String> {
+        fn play(&self, player: &mut Vec<usize>, case: usize) -> Result<CaseResult<bool>, String> {
             player.push(case);
             let passes = self.attempts.fetch_add(1, Ordering::Relaxed) >= self.fails;
-            Ok(if passes { Played::Done(true) } else { Played::Late(false) })
+            Ok(if passes { CaseResult::Done(true) } else { CaseResult::Late(false) })
         }
 
         fn failure(&self, passes: &bool) -> Option<Failure> {

@@ -53,7 +53,7 @@ impl Difference {
 }
 
 #[derive(Debug)]
-pub(super) struct Comparison {
+pub(super) struct Compared {
     is_reading: bool,
     /// The first difference that counts.
     pub(super) difference: Option<Difference>,
@@ -63,7 +63,7 @@ pub(super) struct Comparison {
     pub(super) absent_or_empty: Option<Difference>,
 }
 
-impl Comparison {
+impl Compared {
     /// Compares a value with the expected one. What was read may lack the keys that a reader may
     /// omit; in written bytes `arguments` may be absent or empty.
     pub(super) fn new(kind: Type, seen: &Value, expected: &Value, is_reading: bool) -> Self {
@@ -313,8 +313,8 @@ mod tests {
 
     use super::*;
 
-    fn compared(kind: Type, is_reading: bool, seen: &Value, expected: &Value) -> Comparison {
-        Comparison::new(kind, seen, expected, is_reading)
+    fn compared(kind: Type, is_reading: bool, seen: &Value, expected: &Value) -> Compared {
+        Compared::new(kind, seen, expected, is_reading)
     }
 
     #[test]

@@ -4,21 +4,21 @@ use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type, Value, VectorFault};
 use serde_json::json;
 
 use super::case::is_of_limits;
-use super::difference::{Comparison, Difference, mistake_in_bytes};
+use super::difference::{Compared, Difference, mistake_in_bytes};
 use super::line_protocol::LAYERS;
 use super::{Answer, AnswerKind, CodecCase, Operation};
 use crate::faults::Fault;
 use crate::{Case, CaseFault, Detail, Grade, Playable as _, Said};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Judgement {
+pub(super) struct Graded {
     grade: Grade,
     /// Why it is not a [`Grade::Pass`], and the adapter's reason.
     found: Option<String>,
     fault: Option<CaseFault>,
 }
 
-impl Judgement {
+impl Graded {
     const PASS: Self = Self { grade: Grade::Pass, found: None, fault: None };
 
     fn new(grade: Grade, found: impl Into<String>) -> Self {
@@ -53,8 +53,8 @@ impl CodecCase<'_> {
     }
 
     /// Returns the case for the report. `seen` is what the adapter answered.
-    pub(super) fn result(&self, judgement: Judgement, seen: Value) -> Case {
-        let Judgement { grade, found, fault } = judgement;
+    pub(super) fn result(&self, judgement: Graded, seen: Value) -> Case {
+        let Graded { grade, found, fault } = judgement;
         let detail = Detail {
             sent: Said::Json(self.request()),
             expected: self.expected(),
@@ -70,26 +70,26 @@ impl CodecCase<'_> {
         case
     }
 
-    fn judgement(&self, answer: &Answer, is_required: bool) -> Judgement {
+    fn judgement(&self, answer: &Answer, is_required: bool) -> Graded {
         let reason = answer.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         let mut judgement = match (&answer.kind, self.operation) {
             (AnswerKind::Unsupported, _) if is_required => {
                 let text = format!("unsupported, but required{reason}");
-                return Judgement::fail(Fault::RequiredAndUnsupported, text);
+                return Graded::fail(Fault::RequiredAndUnsupported, text);
             }
-            (AnswerKind::Unsupported, _) => Judgement::new(Grade::Unimplemented, "unsupported"),
+            (AnswerKind::Unsupported, _) => Graded::new(Grade::Unimplemented, "unsupported"),
             (AnswerKind::Error { layer, value }, _) => {
                 self.judge_refusal(layer.as_deref(), value.as_ref())
             }
             (AnswerKind::Taken, Operation::Decode) => match self.judge_acceptance() {
-                judgement if judgement.grade == Grade::Pass => Judgement::new(
+                judgement if judgement.grade == Grade::Pass => Graded::new(
                     Grade::Informational,
                     "accepted as required; no value is given to judge",
                 ),
                 judgement => judgement,
             },
             (AnswerKind::Taken, Operation::Encode) => {
-                Judgement::fail(Fault::NotTheProtocol, "`taken` is not an answer to `encode`")
+                Graded::fail(Fault::NotTheProtocol, "`taken` is not an answer to `encode`")
             }
             (AnswerKind::Ok { value, canonical, .. }, Operation::Decode) => {
                 self.judge_decoding(value.as_ref(), *canonical)
@@ -102,35 +102,34 @@ impl CodecCase<'_> {
         judgement
     }
 
-    fn judge_refusal(&self, layer: Option<&str>, value: Option<&Value>) -> Judgement {
+    fn judge_refusal(&self, layer: Option<&str>, value: Option<&Value>) -> Graded {
         if let Some(layer) = layer.filter(|layer| !LAYERS.contains(layer)) {
             let text = format!("unknown layer {layer:?}, expected one of {}", LAYERS.join(", "));
-            return Judgement::fail(Fault::UnknownLayer, text);
+            return Graded::fail(Fault::UnknownLayer, text);
         }
         let expected = match (self.test.result, &self.test.error) {
-            (ExpectedResult::Acceptable, _) => return Judgement::PASS,
+            (ExpectedResult::Acceptable, _) => return Graded::PASS,
             (ExpectedResult::Invalid, Some(VectorFault { layer, .. })) => layer,
             (ExpectedResult::Valid, _) | (ExpectedResult::Invalid, None) => {
-                return Judgement::fail(Fault::RefusedThoughValid, "refused, expected ok");
+                return Graded::fail(Fault::RefusedThoughValid, "refused, expected ok");
             }
         };
         match layer {
-            None => Judgement::new(
-                Grade::Informational,
-                "refused as required; no layer is given to judge",
-            ),
+            None => {
+                Graded::new(Grade::Informational, "refused as required; no layer is given to judge")
+            }
             Some(layer) if layer == expected => {
                 let compared = value
                     .filter(|_| is_of_limits(self.test))
-                    .map(|value| Comparison::new(self.group.kind, value, &self.test.value, true));
+                    .map(|value| Compared::new(self.group.kind, value, &self.test.value, true));
                 let difference = compared.and_then(|compared| compared.difference);
-                difference.map_or(Judgement::PASS, Judgement::wrong_value)
+                difference.map_or(Graded::PASS, Graded::wrong_value)
             }
-            Some(layer) if self.is_layer_binding() => Judgement::fail(
+            Some(layer) if self.is_layer_binding() => Graded::fail(
                 Fault::WrongLayer,
                 format!("refused in layer {layer}, expected {expected}"),
             ),
-            Some(layer) => Judgement::new(
+            Some(layer) => Graded::new(
                 Grade::Informational,
                 format!("refused as required, in layer {layer}; the vector says {expected}"),
             ),
@@ -138,55 +137,53 @@ impl CodecCase<'_> {
     }
 
     /// Judges that the bytes were accepted, whatever they mean.
-    fn judge_acceptance(&self) -> Judgement {
+    fn judge_acceptance(&self) -> Graded {
         match self.test.result {
-            ExpectedResult::Valid => Judgement::PASS,
-            ExpectedResult::Acceptable => {
-                Judgement::new(Grade::PassLenient, "a leniency is accepted")
-            }
+            ExpectedResult::Valid => Graded::PASS,
+            ExpectedResult::Acceptable => Graded::new(Grade::PassLenient, "a leniency is accepted"),
             ExpectedResult::Invalid if is_of_limits(self.test) => {
-                Judgement::new(Grade::PassLenient, "limits are not checked")
+                Graded::new(Grade::PassLenient, "limits are not checked")
             }
             ExpectedResult::Invalid => {
-                Judgement::fail(Fault::TakenThoughInvalid, "accepted, expected a refusal")
+                Graded::fail(Fault::TakenThoughInvalid, "accepted, expected a refusal")
             }
         }
     }
 
-    fn judge_decoding(&self, value: Option<&Value>, canonical: Option<bool>) -> Judgement {
+    fn judge_decoding(&self, value: Option<&Value>, canonical: Option<bool>) -> Graded {
         let judgement = self.judge_acceptance();
         if judgement.fault.is_some() {
             return judgement;
         }
         let Some(value) = value else {
-            return Judgement::fail(Fault::ValueMissing, "ok without `value`");
+            return Graded::fail(Fault::ValueMissing, "ok without `value`");
         };
-        let compared = Comparison::new(self.group.kind, value, &self.test.value, true);
+        let compared = Compared::new(self.group.kind, value, &self.test.value, true);
         if let Some(difference) = compared.difference {
-            return Judgement::wrong_value(difference);
+            return Graded::wrong_value(difference);
         }
         match canonical {
             // Dropped data is not written again.
             Some(seen) if seen != self.test.canonical && !compared.omits_key => {
                 let text = format!("`canonical` is {seen}, expected {}", !seen);
-                Judgement::fail(Fault::WrongCanonical, text)
+                Graded::fail(Fault::WrongCanonical, text)
             }
             _ => judgement,
         }
     }
 
-    fn judge_encoding(&self, wire: Option<&[u8]>) -> Judgement {
+    fn judge_encoding(&self, wire: Option<&[u8]>) -> Graded {
         let Some(wire) = wire else {
-            return Judgement::fail(Fault::WireMissing, "ok without `wire`");
+            return Graded::fail(Fault::WireMissing, "ok without `wire`");
         };
         match &self.test.wire {
-            None => Judgement::fail(
+            None => Graded::fail(
                 Fault::WrittenThoughInvalid,
                 "written, but the value cannot be encoded",
             ),
-            Some(expected) if wire == expected && self.test.canonical => Judgement::PASS,
+            Some(expected) if wire == expected && self.test.canonical => Graded::PASS,
             Some(expected) if wire == expected => {
-                Judgement::fail(Fault::NotCanonical, "written in a form that writers must not use")
+                Graded::fail(Fault::NotCanonical, "written in a form that writers must not use")
             }
             Some(expected) => self.judge_other_bytes(wire, expected),
         }
@@ -194,7 +191,7 @@ impl CodecCase<'_> {
 
     /// Judges bytes other than the vector's. They may be right if writers must not use the
     /// vector's, or if they are those of an empty text in place of an absent one.
-    fn judge_other_bytes(&self, wire: &[u8], expected: &[u8]) -> Judgement {
+    fn judge_other_bytes(&self, wire: &[u8], expected: &[u8]) -> Graded {
         let expected = self.test.canonical.then_some(expected);
         let wrong = |field: &str, meaning: &str| {
             let mistake = self.group.subject().and_then(|subject| {
@@ -204,8 +201,8 @@ impl CodecCase<'_> {
             let difference = expected.map(|expected| first_difference(wire, expected));
             let text = difference.unwrap_or_default() + meaning;
             match mistake {
-                Some(fault) => Judgement::fail(fault, text),
-                None => Judgement::fail_in(Fault::WrongBytes, field, text),
+                Some(fault) => Graded::fail(fault, text),
+                None => Graded::fail_in(Fault::WrongBytes, field, text),
             }
         };
         let Some(subject) = self.group.subject() else {
@@ -225,7 +222,7 @@ impl CodecCase<'_> {
                 );
             }
         };
-        let compared = Comparison::new(self.group.kind, &decoded.value, &value, false);
+        let compared = Compared::new(self.group.kind, &decoded.value, &value, false);
         match (compared.difference, compared.absent_or_empty) {
             (Some(difference), _) => {
                 wrong(&difference.field, &format!("in these bytes {}", difference.text))
@@ -233,12 +230,12 @@ impl CodecCase<'_> {
             (None, _) if !decoded.canonical => {
                 wrong("", "these bytes mean the same, in a form that writers must not use")
             }
-            (None, Some(other)) => Judgement::new(
+            (None, Some(other)) => Graded::new(
                 Grade::PassLenient,
                 format!("written as many libraries do: {}", other.text),
             ),
             (None, None) if self.test.canonical => wrong("", "these bytes mean the same"),
-            (None, None) => Judgement::PASS,
+            (None, None) => Graded::PASS,
         }
     }
 }
@@ -269,7 +266,7 @@ mod tests {
         is_meant: impl Fn(&CodecCase<'_>) -> bool,
         change: impl Fn(&mut Test),
         line: &str,
-    ) -> Judgement {
+    ) -> Graded {
         let files = embedded::vectors().unwrap();
         let case = cases(files).into_iter().find(|case| is_meant(case)).expect("there is one");
         let mut test = case.test.clone();

@@ -30,7 +30,7 @@ pub(crate) struct Exchange {
 
 /// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ReplyKind {
     Ok,
     Error(HResult),
     NoHeader,
@@ -142,7 +142,7 @@ impl Exchange {
 
     /// Whether all of an answer was waited for in vain.
     pub(crate) fn is_silent(&self) -> bool {
-        matches!(self.answer(), Answer::Nothing | Answer::Other) && self.end().is_none()
+        matches!(self.answer(), ReplyKind::Nothing | ReplyKind::Other) && self.end().is_none()
     }
 
     /// Returns how the connection ended, if it did.
@@ -151,13 +151,15 @@ impl Exchange {
     }
 
     /// Returns the answer to its first request.
-    pub(crate) fn answer(&self) -> Answer {
+    pub(crate) fn answer(&self) -> ReplyKind {
         match self.reply.error() {
-            Some(hresult) => Answer::Error(hresult),
-            None if self.reply.is_whole() => Answer::Ok,
-            None if self.came.len() >= HEADER_LEN && self.reply.code.is_none() => Answer::NoHeader,
-            None if self.came.is_empty() && self.end().is_none() => Answer::Nothing,
-            None => Answer::Other,
+            Some(hresult) => ReplyKind::Error(hresult),
+            None if self.reply.is_whole() => ReplyKind::Ok,
+            None if self.came.len() >= HEADER_LEN && self.reply.code.is_none() => {
+                ReplyKind::NoHeader
+            }
+            None if self.came.is_empty() && self.end().is_none() => ReplyKind::Nothing,
+            None => ReplyKind::Other,
         }
     }
 
@@ -184,7 +186,7 @@ impl fmt::Display for Exchange {
         let came = &self.came;
         match (self.reply.len, self.answer(), self.end()) {
             (Some(len), ..) => write!(f, "a message of {len} bytes"),
-            (_, Answer::NoHeader, _) => {
+            (_, ReplyKind::NoHeader, _) => {
                 let start = came.get(..HEADER_LEN).unwrap_or_default();
                 write!(f, "bytes that are not a header: {}", hex::encode(start))
             }

@@ -24,9 +24,9 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc_vectors::Hazard;
 use dotnet_diagnostics_ipc_vectors::script::{Captures, Deviation, Plays, Script, Step};
 pub use nearest::harm_of;
-pub(crate) use outcome::{Outcome, Recording};
+pub(crate) use outcome::{BuildRecording, CaseOutcome};
 pub use profile::{Family, Profile, UnknownProfile};
-pub(crate) use row::{Detail, Does, Layer, Request, Row, Seen};
+pub(crate) use row::{Does, Effect, Layer, Quirk, Request, Row};
 
 use self::table::TABLE;
 use crate::conversation::wants_descriptor;
@@ -49,7 +49,7 @@ fn rows_for(profile: Profile, request: &Request) -> Vec<&'static Row> {
 }
 
 /// Returns the row that explains a target's reaction to a request.
-pub(crate) fn explain(profile: Profile, request: &Request, seen: &Seen) -> Option<&'static Row> {
+pub(crate) fn explain(profile: Profile, request: &Request, seen: &Effect) -> Option<&'static Row> {
     rows_for(profile, request).into_iter().find(|row| row.explains(request, seen))
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn explain(profile: Profile, request: &Request, seen: &Seen) -> Optio
 pub(crate) fn explain_script(
     profile: Profile,
     script: &Script,
-    seen: &Seen,
+    seen: &Effect,
 ) -> Option<&'static Row> {
     requests(script).find_map(|request| explain(profile, &request, seen))
 }

@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::wire::{Encode as _, IpcString, WireErrorKind};
 
 use super::nearest::{nearest, showing};
 use super::profile::{Platform, Profile};
-use crate::conversation::Answer;
+use crate::conversation::ReplyKind;
 
 /// A known behaviour of runtimes that differs from the document.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub(crate) enum Shape {
     /// It is valid, or wrong only in its values.
     Parsed,
     /// It has one of these details, and is valid but for an absent name of a variable.
-    With(&'static [Detail]),
+    With(&'static [Quirk]),
     /// It is valid, and the runtime is suspended.
     Suspended,
     /// It arrives in more than one piece.
@@ -107,13 +107,13 @@ pub(crate) struct Request {
     pub(crate) has_surplus: bool,
     pub(crate) in_pieces: bool,
     pub(crate) is_harmful: bool,
-    pub(crate) detail: Detail,
+    pub(crate) detail: Quirk,
     pub(crate) is_suspended: bool,
 }
 
 /// A value of a request that a runtime's reaction may depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Detail {
+pub(crate) enum Quirk {
     /// Any other value.
     #[default]
     Plain,
@@ -136,7 +136,7 @@ pub(crate) enum Detail {
     MissingHook,
 }
 
-impl Detail {
+impl Quirk {
     fn of(request: &AnyRequest<'_>) -> Self {
         let of_dump = |name: &IpcString<'_>| {
             if name.units().any(|unit| unit > 0x7f) { Self::ForeignDumpName } else { Self::Plain }
@@ -184,7 +184,7 @@ impl Request {
             has_surplus: false,
             in_pieces: false,
             is_harmful: false,
-            detail: Detail::Plain,
+            detail: Quirk::Plain,
             is_suspended: false,
         }
     }
@@ -210,14 +210,14 @@ impl Request {
         let needed = request.as_ref().ok().and_then(|request| request.encoded_len().ok());
         let has_surplus =
             needed.is_some_and(|needed| wire.len().saturating_sub(HEADER_LEN) > needed);
-        let detail = request.as_ref().map_or(Detail::Plain, Detail::of);
+        let detail = request.as_ref().map_or(Quirk::Plain, Quirk::of);
         Self { reason, is_followed, has_surplus, detail, ..Self::right(command) }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) answer: Answer,
+pub(crate) struct Effect {
+    pub(crate) answer: ReplyKind,
     pub(crate) died: bool,
     /// The connection stayed open after the answer.
     pub(crate) left_open: bool,
@@ -256,11 +256,11 @@ impl Row {
     }
 
     /// Whether the observation matches it.
-    pub(super) fn explains(&self, request: &Request, seen: &Seen) -> bool {
-        let Seen { answer, died, left_open, wrong } = *seen;
+    pub(super) fn explains(&self, request: &Request, seen: &Effect) -> bool {
+        let Effect { answer, died, left_open, wrong } = *seen;
         let is_taken = match answer {
-            Answer::Ok => true,
-            Answer::Error(hresult) => {
+            ReplyKind::Ok => true,
+            ReplyKind::Error(hresult) => {
                 ![HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&hresult)
             }
             _ => false,
@@ -270,19 +270,19 @@ impl Row {
             Does::Dies => died,
             // .NET 6 gives 0 as the code of an error (F-127).
             Does::Refuses(hresult) => {
-                answer == Answer::Error(hresult) && !left_open && !died && !wrong
+                answer == ReplyKind::Error(hresult) && !left_open && !died && !wrong
             }
-            Does::LeavesOpen(HResult::OK) => answer == Answer::Ok && left_open && !wrong,
-            Does::LeavesOpen(hresult) => answer == Answer::Error(hresult) && left_open && !wrong,
+            Does::LeavesOpen(HResult::OK) => answer == ReplyKind::Ok && left_open && !wrong,
+            Does::LeavesOpen(hresult) => answer == ReplyKind::Error(hresult) && left_open && !wrong,
             Does::Accepts => {
                 is_taken
                     && (request.reason.is_some() || request.is_followed)
                     && !wrong
                     && !(is_over_limit && left_open)
             }
-            Does::NoHeader => answer == Answer::NoHeader,
+            Does::NoHeader => answer == ReplyKind::NoHeader,
             // A runtime that refuses it has checked it.
-            Does::Anything => died || answer != Answer::Error(HResult::BAD_ENCODING),
+            Does::Anything => died || answer != ReplyKind::Error(HResult::BAD_ENCODING),
         };
         does_it && self.fits(request)
     }
@@ -310,11 +310,11 @@ impl Shape {
             Self::Right => request.reason.is_none(),
             Self::Parsed => matches!(request.reason, None | Some(Reason::OverLimit(_))),
             Self::With(details) => match request.reason {
-                None if request.is_suspended && request.detail == Detail::MissingHook => false,
+                None if request.is_suspended && request.detail == Quirk::MissingHook => false,
                 None => details.contains(&request.detail),
                 Some(Reason::OverLimit(error)) => {
                     error.kind() == WireErrorKind::AbsentName
-                        && details.contains(&Detail::AbsentName)
+                        && details.contains(&Quirk::AbsentName)
                 }
                 Some(_) => false,
             },

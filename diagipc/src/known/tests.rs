@@ -15,7 +15,7 @@ use super::profile::Platform;
 use super::snapshot::assert_file;
 use super::table::TABLE;
 use super::*;
-use crate::conversation::Answer;
+use crate::conversation::ReplyKind;
 use crate::server::expectation::Expectation;
 use crate::server::{ServerCase, ServerCaseKind, cases};
 use crate::{Grade, Playable as _, embedded};
@@ -49,10 +49,10 @@ fn script_deviation_follows_the_nearest_recordings() {
 /// Which platforms and versions a row explains, and whether it is a fault.
 #[test]
 fn row_explains_only_its_builds_requests_and_answers() {
-    let error = |code| Seen { answer: Answer::Error(code), ..DIED_NOT };
-    let died = Seen { answer: Answer::Other, died: true, ..DIED_NOT };
+    let error = |code| Effect { answer: ReplyKind::Error(code), ..DIED_NOT };
+    let died = Effect { answer: ReplyKind::Other, died: true, ..DIED_NOT };
     let (lacks, minus_1) = (error(HResult::NOT_SUPPORTED), error(HResult(0xffff_ffff)));
-    let left_open = Seen { left_open: true, ..error(HResult::UNKNOWN_COMMAND) };
+    let left_open = Effect { left_open: true, ..error(HResult::UNKNOWN_COMMAND) };
     let set = |detail| Request { detail, ..Request::right(Command::SET_ENVIRONMENT_VARIABLE) };
     let over = RefusalReason::OverLimit(WireError::new(WireErrorKind::AbsentName, 20));
     let absent = Request::refused(Command::SET_ENVIRONMENT_VARIABLE, over);
@@ -69,11 +69,11 @@ fn row_explains_only_its_builds_requests_and_answers() {
         (ten, hook, lacks, None),
         (Profile::STRICT, hook, lacks, None),
         // These are shown by valid requests, and stay failures.
-        (aot, set(Detail::Deletion), died, Some(("F-95", true))),
-        (aot, set(Detail::Plain), died, None),
-        (ten, set(Detail::Deletion), died, None),
-        (aot, set(Detail::EqualsWithin), minus_1, Some(("F-96", true))),
-        (aot, set(Detail::EqualsWithin), error(HResult(0xffff)), None),
+        (aot, set(Quirk::Deletion), died, Some(("F-95", true))),
+        (aot, set(Quirk::Plain), died, None),
+        (ten, set(Quirk::Deletion), died, None),
+        (aot, set(Quirk::EqualsWithin), minus_1, Some(("F-96", true))),
+        (aot, set(Quirk::EqualsWithin), error(HResult(0xffff)), None),
         (ten, unknown, left_open, Some(("F-74", false))),
         (aot, unknown, left_open, None),
         (windows, absent, error(HResult::ENVVAR_NOT_FOUND), Some(("P-41", false))),
@@ -87,7 +87,8 @@ fn row_explains_only_its_builds_requests_and_answers() {
     }
 }
 
-const DIED_NOT: Seen = Seen { answer: Answer::Ok, died: false, left_open: false, wrong: false };
+const DIED_NOT: Effect =
+    Effect { answer: ReplyKind::Ok, died: false, left_open: false, wrong: false };
 
 #[test]
 fn deaths_depend_on_version() {
@@ -145,17 +146,17 @@ fn profile_text_names_known_builds() {
     assert_eq!(Profile::of_version("10.0.0-rc.1.25451.107"), Some(Profile::CORECLR_10));
 }
 
-fn all_recordings() -> Vec<Recording> {
+fn all_recordings() -> Vec<BuildRecording> {
     let directory = format!("{}/evidence", env!("CARGO_MANIFEST_DIR"));
     let paths = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
     let files = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
     let read = |path: std::path::PathBuf| {
-        let recording = Recording::parse(&std::fs::read_to_string(&path).unwrap())
+        let recording = BuildRecording::parse(&std::fs::read_to_string(&path).unwrap())
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         assert_eq!(path.file_stem().unwrap().to_str(), Some(recording.build.as_str()));
         recording
     };
-    let mut recordings: Vec<Recording> = files.map(read).collect();
+    let mut recordings: Vec<BuildRecording> = files.map(read).collect();
     // Directories have no order of their own.
     recordings.sort_by_key(|recording| (recording.profile.build(), recording.build.clone()));
     recordings
@@ -174,15 +175,15 @@ fn may_be_of(row: &Row, profile: Profile) -> bool {
 fn row_of(
     profile: Profile,
     case: &ServerCase<'_>,
-    outcome: &Outcome,
+    outcome: &CaseOutcome,
 ) -> Result<Option<&'static Row>, String> {
     let may_be = |row: &Row| may_be_of(row, profile);
-    let row_of_request = |request: &Request, seen: &Seen| {
+    let row_of_request = |request: &Request, seen: &Effect| {
         let rows = chosen(profile, request, may_be);
         rows.into_iter().find(|row| row.explains(request, seen))
     };
     match (case.kind, outcome) {
-        (ServerCaseKind::Request { group, test }, Outcome::Answered(seen)) => {
+        (ServerCaseKind::Request { group, test }, CaseOutcome::Answered(seen)) => {
             let expectation = Expectation::of_vector(group, test);
             let row =
                 expectation.request.as_ref().and_then(|request| row_of_request(request, seen));
@@ -190,7 +191,7 @@ fn row_of(
             let whole = expectation
                 .request
                 .map(|request| Request::of(request.command, test.wire.as_deref().unwrap()));
-            let is_refused = matches!(seen.answer, Answer::Error(_));
+            let is_refused = matches!(seen.answer, ReplyKind::Error(_));
             match expectation.grade(Profile::STRICT, seen).0 {
                 Grade::Fail => row.map(Some).ok_or_else(|| {
                     format!("{} ({})", test.comment, group.command.as_deref().unwrap_or_default())
@@ -199,24 +200,26 @@ fn row_of(
                 // Allowed without a row: bytes after the message, and errors of a program.
                 _ => Ok(TABLE.iter().filter(|row| may_be(row)).find(|row| {
                     let is_so = match (seen.answer, row.does) {
-                        (Answer::Error(_), Does::Refuses(_)) => row.layer == Layer::Host,
-                        (Answer::Ok, Does::Accepts) => true,
+                        (ReplyKind::Error(_), Does::Refuses(_)) => row.layer == Layer::Host,
+                        (ReplyKind::Ok, Does::Accepts) => true,
                         _ => false,
                     };
                     is_so && whole.as_ref().is_some_and(|request| row.explains(request, seen))
                 })),
             }
         }
-        (ServerCaseKind::Script { .. }, Outcome::AsWritten) => Ok(None),
-        (ServerCaseKind::Script { script, .. }, Outcome::Deviated(fact)) => {
+        (ServerCaseKind::Script { .. }, CaseOutcome::AsWritten) => Ok(None),
+        (ServerCaseKind::Script { script, .. }, CaseOutcome::Deviated(fact)) => {
             let request = requests(script).next();
             let mut rows = request.iter().flat_map(|request| chosen(profile, request, may_be));
             Ok(rows.find(|row| row.fact == *fact))
         }
-        (ServerCaseKind::Script { script, .. }, Outcome::Otherwise(Some(seen))) => requests(script)
-            .find_map(|request| row_of_request(&request, seen))
-            .map(Some)
-            .ok_or_else(|| script.comment.clone()),
+        (ServerCaseKind::Script { script, .. }, CaseOutcome::Otherwise(Some(seen))) => {
+            requests(script)
+                .find_map(|request| row_of_request(&request, seen))
+                .map(Some)
+                .ok_or_else(|| script.comment.clone())
+        }
         _ => Err("that is no outcome of it".into()),
     }
 }
@@ -225,19 +228,19 @@ fn row_of(
 const OF_WINE: &str = "scripts/process/set-variable-then-delete-twice";
 
 /// Returns what the recordings show, and the outcomes that no row explains.
-fn shown_by(recordings: &[Recording]) -> (Shown<String>, Vec<String>) {
+fn shown_by(recordings: &[BuildRecording]) -> (Shown<String>, Vec<String>) {
     let cases: BTreeMap<_, _> = all_cases().map(|case| (case.name(), case)).collect();
     let [mut rows, mut deviations, mut ended]: [BTreeMap<String, BTreeSet<usize>>; 3] =
         Default::default();
     let mut unknown = Vec::new();
-    for (nth, Recording { build, profile, outcomes }) in recordings.iter().enumerate() {
+    for (nth, BuildRecording { build, profile, outcomes }) in recordings.iter().enumerate() {
         assert!(outcomes.len() > 200, "{build}: {} outcomes", outcomes.len());
         for (name, outcome) in outcomes {
             let Some(case) = cases.get(name) else { panic!("{build}: there is no case {name}") };
             if ends_the_target(case, outcome) {
                 ended.entry(last_word(case)).or_default().insert(nth);
             }
-            if let Outcome::Deviated(fact) = outcome {
+            if let CaseOutcome::Deviated(fact) = outcome {
                 deviations.entry(fact.clone()).or_default().insert(nth);
             }
             match row_of(*profile, case, outcome) {
@@ -294,12 +297,12 @@ fn shown_json_is_that_of_the_recordings() {
 }
 
 /// Whether a target did not survive this outcome: it died, or it answers nobody any more.
-fn ends_the_target(case: &ServerCase<'_>, outcome: &Outcome) -> bool {
+fn ends_the_target(case: &ServerCase<'_>, outcome: &CaseOutcome) -> bool {
     match (case.kind, outcome) {
-        (_, Outcome::Answered(seen) | Outcome::Otherwise(Some(seen))) => {
-            seen.died || seen.answer == Answer::Nothing
+        (_, CaseOutcome::Answered(seen) | CaseOutcome::Otherwise(Some(seen))) => {
+            seen.died || seen.answer == ReplyKind::Nothing
         }
-        (ServerCaseKind::Script { script, .. }, Outcome::Deviated(fact)) => {
+        (ServerCaseKind::Script { script, .. }, CaseOutcome::Deviated(fact)) => {
             let Plays::Client(part) = &script.plays else { return false };
             let dies = |step: &Step| matches!(step, Step::ExpectTarget(step) if step.expect_target == Life::Dead);
             let mut own = part.deviations.iter().filter(|deviation| deviation.fact == *fact);
@@ -324,7 +327,7 @@ fn case_that_a_recorded_build_did_not_survive_is_harmful() {
     let (recordings, mut deadly, mut words) = (all_recordings(), 0, BTreeSet::new());
     for case in all_cases() {
         let (name, word) = (case.name(), last_word(&case));
-        let ends = |one: &&Recording| {
+        let ends = |one: &&BuildRecording| {
             one.outcomes.get(&name).is_some_and(|outcome| ends_the_target(&case, outcome))
         };
         let ended: Vec<_> = recordings.iter().filter(ends).map(|one| one.build.as_str()).collect();

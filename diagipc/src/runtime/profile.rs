@@ -6,7 +6,7 @@ use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 
-use crate::known::{Detail, Does, Layer, Profile, Request, Row, rows};
+use crate::known::{Does, Layer, Profile, Quirk, Request, Row, rows};
 
 /// The result of a valid request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ impl Profile {
     /// The result of a startup hook that cannot be loaded, once it has started.
     pub(super) fn misses_hook(self) -> Fate {
         self.fate(Request {
-            detail: Detail::MissingHook,
+            detail: Quirk::MissingHook,
             ..Request::right(Command::APPLY_STARTUP_HOOK)
         })
     }
@@ -157,7 +157,7 @@ impl Profile {
 
 fn variable_request(request: &SetEnvironmentVariable<'_>) -> Request {
     Request {
-        detail: Detail::of_variable(request),
+        detail: Quirk::of_variable(request),
         ..Request::right(Command::SET_ENVIRONMENT_VARIABLE)
     }
 }

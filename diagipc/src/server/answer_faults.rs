@@ -8,13 +8,13 @@ use dotnet_diagnostics_ipc_vectors::script::{Captures, Pattern, Step};
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type};
 
 use super::expectation::{Expectation, other_refusal_of};
-use super::facts::Facts;
+use super::facts::CaseFacts;
 use super::request::{ON, Reaction};
 use super::target::TargetProcess;
 use super::unanswered::{asked, crash, left_open, no_reply, without_stop};
 use super::{Death, consistency};
 use crate::conversation::{
-    Answer, Exchange, Exchanges, FaultSeen, Reply, is_cut, is_too_small, message_of, request_as,
+    Exchange, Exchanges, FaultSeen, Reply, ReplyKind, is_cut, is_too_small, message_of, request_as,
 };
 use crate::faults::Fault;
 
@@ -26,8 +26,8 @@ pub(super) fn faults_in_answer(
     death: Option<Death>,
 ) -> Vec<FaultSeen> {
     let due = match expectation.verdict {
-        ExpectedResult::Valid | ExpectedResult::Acceptable => Answer::Ok,
-        ExpectedResult::Invalid => expectation.refusal.map_or(Answer::Ok, Answer::Error),
+        ExpectedResult::Valid | ExpectedResult::Acceptable => ReplyKind::Ok,
+        ExpectedResult::Invalid => expectation.refusal.map_or(ReplyKind::Ok, ReplyKind::Error),
     };
     let exchanges = &answered.exchanges;
     let mut found = consistency::faults_in_case(exchanges, process);
@@ -40,17 +40,17 @@ pub(super) fn faults_in_answer(
     }
     let Some(exchange) = exchanges.on(ON) else { return found };
     match exchange.answer() {
-        Answer::Ok if expectation.verdict == ExpectedResult::Acceptable => {}
-        Answer::Ok => found.extend(wrong_answer(exchange, due, exchanges)),
-        Answer::Error(code) => {
+        ReplyKind::Ok if expectation.verdict == ExpectedResult::Acceptable => {}
+        ReplyKind::Ok => found.extend(wrong_answer(exchange, due, exchanges)),
+        ReplyKind::Error(code) => {
             let is_allowed = |seen: &FaultSeen| {
                 seen.fault == Fault::ValidRequestRefused && expectation.refusable.takes(code)
             };
             let wrong = wrong_answer(exchange, due, exchanges);
             found.extend(wrong.filter(|seen| !is_allowed(seen)));
         }
-        Answer::NoHeader => {}
-        Answer::Nothing | Answer::Other => found.push(no_reply(exchange, exchange.end())),
+        ReplyKind::NoHeader => {}
+        ReplyKind::Nothing | ReplyKind::Other => found.push(no_reply(exchange, exchange.end())),
     }
     if answered.left_open {
         found.push(left_open(exchange));
@@ -61,7 +61,7 @@ pub(super) fn faults_in_answer(
 
 /// Returns why a script failed at a step.
 pub(super) fn faults_in_failure(
-    facts: &Facts<'_>,
+    facts: &CaseFacts<'_>,
     step: &Step,
     failure: &Failure,
     arrives_in_pieces: bool,
@@ -101,7 +101,7 @@ pub(super) fn faults_in_failure(
         }),
         Step::Send(send) => exchanges.on(&send.on).and_then(|exchange| match difference {
             Difference::PeerGone { before: None, .. } => Some(no_reply(exchange, Some(End::Reset))),
-            Difference::PeerGone { .. } => wrong_answer(exchange, Answer::Ok, exchanges),
+            Difference::PeerGone { .. } => wrong_answer(exchange, ReplyKind::Ok, exchanges),
             _ => None,
         }),
         Step::Accept(_) | Step::Open(_) if *difference == Difference::NotConnected => {
@@ -132,27 +132,27 @@ pub(super) fn not_connected(exchanges: &Exchanges) -> FaultSeen {
 
 /// That a request is served where an error is due. That is one more fault, whatever the bytes of
 /// the reply are.
-fn served(exchange: &Exchange, due: Answer, exchanges: &Exchanges) -> Option<FaultSeen> {
+fn served(exchange: &Exchange, due: ReplyKind, exchanges: &Exchanges) -> Option<FaultSeen> {
     let reply = &exchange.reply;
     let is_refusal = reply.faults().any(|seen| seen.fault == Fault::ErrorAsOk);
     // Some repeat the command of the request in place of an OK.
     let is_ok = reply.is_ok() || reply.code.is_some() && reply.code == exchange.command();
-    let is_served = reply.is_whole() && is_ok && !is_refusal && due != Answer::Ok;
+    let is_served = reply.is_whole() && is_ok && !is_refusal && due != ReplyKind::Ok;
     if is_served { wrong_answer(exchange, due, exchanges) } else { None }
 }
 
 /// Returns the reply required by a pattern: an OK or an error.
-fn due(pattern: &Pattern, exchange: &Exchange, captures: &Captures) -> Option<Answer> {
+fn due(pattern: &Pattern, exchange: &Exchange, captures: &Captures) -> Option<ReplyKind> {
     let bytes = pattern.filled_from(&exchange.came, captures);
     let reply = Reply::read(None, &bytes);
-    let ok = || (reply.is_whole() && reply.is_ok()).then_some(Answer::Ok);
-    reply.error().map(Answer::Error).or_else(ok)
+    let ok = || (reply.is_whole() && reply.is_ok()).then_some(ReplyKind::Ok);
+    reply.error().map(ReplyKind::Error).or_else(ok)
 }
 
 /// Returns the fault of a reply that fits none of the patterns, which require one of `due`.
 fn fault_in_reply(
     exchange: &Exchange,
-    due: &[Answer],
+    due: &[ReplyKind],
     difference: &Difference,
     exchanges: &Exchanges,
 ) -> Option<FaultSeen> {
@@ -171,7 +171,7 @@ fn fault_in_reply(
         Difference::Nothing { after } if after.is_empty() => Some(no_reply(exchange, None)),
         Difference::Bytes { fields, mismatches, .. } => {
             let is_error = exchange.reply.error().is_some();
-            let of_this_kind = due.iter().find(|due| (**due != Answer::Ok) == is_error);
+            let of_this_kind = due.iter().find(|due| (**due != ReplyKind::Ok) == is_error);
             let other = wrong_answer(exchange, *of_this_kind.or(due.first())?, exchanges);
             if other.is_some() {
                 return other;
@@ -192,15 +192,15 @@ fn fault_in_reply(
 }
 
 /// Returns the fault of an OK or an error in place of the one that is due.
-fn wrong_answer(exchange: &Exchange, due: Answer, exchanges: &Exchanges) -> Option<FaultSeen> {
+fn wrong_answer(exchange: &Exchange, due: ReplyKind, exchanges: &Exchanges) -> Option<FaultSeen> {
     let (asked, is_known) = (asked(exchange), exchange.asks_known_command());
     let (fault, text) = match (due, exchange.reply.error()) {
-        (Answer::Error(due), Some(code)) if due == code => return None,
+        (ReplyKind::Error(due), Some(code)) if due == code => return None,
         // Another order of the checks.
-        (Answer::Error(_), Some(code)) if other_refusal_of(&exchange.sent) == Some(code) => {
+        (ReplyKind::Error(_), Some(code)) if other_refusal_of(&exchange.sent) == Some(code) => {
             return None;
         }
-        (Answer::Error(due), error) => {
+        (ReplyKind::Error(due), error) => {
             let unchecked = unchecked(exchange);
             let fault = match (error, unchecked) {
                 (None | Some(HResult::ENVVAR_NOT_FOUND), _) => unchecked,

@@ -6,8 +6,8 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Group, Hazard, Test};
 
 use crate::Grade;
-use crate::conversation::{Answer, is_cut, is_too_small, message_of, request_as};
-use crate::known::{Profile, Request, Row, Seen, explain};
+use crate::conversation::{ReplyKind, is_cut, is_too_small, message_of, request_as};
+use crate::known::{Effect, Profile, Request, Row, explain};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expectation<'v> {
@@ -127,12 +127,12 @@ impl<'v> Expectation<'v> {
     }
 
     /// Returns the grade of the result, and the row by which the runtime is known for it.
-    pub(crate) fn grade(&self, profile: Profile, seen: &Seen) -> (Grade, Option<&'static Row>) {
+    pub(crate) fn grade(&self, profile: Profile, seen: &Effect) -> (Grade, Option<&'static Row>) {
         let known = || explain(profile, self.request.as_ref()?, seen);
         let is_clean = !seen.died && !seen.left_open && !seen.wrong;
         // A server may refuse it, and this runtime is known to (F-54).
-        let may_be_refused =
-            self.verdict == ExpectedResult::Acceptable && matches!(seen.answer, Answer::Error(_));
+        let may_be_refused = self.verdict == ExpectedResult::Acceptable
+            && matches!(seen.answer, ReplyKind::Error(_));
         match self.by_the_document(profile, seen) {
             Some(Grade::Unimplemented) => (Grade::Unimplemented, None),
             Some(grade) if is_clean => (grade, if may_be_refused { known() } else { None }),
@@ -141,22 +141,22 @@ impl<'v> Expectation<'v> {
     }
 
     /// Returns the grade of an answer; `None` if it is wrong, whatever happened to the connection.
-    pub(super) fn by_the_document(&self, profile: Profile, seen: &Seen) -> Option<Grade> {
+    pub(super) fn by_the_document(&self, profile: Profile, seen: &Effect) -> Option<Grade> {
         let is_right = match (seen.answer, self.verdict) {
-            (Answer::Error(HResult::UNKNOWN_COMMAND), _) if self.may_be_unknown(profile) => {
+            (ReplyKind::Error(HResult::UNKNOWN_COMMAND), _) if self.may_be_unknown(profile) => {
                 return Some(Grade::Unimplemented);
             }
-            (Answer::Error(code), _) if self.other_refusal == Some(code) => {
+            (ReplyKind::Error(code), _) if self.other_refusal == Some(code) => {
                 return Some(Grade::PassLenient);
             }
-            (Answer::Ok, ExpectedResult::Acceptable) => return Some(Grade::PassLenient),
-            (Answer::Ok, verdict) => verdict == ExpectedResult::Valid,
-            (Answer::Error(code), ExpectedResult::Invalid) => self.refusal == Some(code),
-            (Answer::Error(code), verdict) => {
+            (ReplyKind::Ok, ExpectedResult::Acceptable) => return Some(Grade::PassLenient),
+            (ReplyKind::Ok, verdict) => verdict == ExpectedResult::Valid,
+            (ReplyKind::Error(code), ExpectedResult::Invalid) => self.refusal == Some(code),
+            (ReplyKind::Error(code), verdict) => {
                 let is_lenient = verdict == ExpectedResult::Acceptable;
                 is_lenient && code == HResult::BAD_ENCODING || self.refusable.takes(code)
             }
-            (Answer::NoHeader | Answer::Nothing | Answer::Other, _) => false,
+            (ReplyKind::NoHeader | ReplyKind::Nothing | ReplyKind::Other, _) => false,
         };
         is_right.then_some(Grade::Pass)
     }

@@ -11,7 +11,7 @@ use super::request::Reaction;
 use super::target::TargetProcess;
 use crate::conversation::Exchanges;
 
-pub(super) struct Facts<'c> {
+pub(super) struct CaseFacts<'c> {
     pub(super) end: PlayEnd<'c>,
     pub(super) conversation: Conversation,
     pub(super) exchanges: Exchanges,
@@ -41,10 +41,10 @@ pub(super) enum PlayEnd<'c> {
     Differs(Failure, Option<&'c Step>),
 }
 
-impl Facts<'_> {
+impl CaseFacts<'_> {
     /// Returns the facts about a case that was not played.
-    pub(super) fn unplayed(end: PlayEnd<'_>) -> Facts<'_> {
-        Facts {
+    pub(super) fn unplayed(end: PlayEnd<'_>) -> CaseFacts<'_> {
+        CaseFacts {
             end,
             conversation: Conversation::default(),
             exchanges: Exchanges::default(),

@@ -11,13 +11,13 @@ use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Hazard, Test, Value};
 
 use super::abilities::{Abilities, Lack};
 use super::expectation::Expectation;
-use super::facts::{Facts, PlayEnd};
+use super::facts::{CaseFacts, PlayEnd};
 use super::request::Reaction;
 use super::unanswered::crash;
 use super::{Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency};
-use crate::conversation::{Answer, Exchange, Exchanges, FaultSeen, is_cut};
+use crate::conversation::{Exchange, Exchanges, FaultSeen, ReplyKind, is_cut};
 use crate::faults::Fault;
-use crate::known::{Family, Layer, Outcome, Profile, Request, Row, Seen, explain, harm_of};
+use crate::known::{CaseOutcome, Effect, Family, Layer, Profile, Request, Row, explain, harm_of};
 use crate::{Case, CaseFault, Detail, Grade, KnownDeviation, Playable as _, Turn};
 
 /// What is known of a target before a case.
@@ -37,7 +37,7 @@ pub(crate) struct Verdict {
     /// Only with [`Grade::Fail`].
     pub(super) faults: Vec<FaultSeen>,
     /// What the target did, whatever is known of it.
-    pub(super) outcome: Option<Outcome>,
+    pub(super) outcome: Option<CaseOutcome>,
 }
 
 impl Verdict {
@@ -132,7 +132,7 @@ impl Verdict {
     }
 }
 
-pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &Facts<'_>) -> Verdict {
+pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &CaseFacts<'_>) -> Verdict {
     let mut verdict = match &facts.end {
         PlayEnd::Lacks(Lack::Silent(found)) => {
             Verdict::of_fault(FaultSeen::new(Fault::NoAnswer, found))
@@ -200,7 +200,7 @@ impl Known<'_> {
 fn of_request(
     known: &Known<'_>,
     case: &ServerCase<'_>,
-    facts: &Facts<'_>,
+    facts: &CaseFacts<'_>,
     reaction: &Reaction,
 ) -> Verdict {
     let ServerCaseKind::Request { group, test } = case.kind else {
@@ -220,8 +220,9 @@ fn of_request(
     });
     match facts.death_after {
         Some(death) if verdict.grade != Grade::Fail && verdict.deviation.is_none() => {
-            let died = Seen { answer: Answer::Other, died: true, left_open: false, wrong: false };
-            let outcome = Some(Outcome::Answered(died));
+            let died =
+                Effect { answer: ReplyKind::Other, died: true, left_open: false, wrong: false };
+            let outcome = Some(CaseOutcome::Answered(died));
             Verdict { outcome, ..Verdict::of_fault(crash(death)) }
         }
         _ => verdict,
@@ -232,7 +233,7 @@ fn of_request(
 fn of_played_script(
     known: &Known<'_>,
     case: &ServerCase<'_>,
-    facts: &Facts<'_>,
+    facts: &CaseFacts<'_>,
     deviation: Option<&Deviation>,
 ) -> Verdict {
     // A target's known reply may be malformed.
@@ -248,11 +249,12 @@ fn of_played_script(
         return of_failed_script(known, case, facts, texts.join("; "), faults);
     }
     match deviation {
-        None => {
-            Verdict { outcome: Some(Outcome::AsWritten), ..Verdict::new(Grade::Pass, Vec::new()) }
-        }
+        None => Verdict {
+            outcome: Some(CaseOutcome::AsWritten),
+            ..Verdict::new(Grade::Pass, Vec::new())
+        },
         Some(deviation) => Verdict {
-            outcome: Some(Outcome::Deviated(deviation.fact.clone())),
+            outcome: Some(CaseOutcome::Deviated(deviation.fact.clone())),
             ..Verdict::known(&deviation.fact, &deviation.text, Vec::new())
         },
     }
@@ -263,7 +265,7 @@ fn of_played_script(
 fn of_failed_script(
     known: &Known<'_>,
     case: &ServerCase<'_>,
-    facts: &Facts<'_>,
+    facts: &CaseFacts<'_>,
     text: String,
     faults: Vec<FaultSeen>,
 ) -> Verdict {
@@ -287,7 +289,7 @@ fn of_failed_script(
         Some((row, _)) => Verdict::of_row(row, [text].into()).with_faults(faults),
         None => Verdict::fail(text, faults),
     };
-    Verdict { outcome: Some(Outcome::Otherwise(answer)), ..verdict }
+    Verdict { outcome: Some(CaseOutcome::Otherwise(answer)), ..verdict }
 }
 
 /// Whether the target answers that it does not know the command.
@@ -304,7 +306,7 @@ fn lacks_it(known: &Known<'_>, case: &ServerCase<'_>, exchanges: &Exchanges) -> 
 }
 
 /// Names a refusal that is the one of commands that do not exist: the request is not misread.
-fn name_unknown_command(known: &Known<'_>, facts: &Facts<'_>, faults: &mut [FaultSeen]) {
+fn name_unknown_command(known: &Known<'_>, facts: &CaseFacts<'_>, faults: &mut [FaultSeen]) {
     let is_unknown = |exchange: &Exchange| {
         let error = exchange.reply.error();
         !known.serves(exchange.command())
@@ -321,14 +323,14 @@ fn name_unknown_command(known: &Known<'_>, facts: &Facts<'_>, faults: &mut [Faul
 }
 
 /// Returns the target's answer to each request of a script; if it died, to the last one.
-fn seen_in(case: &ServerCase<'_>, exchanges: &Exchanges, died: bool) -> Vec<(Request, Seen)> {
+fn seen_in(case: &ServerCase<'_>, exchanges: &Exchanges, died: bool) -> Vec<(Request, Effect)> {
     let in_pieces = case.sends_in_pieces();
-    let seen = |answer| Seen { answer, died, left_open: false, wrong: false };
+    let seen = |answer| Effect { answer, died, left_open: false, wrong: false };
     if died {
         let request = exchanges.last_asked().and_then(|exchange| {
             Some(Request { in_pieces, ..Request::of(exchange.command()?, &exchange.sent) })
         });
-        return request.into_iter().map(|request| (request, seen(Answer::Other))).collect();
+        return request.into_iter().map(|request| (request, seen(ReplyKind::Other))).collect();
     }
     let answered = exchanges.answered().map(|exchange| {
         let command = exchange.command().unwrap_or(Command::OK);
@@ -337,7 +339,7 @@ fn seen_in(case: &ServerCase<'_>, exchanges: &Exchanges, died: bool) -> Vec<(Req
         } else {
             Request::of(command, &exchange.sent)
         };
-        let answer = exchange.reply.error().map_or(Answer::Ok, Answer::Error);
+        let answer = exchange.reply.error().map_or(ReplyKind::Ok, ReplyKind::Error);
         (Request { in_pieces, ..request }, seen(answer))
     });
     answered.collect()
@@ -352,7 +354,7 @@ pub(crate) fn judge(
     death: Option<Death>,
 ) -> Verdict {
     let exchange = answered.exchange();
-    let seen = Seen {
+    let seen = Effect {
         answer: exchange.answer(),
         died: death.is_some(),
         left_open: answered.left_open,
@@ -361,9 +363,9 @@ pub(crate) fn judge(
     let mut found = Vec::new();
     if expectation.by_the_document(profile, &seen).is_none() {
         found.push(match seen.answer {
-            Answer::Error(hresult) => format!("the reply is the error {hresult}"),
-            Answer::Ok => "the reply is OK".into(),
-            Answer::NoHeader | Answer::Nothing | Answer::Other => exchange.to_string(),
+            ReplyKind::Error(hresult) => format!("the reply is the error {hresult}"),
+            ReplyKind::Ok => "the reply is OK".into(),
+            ReplyKind::NoHeader | ReplyKind::Nothing | ReplyKind::Other => exchange.to_string(),
         });
     }
     found.extend(answered.wrong());
@@ -378,7 +380,7 @@ pub(crate) fn judge(
         }
         (grade, None) => Verdict::new(grade, found),
     };
-    Verdict { outcome: Some(Outcome::Answered(seen)), ..verdict }
+    Verdict { outcome: Some(CaseOutcome::Answered(seen)), ..verdict }
 }
 
 /// The text for anything that the document leaves open.
@@ -416,15 +418,15 @@ fn habit_of_request(
     let command = expectation.request.map(|request| request.command);
     let (answer, error) = (answered.exchange().answer(), answered.exchange().reply.error());
     let (fact, found) = match (answer, answered.exchange().end()) {
-        (Answer::Other, Some(end)) if is_cut && answered.exchange().came.is_empty() => {
+        (ReplyKind::Other, Some(end)) if is_cut && answered.exchange().came.is_empty() => {
             ("F-69", format!("the input ends too early, and {end} without a reply"))
         }
-        (Answer::Error(_), _)
+        (ReplyKind::Error(_), _)
             if refuses_a_stop(command, error) && expectation.verdict != ExpectedResult::Invalid =>
         {
             (STOPS_ANY_ID, "a nonexistent session is refused".to_owned())
         }
-        (Answer::Ok, _) if has_a_name_of_nuls(test) => {
+        (ReplyKind::Ok, _) if has_a_name_of_nuls(test) => {
             ("P-43", "a name of NULs is not treated as empty".to_owned())
         }
         _ => return None,

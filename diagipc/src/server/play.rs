@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc_vectors::player::{Failure, Player, PlayerError};
 use dotnet_diagnostics_ipc_vectors::script::{self, Life, Script, Step};
 use dotnet_diagnostics_ipc_vectors::{Hazard, Test};
 
-use super::facts::{Facts, PlayEnd};
+use super::facts::{CaseFacts, PlayEnd};
 use super::judge::{Known, decide};
 use super::request::{CLOSE_TIMEOUT, Patience, after};
 use super::spawn::{RunsIn, START_TIMEOUT, Spawned, is_suspended};
@@ -23,7 +23,7 @@ use super::{Death, Options, ServerCase, ServerCaseKind, consistency, request};
 use crate::conversation::{Exchange, Exchanges};
 use crate::known::ways_of;
 use crate::process::timeouts::Limit;
-use crate::suite::Played;
+use crate::suite::CaseResult;
 use crate::{Case, Grade, Playable as _};
 
 /// How long a target whose start-up has not ended is left alone.
@@ -72,7 +72,7 @@ impl<'o> CasePlayer<'o> {
     }
 
     /// Plays a case; `Err` if the target is lost.
-    pub(super) fn play(&mut self, case: &ServerCase<'_>) -> Result<Played<Case>, String> {
+    pub(super) fn play(&mut self, case: &ServerCase<'_>) -> Result<CaseResult<Case>, String> {
         let wants_own =
             case.cannot_share() || case.wants_own_target() && !self.known.options.keep_target;
         let own = wants_own && self.subject.can_spawn();
@@ -89,17 +89,17 @@ impl<'o> CasePlayer<'o> {
             self.pace.was_silent(about(case));
         }
         if let PlayEnd::Unavailable(why) = facts.end {
-            return Ok(Played::Unavailable(why));
+            return Ok(CaseResult::Unavailable(why));
         }
         let verdict = decide(&self.known, case, &facts);
         // A target that others use is harmed once.
         let is_late = verdict.may_be_late() && (own || case.hazard() != Some(Hazard::Harmful));
         let entry = Case { took: began.elapsed(), ..verdict.case(case, &facts.conversation) };
-        Ok(if is_late { Played::Late(entry) } else { Played::Done(entry) })
+        Ok(if is_late { CaseResult::Late(entry) } else { CaseResult::Done(entry) })
     }
 
     /// Whether the target did not do what the case expects, whatever is known of it.
-    fn fails(&self, case: &ServerCase<'_>, facts: &Facts<'_>) -> bool {
+    fn fails(&self, case: &ServerCase<'_>, facts: &CaseFacts<'_>) -> bool {
         match &facts.end {
             PlayEnd::AsWritten(Some(_)) => facts.death_after.is_some(),
             PlayEnd::AsWritten(None) => {
@@ -113,7 +113,7 @@ impl<'o> CasePlayer<'o> {
 
     /// Plays a request once, and a script in each way in which the target may be known to go, until
     /// one fits. The first way that did not fit is what counts otherwise.
-    fn collect<'c>(&mut self, case: &ServerCase<'c>, own: bool) -> Result<Facts<'c>, String> {
+    fn collect<'c>(&mut self, case: &ServerCase<'c>, own: bool) -> Result<CaseFacts<'c>, String> {
         let (script, target) = match case.kind {
             ServerCaseKind::Request { test, .. } => return self.collect_request(case, test, own),
             ServerCaseKind::Script { script, target, .. } => (script, target),
@@ -149,7 +149,7 @@ impl<'o> CasePlayer<'o> {
         case: &ServerCase<'c>,
         test: &Test,
         own: bool,
-    ) -> Result<Facts<'c>, String> {
+    ) -> Result<CaseFacts<'c>, String> {
         let (within, keeps_open) = (self.within(case), self.known.abilities.keeps_open);
         let patience = Patience {
             reply: within,
@@ -211,14 +211,14 @@ impl<'o> CasePlayer<'o> {
         own: bool,
         target: &script::Target,
         play: impl Fn(&mut Player<'_>, Option<&Path>) -> PlayEnd<'c>,
-    ) -> Result<Facts<'c>, String> {
+    ) -> Result<CaseFacts<'c>, String> {
         let within = self.within(case);
         let (spawned, network) = if own {
             let has_files = case.asks_for_a_dump();
             let runs_in = if has_files { RunsIn::OwnDirectory } else { RunsIn::CurrentDirectory };
             match self.subject.own(target, runs_in) {
                 Ok((spawned, network)) => (Some(spawned), network),
-                Err(reason) => return Ok(Facts::unplayed(PlayEnd::NotStarted(reason))),
+                Err(reason) => return Ok(CaseFacts::unplayed(PlayEnd::NotStarted(reason))),
             }
         } else {
             (None, self.subject.shared()?)
@@ -250,7 +250,7 @@ impl<'o> CasePlayer<'o> {
             let _ = player.close_all();
             let conversation = player.conversation().clone();
             let process = process.clone();
-            Facts { conversation, exchanges, process, death, took, ..Facts::unplayed(end) }
+            CaseFacts { conversation, exchanges, process, death, took, ..CaseFacts::unplayed(end) }
         });
         drop(network);
         if !own {
@@ -266,7 +266,11 @@ impl<'o> CasePlayer<'o> {
 
     /// Plays until the target's start-up has ended: a runtime answers profiler commands with an
     /// error before (F-56), unless its start was asked to wait (F-153).
-    fn once_started<'c>(&self, starts: bool, mut play: impl FnMut() -> Facts<'c>) -> Facts<'c> {
+    fn once_started<'c>(
+        &self,
+        starts: bool,
+        mut play: impl FnMut() -> CaseFacts<'c>,
+    ) -> CaseFacts<'c> {
         let limit = Limit::new(START_TIMEOUT);
         loop {
             let facts = play();
@@ -285,7 +289,7 @@ impl<'o> CasePlayer<'o> {
     }
 
     /// Whether the shared target still answers. Otherwise it is restarted for the next case.
-    fn look_after(&mut self, case: &ServerCase<'_>, facts: &mut Facts<'_>) {
+    fn look_after(&mut self, case: &ServerCase<'_>, facts: &mut CaseFacts<'_>) {
         let Err(reason) = self.subject.reacts() else { return };
         if !self.subject.end_shared() {
             let text = decide(&self.known, case, facts).found.join("; ");

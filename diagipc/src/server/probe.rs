@@ -24,7 +24,7 @@ use super::request::{ON, Patience, after, encode, next_message, read, reply_to, 
 use super::spawn::{RunsIn, Spawned};
 use super::target::Target;
 use super::timeouts::Pace;
-use crate::conversation::{Answer, Exchange, FaultSeen, Reply, wants_descriptor};
+use crate::conversation::{Exchange, FaultSeen, Reply, ReplyKind, wants_descriptor};
 use crate::embedded::NamedFile;
 use crate::faults::Fault;
 use crate::network::LiveNetwork;
@@ -102,16 +102,18 @@ pub(super) fn asked(network: &mut LiveNetwork, test: &Test, waits: Waits) -> Has
     let Ok(reaction) = reaction else { return Has::Unclear };
     let exchange = reaction.exchange();
     match exchange.answer() {
-        Answer::Error(HResult::UNKNOWN_COMMAND) => {
+        ReplyKind::Error(HResult::UNKNOWN_COMMAND) => {
             Has::No("DS_IPC_E_UNKNOWN_COMMAND to a complete and valid message".to_string())
         }
-        Answer::Other if exchange.reply.faults().any(|seen| seen.fault == Fault::NoAnswer) => {
+        ReplyKind::Other if exchange.reply.faults().any(|seen| seen.fault == Fault::NoAnswer) => {
             Has::Silent
         }
         // The first is the answer of .NET 3 to an unknown id of the profiler set (F-68).
-        Answer::Error(HResult::BAD_ENCODING) | Answer::NoHeader | Answer::Other => Has::Unclear,
-        Answer::Ok | Answer::Error(_) => Has::Yes,
-        Answer::Nothing => Has::Silent,
+        ReplyKind::Error(HResult::BAD_ENCODING) | ReplyKind::NoHeader | ReplyKind::Other => {
+            Has::Unclear
+        }
+        ReplyKind::Ok | ReplyKind::Error(_) => Has::Yes,
+        ReplyKind::Nothing => Has::Silent,
     }
 }
 
@@ -119,7 +121,7 @@ pub(super) fn asked(network: &mut LiveNetwork, test: &Test, waits: Waits) -> Has
 /// does not connect to its port.
 pub(super) fn is_silent(network: &mut LiveNetwork, waits: Waits) -> bool {
     match encode(&ProcessInfo {}).and_then(|request| reply_to(network, &request, waits.whole)) {
-        Ok(exchange) => exchange.answer() == Answer::Nothing,
+        Ok(exchange) => exchange.answer() == ReplyKind::Nothing,
         Err(trouble) => trouble == Difference::NotConnected.into(),
     }
 }
@@ -137,7 +139,7 @@ pub(super) fn reply_to_pieces(
     send(&mut player, ON, first, until)?;
     let answers = after(&mut player, waits.learned);
     let early = next_message(&mut player, ON, answers)?;
-    if early.answer() != Answer::Nothing {
+    if early.answer() != ReplyKind::Nothing {
         return Ok(early);
     }
     let _ = player.send(ON, others, None, until)?;
@@ -172,7 +174,7 @@ fn reply_beside(
     first: &[u8],
     whole: Duration,
     within: Duration,
-) -> Result<Answer, PlayerError> {
+) -> Result<ReplyKind, PlayerError> {
     let mut player = Player::new(network, whole);
     let until = after(&mut player, whole);
     player.open(ON, until)?;
@@ -190,11 +192,11 @@ pub(super) fn one_client_at_a_time(
     waits: Waits,
 ) -> Result<Has, PlayerError> {
     Ok(match reply_beside(network, &[], waits.whole, waits.learned)? {
-        Answer::Ok | Answer::Error(_) => {
+        ReplyKind::Ok | ReplyKind::Error(_) => {
             Has::No("it answers a second client while the first is silent".to_string())
         }
-        Answer::Nothing => Has::Yes,
-        Answer::NoHeader | Answer::Other => Has::Unclear,
+        ReplyKind::Nothing => Has::Yes,
+        ReplyKind::NoHeader | ReplyKind::Other => Has::Unclear,
     })
 }
 
@@ -211,7 +213,7 @@ pub(super) fn silent_peer(
         PEER_TIMEOUT.as_secs(),
         half.len()
     );
-    Ok((answer == Answer::Nothing).then(|| FaultSeen::new(Fault::SilentPeerBlocksOthers, text)))
+    Ok((answer == ReplyKind::Nothing).then(|| FaultSeen::new(Fault::SilentPeerBlocksOthers, text)))
 }
 
 /// Whether it supports sessions in the format 0, netperf.
@@ -242,7 +244,7 @@ pub(super) fn user_events(
     send(&mut player, ON, wire, until)?;
     let until = after(&mut player, waits.learned);
     let exchange = next_message(&mut player, ON, until)?;
-    if exchange.answer() == Answer::Nothing {
+    if exchange.answer() == ReplyKind::Nothing {
         // It waits for one; this one is unsuitable, so no session starts.
         let until = after(&mut player, waits.whole);
         let _ = player.send(ON, &[0], Some(FdKind::Null), until)?;

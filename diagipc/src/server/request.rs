@@ -19,7 +19,7 @@ use dotnet_diagnostics_ipc_vectors::{Test, Value};
 
 use super::unanswered::{STREAMS_ON, not_stopped};
 use crate::conversation::{
-    Answer, Exchange, Exchanges, FaultSeen, fault_in_stream, is_cut, wants_descriptor,
+    Exchange, Exchanges, FaultSeen, ReplyKind, fault_in_stream, is_cut, wants_descriptor,
 };
 use crate::faults::Fault;
 
@@ -124,10 +124,10 @@ pub(crate) fn read(
     let so_far = next_message(player, ON, until)?;
     let mut seen = Reaction::default();
     match so_far.answer() {
-        Answer::Ok | Answer::Error(_) => follow(player, &so_far, asked, patience, &mut seen)?,
+        ReplyKind::Ok | ReplyKind::Error(_) => follow(player, &so_far, asked, patience, &mut seen)?,
         // The rest shows what was meant.
-        Answer::NoHeader => hear_out(player)?,
-        Answer::Nothing | Answer::Other => {}
+        ReplyKind::NoHeader => hear_out(player)?,
+        ReplyKind::Nothing | ReplyKind::Other => {}
     }
     seen.exchanges.all.push(so_far);
     seen.exchanges.complete(player.conversation());

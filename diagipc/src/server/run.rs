@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc_vectors::script::Ability;
 
 use super::ServerCase;
 use super::abilities::Lack;
-use super::facts::{Facts, PlayEnd};
+use super::facts::{CaseFacts, PlayEnd};
 use super::judge::{Known, decide};
 use super::options::Options;
 use super::play::CasePlayer;
@@ -19,7 +19,7 @@ use super::timeouts::WITHIN;
 use crate::conversation::FaultSeen;
 use crate::known::Profile;
 use crate::network::address::Address;
-use crate::suite::{Failure, Played, RunLimits, Suite};
+use crate::suite::{CaseResult, Failure, RunLimits, Suite};
 use crate::{Case, Grade, Interrupted, Lost, Report, TooFewJudged, suite};
 
 /// The decision about a case before anything is played.
@@ -100,7 +100,7 @@ pub fn run(
             Plan::Elsewhere(why) => elsewhere.push((why, case.name())),
             Plan::Lacks(lack) => {
                 unclaimed += usize::from(matches!(lack, Lack::Unclaimed(_)));
-                let facts = Facts::unplayed(PlayEnd::Lacks(lack));
+                let facts = CaseFacts::unplayed(PlayEnd::Lacks(lack));
                 let case = decide(&known, case, &facts).case(case, &facts.conversation);
                 done(&case);
                 entries.insert(nth, case);
@@ -233,7 +233,7 @@ impl<'r> Suite for ServerSuite<'r> {
             .map(|subject| CasePlayer::new(subject, self.survey, self.options))
     }
 
-    fn play(&self, player: &mut CasePlayer<'r>, nth: usize) -> Result<Played<Case>, String> {
+    fn play(&self, player: &mut CasePlayer<'r>, nth: usize) -> Result<CaseResult<Case>, String> {
         self.cases
             .get(nth)
             .map_or_else(|| Err(format!("there is no case {nth}")), |case| player.play(case))

@@ -6,7 +6,7 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 
 use super::Death;
 use crate::conversation::{
-    Answer, Exchange, FaultSeen, is_cut, is_too_small, message_of, request_as,
+    Exchange, FaultSeen, ReplyKind, is_cut, is_too_small, message_of, request_as,
 };
 use crate::faults::Fault;
 
@@ -49,16 +49,16 @@ pub(super) fn not_stopped(stop: &Exchange, session_id: u64) -> Option<FaultSeen>
         return None;
     }
     Some(match stop.answer() {
-        Answer::Error(HResult::UNKNOWN_COMMAND) => without_stop(stop),
-        Answer::Error(code) => FaultSeen::new(
+        ReplyKind::Error(HResult::UNKNOWN_COMMAND) => without_stop(stop),
+        ReplyKind::Error(code) => FaultSeen::new(
             Fault::ValidRequestRefused,
             format!("{}: hresult is {code}, expected an OK", asked(stop)),
         ),
-        Answer::Ok | Answer::NoHeader => FaultSeen::new(
+        ReplyKind::Ok | ReplyKind::NoHeader => FaultSeen::new(
             Fault::StopEchoesAnother,
             "the reply to StopTracing does not have the requested id",
         ),
-        Answer::Nothing | Answer::Other => no_reply(stop, stop.end()),
+        ReplyKind::Nothing | ReplyKind::Other => no_reply(stop, stop.end()),
     })
 }
 
