@@ -17,12 +17,10 @@ pub(crate) const FRONTS: [&[u8]; 2] =
 const BEGIN: u8 = 5;
 const END: u8 = 6;
 const LAST: u8 = 1;
-/// A type has the shortest of these beginnings: three tags, two versions and the length of its name.
-const TYPE: usize = 15;
 /// Names of types are shorter.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_BYTES: usize = 64;
 /// Threads of one session; more are not those of a process.
-const MOST_THREADS: usize = 1 << 20;
+const MAX_THREADS: usize = 1 << 20;
 
 /// What a stream says of itself. It is fed piece by piece, and keeps less than 200 bytes of it.
 ///
@@ -235,10 +233,9 @@ impl Stream {
         let tags = cursor.take(2)?;
         let (version, _oldest_reader) = (cursor.u32()?, cursor.u32()?);
         let length = usize::try_from(cursor.u32()?).unwrap_or(usize::MAX);
-        if tags != [BEGIN, LAST] || length > LONGEST_NAME {
+        if tags != [BEGIN, LAST] || length > MAX_NAME_BYTES {
             return Err(Stop::Unknown);
         }
-        debug_assert_eq!(cursor.at, TYPE);
         let name = cursor.take(length)?;
         if cursor.u8()? != END {
             return Err(Stop::Unknown);
@@ -258,7 +255,7 @@ impl Stream {
 
     /// Notes that a thread is at `now`, and should have been at `before`.
     fn seen(&mut self, thread: u64, before: u32, now: u32) -> Result<(), Stop> {
-        if self.threads.len() >= MOST_THREADS {
+        if self.threads.len() >= MAX_THREADS {
             return Err(Stop::Unknown);
         }
         let last = self.threads.insert(thread, now).unwrap_or_default();

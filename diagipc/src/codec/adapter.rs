@@ -17,7 +17,7 @@ use crate::process::timeouts::Limit;
 
 /// The maximum length of an answer: the largest message in hexadecimal, with its value, is well
 /// below.
-const LONGEST_LINE: u64 = 8 << 20;
+const MAX_LINE_BYTES: u64 = 8 << 20;
 /// How many unrequested lines are buffered: a program that answers ahead then blocks.
 const LINES_AHEAD: usize = 1;
 /// How much of its last output on standard error is kept.
@@ -71,7 +71,7 @@ impl fmt::Display for AdapterError {
             Self::NotStarted(error) => write!(f, "cannot be started: {error}"),
             Self::Died(how) => write!(f, "ended instead of answering: {how}"),
             Self::TimedOut(deadline) => write!(f, "no answer within {} ms", deadline.as_millis()),
-            Self::LineTooLong => write!(f, "a line of more than {LONGEST_LINE} bytes"),
+            Self::LineTooLong => write!(f, "a line of more than {MAX_LINE_BYTES} bytes"),
             Self::ByteOrderMark(encoding) => {
                 write!(
                     f,
@@ -331,14 +331,14 @@ fn read_lines(stdout: ChildStdout, answers: &SyncSender<Line>) {
     let mut stdout = BufReader::new(stdout);
     loop {
         let mut line = Vec::new();
-        let read = stdout.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
+        let read = stdout.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
         let is_ended = line.last() == Some(&b'\n');
         let mark = MARKS.iter().find(|(mark, _)| line.starts_with(mark));
         let answer = match (read, mark) {
             (Ok(0), _) => return,
             (Ok(_), Some((_, encoding))) => Err(AdapterError::ByteOrderMark(encoding)),
             // An incomplete last line may be the last message of a program that crashes.
-            (Ok(_), None) if is_ended || (line.len() as u64) < LONGEST_LINE => {
+            (Ok(_), None) if is_ended || (line.len() as u64) < MAX_LINE_BYTES => {
                 Ok((String::from_utf8_lossy(&line).trim_end().to_owned(), is_ended))
             }
             (Ok(_), None) => Err(AdapterError::LineTooLong),

@@ -36,7 +36,7 @@ use crate::suite::{self, CaseResult, Failure, RunLimits, Suite};
 use crate::{Adapter, AdapterError, Case, Glob, Grade, Playable as _, Report};
 
 /// After this many questions in a row without an answer the last answered one is asked again.
-const MOST_UNANSWERED: usize = 8;
+const MAX_UNANSWERED: usize = 8;
 
 /// Asks every one of `cases`. If `require` matches a case, not supporting it is a failure.
 ///
@@ -128,7 +128,7 @@ impl<'r> Suite for CodecSuite<'r> {
 
     fn check(&self, asker: &mut Asker<'r>) -> Result<(), String> {
         let unanswered = asker.unanswered;
-        if unanswered < MOST_UNANSWERED {
+        if unanswered < MAX_UNANSWERED {
             return Ok(());
         }
         asker.unanswered = 0;

@@ -79,13 +79,13 @@ pub(crate) fn value_in_block(block: &[u8], name: &str) -> Option<String> {
 }
 
 /// So many entries are more than chance.
-const ENTRIES: usize = 4;
+const MIN_ENTRIES: usize = 4;
 
 /// Most entries of a right block are not variables.
 fn names_alone(block: &[u8]) -> Option<FaultSeen> {
     let (texts, _) = texts_of(block);
     let (all, with) = (texts.len(), texts.iter().filter(|text| text.contains('=')).count());
-    (all >= ENTRIES && with.saturating_mul(2) < all).then(|| {
+    (all >= MIN_ENTRIES && with.saturating_mul(2) < all).then(|| {
         let text = format!("{with} of the {all} entries of the environment have a `=`");
         FaultSeen::new(Fault::EnvironmentWithoutEquals, text)
     })

@@ -220,7 +220,7 @@ impl Reply {
 }
 
 /// This many bytes of the magic suggest that one was meant.
-const LIKE_IT: usize = 6;
+const MIN_MAGIC_BYTES: usize = 6;
 
 /// Returns the fault of bytes that are not a header.
 fn no_header(came: &[u8]) -> Option<FaultSeen> {
@@ -239,7 +239,7 @@ fn no_header(came: &[u8]) -> Option<FaultSeen> {
     }
     let alike =
         start.iter().zip(MAGIC).take_while(|(have, want)| have.eq_ignore_ascii_case(want)).count();
-    Some(if alike >= LIKE_IT {
+    Some(if alike >= MIN_MAGIC_BYTES {
         FaultSeen::new(
             Fault::MagicWrong,
             format!("the magic is {}, expected {}", quoted(start), quoted(&MAGIC)),

@@ -250,13 +250,15 @@ impl FromStr for Profile {
             "nativeaot" => Ok(Self::NATIVE_AOT),
             "mono" => Ok(Self::MONO),
             _ => {
-                let named = [("nativeaot-", Family::NativeAot), ("mono-", Family::Mono)];
-                let of = |(name, family)| Some((family, text.strip_prefix(name)?));
-                let (family, number) = named
-                    .into_iter()
-                    .find_map(of)
-                    .unwrap_or((Family::CoreClr, text.strip_prefix("coreclr-").unwrap_or(text)));
-                let profile = Self::of_version(number).map(|profile| profile.of_family(family));
+                let families = [
+                    ("nativeaot-", Family::NativeAot),
+                    ("mono-", Family::Mono),
+                    ("coreclr-", Family::CoreClr),
+                    ("", Family::CoreClr),
+                ];
+                let profile = families.into_iter().find_map(|(prefix, family)| {
+                    Some(Self::of_version(text.strip_prefix(prefix)?)?.of_family(family))
+                });
                 profile.ok_or_else(|| UnknownProfile(text.into()))
             }
         }

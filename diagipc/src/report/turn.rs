@@ -7,7 +7,7 @@ use dotnet_diagnostics_ipc_vectors::player::{Conversation, EventKind, TurnDirect
 use serde::{Deserialize, Serialize};
 
 /// The most bytes kept of a turn.
-const KEPT: usize = 4096;
+const MAX_KEPT_BYTES: usize = 4096;
 
 /// Bytes in one direction on a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ impl Turn {
     /// Adds bytes, of which there were `len`.
     fn extend(&mut self, bytes: &[u8], len: u64) {
         let all = self.length.unwrap_or(self.bytes.len() as u64) + len;
-        let room = KEPT.saturating_sub(self.bytes.len()).min(bytes.len());
+        let room = MAX_KEPT_BYTES.saturating_sub(self.bytes.len()).min(bytes.len());
         self.bytes.extend_from_slice(bytes.get(..room).unwrap_or_default());
         self.length = (self.bytes.len() as u64 != all).then_some(all);
     }

@@ -3,7 +3,7 @@
 //!
 //! The messages are valid vectors, and the `hazard` of each decides whether it may be sent.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
@@ -23,7 +23,6 @@ use super::abilities::Has;
 use super::request::{ON, Patience, after, encode, next_message, read, reply_to, send};
 use super::spawn::{RunsIn, Spawned};
 use super::target::Target;
-use super::timeouts::Pace;
 use crate::conversation::{Exchange, FaultSeen, Reply, ReplyKind, wants_descriptor};
 use crate::embedded::NamedFile;
 use crate::faults::Fault;
@@ -44,17 +43,6 @@ pub(super) struct Waits {
     pub(super) whole: Duration,
     /// For optional answers.
     pub(super) learned: Duration,
-}
-
-/// Measures how fast a target answers a complete `ProcessInfo`, and whether it does.
-pub(super) fn measure(subject: &mut Target, pace: &mut Pace) -> Result<(), String> {
-    const TIMES: usize = 3;
-    for _ in 0..TIMES {
-        let began = Instant::now();
-        subject.answers()?;
-        pace.answered(began.elapsed());
-    }
-    Ok(())
 }
 
 /// Returns the valid requests of the vectors, with the name of their command.

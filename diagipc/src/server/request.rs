@@ -334,23 +334,22 @@ pub(super) fn reacts(network: &mut dyn Network, within: Duration) -> Result<(), 
 /// Returns the request with the named file in `directory` if it would be written anywhere else. A
 /// path that cannot be written stays: its answer depends on that.
 pub(super) fn with_dump_below<'t>(directory: &Path, test: &'t Test) -> Cow<'t, Test> {
-    let wire = test.wire.as_deref().and_then(|wire| moved(directory, wire));
-    wire.map_or(Cow::Borrowed(test), |wire| Cow::Owned(Test { wire: Some(wire), ..test.clone() }))
-}
-
-fn moved(directory: &Path, wire: &[u8]) -> Option<Vec<u8>> {
-    let message = Message::decode(wire).ok()?;
-    let mut request = message.request().ok()?;
-    let name = match &mut request {
-        AnyRequest::GenerateCoreDump(request) => &mut request.dump_name,
-        AnyRequest::GenerateCoreDump2(request) => &mut request.dump_name,
-        AnyRequest::GenerateCoreDump3(request) => &mut request.dump_name,
-        _ => return None,
+    let moved = || {
+        let message = Message::decode(test.wire.as_deref()?).ok()?;
+        let mut request = message.request().ok()?;
+        let name = match &mut request {
+            AnyRequest::GenerateCoreDump(request) => &mut request.dump_name,
+            AnyRequest::GenerateCoreDump2(request) => &mut request.dump_name,
+            AnyRequest::GenerateCoreDump3(request) => &mut request.dump_name,
+            _ => return None,
+        };
+        let path = name.to_unicode()?;
+        let path = Path::new(&path);
+        let is_elsewhere = path.has_root() && path.parent().is_some_and(Path::is_dir);
+        let own = directory.join(path.file_name().filter(|_| is_elsewhere)?);
+        *name = IpcString::new(own.to_str()?);
+        encode_to_vec(message.command, &request).ok()
     };
-    let path = name.to_unicode()?;
-    let path = Path::new(&path);
-    let is_elsewhere = path.has_root() && path.parent().is_some_and(Path::is_dir);
-    let own = directory.join(path.file_name().filter(|_| is_elsewhere)?);
-    *name = IpcString::new(own.to_str()?);
-    encode_to_vec(message.command, &request).ok()
+    moved()
+        .map_or(Cow::Borrowed(test), |wire| Cow::Owned(Test { wire: Some(wire), ..test.clone() }))
 }

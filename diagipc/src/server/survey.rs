@@ -2,7 +2,7 @@
 //! profile.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
@@ -29,9 +29,11 @@ use crate::known::{Family, Profile};
 /// An id of the profiler set that no edition has.
 const UNKNOWN_PROFILER_ID: Command = Command::from_code(0x03fe);
 /// An id of a set that no edition has.
-const UNKNOWN: Command = Command::from_code(0x6301);
+const UNKNOWN_ID: Command = Command::from_code(0x6301);
+/// How many times a complete `ProcessInfo` is asked for, to measure the speed of a target.
+const SPEED_SAMPLES: usize = 3;
 /// So many bytes of a request come alone: its header lacks one.
-const FIRST_PIECE: usize = 19;
+const FIRST_PIECE_BYTES: usize = 19;
 
 pub(crate) struct Survey {
     pub(crate) profile: Profile,
@@ -52,7 +54,14 @@ pub(crate) fn survey(
     let given = options.profile.or(options.claims.profile);
     let (mut abilities, mut pace) = (Abilities::default(), Pace::default());
     // Cases show what is wrong with the replies of others.
-    let answers = probe::measure(subject, &mut pace).is_ok();
+    let answers = (0..SPEED_SAMPLES).all(|_| {
+        let began = Instant::now();
+        let is_answered = subject.answers().is_ok();
+        if is_answered {
+            pace.answered(began.elapsed());
+        }
+        is_answered
+    });
     let vectors = embedded::vectors().map_err(|error| error.to_string())?;
     let whole = options.within.unwrap_or(WITHIN);
     let waits = Waits { whole, learned: pace.learned().min(whole) };
@@ -157,7 +166,7 @@ impl Surveyor<'_> {
         let is_unknown =
             recognition.process_info2.as_ref().is_some_and(|came| came.reply.error().is_some());
         if is_unknown {
-            let (first, others) = ask.split_at_checked(FIRST_PIECE).unwrap_or((&ask, &[]));
+            let (first, others) = ask.split_at_checked(FIRST_PIECE_BYTES).unwrap_or((&ask, &[]));
             let (mut network, waits) = (self.subject.shared()?, self.waits);
             recognition.header_in_pieces =
                 probe::reply_to_pieces(&mut network, first, others, waits).ok();
@@ -247,7 +256,7 @@ impl Surveyor<'_> {
                     probe::silent_peer(&mut self.subject.shared()?, waits).unwrap_or_default();
             }
             // Commands that exist may be refused like one that does not.
-            let unknown = encode_to_vec(UNKNOWN, &ProcessInfo2 {}).unwrap_or_default();
+            let unknown = encode_to_vec(UNKNOWN_ID, &ProcessInfo2 {}).unwrap_or_default();
             let error = self.reply_to(&unknown, waits.learned)?.and_then(|one| one.reply.error());
             self.abilities.wrong_unknown = error.filter(|code| *code != HResult::UNKNOWN_COMMAND);
         }

@@ -20,7 +20,7 @@ pub(in crate::server) const NO_ENDPOINT: &str = "prints no endpoint, and has no 
 pub(in crate::server) const DIRECTORY_VARIABLES: &[&str] = &["TMP", "TEMP", "TMPDIR"];
 /// The delay between a new pipe and its first client: a runtime creates its pipe first and then
 /// waits for a client, and if overtaken it no longer serves anybody (F-120).
-const NEW: Duration = Duration::from_millis(50);
+const FIRST_CLIENT_DELAY: Duration = Duration::from_millis(50);
 
 /// Checks that the pipe exists. The first request shows whether it answers.
 pub(in crate::server) fn check(
@@ -69,7 +69,7 @@ pub(in crate::server) fn default_port(_: &Path, id: u32) -> Option<PathBuf> {
 pub(in crate::server) fn is_ready(pipe: &Path) -> bool {
     let is_there = PipeTransport::is_there(&pipe.to_string_lossy()).is_ok_and(|is_there| is_there);
     if is_there {
-        thread::sleep(NEW);
+        thread::sleep(FIRST_CLIENT_DELAY);
     }
     is_there
 }
