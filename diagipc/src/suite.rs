@@ -205,7 +205,7 @@ impl<R> Run<R> {
                 self.results.insert(nth, result);
             }
             Progress::Played(nth, CaseResult::Unavailable(why)) => {
-                self.unavailable.push((nth, why))
+                self.unavailable.push((nth, why));
             }
             Progress::Note(note) => self.notes.push(note),
             Progress::Lost(reason) => self.lost = self.lost.take().or(Some(reason)),

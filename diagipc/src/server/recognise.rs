@@ -282,7 +282,7 @@ mod tests {
         };
         let unasked = Recognition { unknown_profiler_id: None, ..ask("9.0.5", right) };
         let (nine, ten) = (Profile::CORECLR_9, Profile::CORECLR_10);
-        for (recognition, knows, profile, why) in [
+        for (recognition, knows, profile, why) in vec![
             (ask("9.0.5", right), nine, "coreclr-9.0.5", "CoreCLR"),
             (ask("10.0.0-rc.1.25451.107", right), ten, "coreclr-10", "CoreCLR"),
             (ask("9.0.20", lacks), nine, "nativeaot-9.0.20", "NativeAOT"),

@@ -125,7 +125,9 @@ pub fn run(
     elsewhere.extend(played.unavailable.into_iter().map(|(nth, why)| (why, suite.name(nth))));
     entries.extend(played.results);
     notes.extend(played.notes);
-    entries.into_values().for_each(|case| report.add(case));
+    for case in entries.into_values() {
+        report.add(case);
+    }
     let judged = report.counts.judged();
     let claimed = report.counts.all().saturating_sub(unclaimed);
     if report.interrupted.is_none() && report.lost.is_none() {
