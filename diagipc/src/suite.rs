@@ -18,13 +18,11 @@ use crate::{Interrupted, Lost, Report};
 
 /// How many cases of a kind are played again in a row without passing: the others do not pass
 /// either.
-const MOST_FAILED_AGAIN: u8 = 3;
+const MAX_REPEATED_FAILURES: u8 = 3;
 /// One worker of so many takes no case that waits while there are others.
-const COMPUTES: usize = 8;
+const COMPUTING_WORKER: usize = 8;
 
-/// The result of playing a case.
-pub(crate) enum Played<R> {
-    /// The result counts.
+pub(crate) enum CaseResult<R> {
     Done(R),
     /// The case failed, and only the time may be the cause: it is played again, with nothing beside it.
     Late(R),
@@ -36,7 +34,6 @@ pub(crate) enum Played<R> {
 pub(crate) struct Failure {
     /// What cases have in common that fail for one reason.
     pub(crate) kind: String,
-    /// What was found.
     pub(crate) found: String,
 }
 
@@ -44,17 +41,19 @@ pub(crate) struct Failure {
 pub(crate) trait Suite: Sync {
     /// What plays cases one after another: a target, an adapter.
     type Player;
-    /// What playing a case showed.
     type Result: Send;
 
-    /// Returns the name of a case.
     fn name(&self, case: usize) -> String;
 
     /// Makes another player. The error ends the run.
     fn player(&self) -> Result<Self::Player, String>;
 
     /// Plays a case. The error ends the run: no target answers any more.
-    fn play(&self, player: &mut Self::Player, case: usize) -> Result<Played<Self::Result>, String>;
+    fn play(
+        &self,
+        player: &mut Self::Player,
+        case: usize,
+    ) -> Result<CaseResult<Self::Result>, String>;
 
     /// Returns how a case failed; `None` if it passed.
     fn failure(&self, result: &Self::Result) -> Option<Failure>;
@@ -88,17 +87,14 @@ impl RunLimits<'_> {
     }
 }
 
-/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Run<R> {
-    /// The results by case.
     pub(crate) results: BTreeMap<usize, R>,
     /// The cases that cannot be played here, and why.
     pub(crate) unavailable: Vec<(usize, String)>,
     /// Which cases passed only at the second attempt.
     pub(crate) notes: Vec<String>,
     lost: Option<String>,
-    /// How many cases were not run.
     missing: usize,
 }
 
@@ -112,9 +108,8 @@ impl<R> Run<R> {
     }
 }
 
-/// A message of a worker.
 enum Progress<R> {
-    Played(usize, Played<R>),
+    Played(usize, CaseResult<R>),
     Note(String),
     Lost(String),
 }
@@ -138,16 +133,18 @@ where
     let cases: usize = turns.iter().map(Vec::len).sum();
     let jobs = limits.jobs.get().min(turns.len()).max(1);
     // One worker takes them as they are.
-    let wait = |turn: &Vec<usize>| turn.iter().filter(|_| jobs > 1).map(|nth| waits(*nth)).sum();
-    let all = ordered(turns, wait);
-    let turns = all.iter().map(|(_, turn)| turn.as_slice()).collect();
-    let is_waiting = |nth: usize| all.get(nth).is_some_and(|(wait, _)| !wait.is_zero());
-    let waiting = (0..all.len()).take_while(|nth| is_waiting(*nth)).count();
+    let wait = |turn: &Vec<usize>| -> Duration {
+        turn.iter().filter(|_| jobs > 1).map(|nth| waits(*nth)).sum()
+    };
+    let (mut waiting, others): (Vec<_>, Vec<_>) =
+        turns.into_iter().partition(|turn| !wait(turn).is_zero());
+    waiting.sort_by_key(|turn| Reverse(wait(turn)));
+    let next = [&waiting, &others].map(|turns| turns.iter().map(Vec::as_slice).collect());
     let queue = Queue {
         suite,
         limits,
-        turns,
-        next: Mutex::new([(0..waiting).collect(), (waiting..all.len()).collect()]),
+        turns: waiting.iter().chain(&others).map(Vec::as_slice).collect(),
+        next: Mutex::new(next),
         over: AtomicBool::new(false),
         began: Instant::now(),
     };
@@ -176,7 +173,7 @@ where
         drop(sender);
         for one in progress {
             match one {
-                Progress::Played(nth, Played::Late(result)) => _ = late.insert(nth, result),
+                Progress::Played(nth, CaseResult::Late(result)) => _ = late.insert(nth, result),
                 other => run.take(other, done),
             }
         }
@@ -194,30 +191,22 @@ where
     }
     // Cases that were not played again keep their first result.
     for (nth, result) in late {
-        run.take(Progress::Played(nth, Played::Done(result)), done);
+        run.take(Progress::Played(nth, CaseResult::Done(result)), done);
     }
     run.missing = cases - run.results.len() - run.unavailable.len();
     run
 }
 
-/// Returns the turns with how long they wait: the longest first, and then those that do not wait.
-fn ordered(
-    turns: Vec<Vec<usize>>,
-    wait: impl Fn(&Vec<usize>) -> Duration,
-) -> Vec<(Duration, Vec<usize>)> {
-    let mut all: Vec<_> = turns.into_iter().map(|turn| (wait(&turn), turn)).collect();
-    all.sort_by_key(|(wait, _)| Reverse(*wait));
-    all
-}
-
 impl<R> Run<R> {
     fn take(&mut self, progress: Progress<R>, done: &mut dyn FnMut(usize, &R)) {
         match progress {
-            Progress::Played(nth, Played::Done(result) | Played::Late(result)) => {
+            Progress::Played(nth, CaseResult::Done(result) | CaseResult::Late(result)) => {
                 done(nth, &result);
                 self.results.insert(nth, result);
             }
-            Progress::Played(nth, Played::Unavailable(why)) => self.unavailable.push((nth, why)),
+            Progress::Played(nth, CaseResult::Unavailable(why)) => {
+                self.unavailable.push((nth, why));
+            }
             Progress::Note(note) => self.notes.push(note),
             Progress::Lost(reason) => self.lost = self.lost.take().or(Some(reason)),
         }
@@ -229,26 +218,21 @@ struct Queue<'q, S> {
     suite: &'q S,
     limits: &'q RunLimits<'q>,
     turns: Vec<&'q [usize]>,
-    /// The turns that were not taken yet: those that wait, and the others.
-    next: Mutex<[VecDeque<usize>; 2]>,
-    /// No more cases are started.
+    /// The turns that were not taken yet: those that wait, the longest first, and the others.
+    next: Mutex<[VecDeque<&'q [usize]>; 2]>,
     over: AtomicBool,
     began: Instant,
 }
 
-impl<S: Suite> Queue<'_, S> {
-    fn next(&self, worker: usize) -> Option<&[usize]> {
+impl<'q, S: Suite> Queue<'q, S> {
+    fn next(&self, worker: usize) -> Option<&'q [usize]> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let [waiting, others] = &mut *next;
-        let nth = if worker % COMPUTES == COMPUTES - 1 {
-            others.pop_front().or_else(|| waiting.pop_front())
-        } else {
-            waiting.pop_front().or_else(|| others.pop_front())
-        };
-        self.turns.get(nth?).copied()
+        let computes = worker % COMPUTING_WORKER == COMPUTING_WORKER - 1;
+        let (first, second) = if computes { (others, waiting) } else { (waiting, others) };
+        first.pop_front().or_else(|| second.pop_front())
     }
 
-    /// Plays the remaining cases.
     fn play_all(
         &self,
         worker: usize,
@@ -266,7 +250,7 @@ impl<S: Suite> Queue<'_, S> {
                     return Ok(());
                 }
                 let fails = match &result {
-                    Played::Done(result) => self.suite.failure(result).is_some(),
+                    CaseResult::Done(result) => self.suite.failure(result).is_some(),
                     _ => false,
                 };
                 let _ = sender.send(Progress::Played(*nth, result));
@@ -293,7 +277,7 @@ impl<S: Suite> Queue<'_, S> {
             let is_due = |nth: &usize| {
                 let kind = late.get(nth).and_then(failure).map(|failure| failure.kind);
                 kind.is_some_and(|kind| {
-                    failed_again.get(&kind).is_none_or(|times| *times < MOST_FAILED_AGAIN)
+                    failed_again.get(&kind).is_none_or(|times| *times < MAX_REPEATED_FAILURES)
                 })
             };
             let Some(last) = turn.iter().rposition(is_due) else { continue };
@@ -308,8 +292,10 @@ impl<S: Suite> Queue<'_, S> {
                 }
                 let Some(first) = late.remove(nth).as_ref().and_then(failure) else { continue };
                 let passes = match &result {
-                    Played::Done(result) | Played::Late(result) => failure(result).is_none(),
-                    Played::Unavailable(_) => true,
+                    CaseResult::Done(result) | CaseResult::Late(result) => {
+                        failure(result).is_none()
+                    }
+                    CaseResult::Unavailable(_) => true,
                 };
                 let times = failed_again.entry(first.kind).or_default();
                 *times = if passes { 0 } else { times.saturating_add(1) };
@@ -368,10 +354,10 @@ mod tests {
             Ok(Vec::new())
         }
 
-        fn play(&self, player: &mut Vec<usize>, case: usize) -> Result<Played<bool>, String> {
+        fn play(&self, player: &mut Vec<usize>, case: usize) -> Result<CaseResult<bool>, String> {
             player.push(case);
             let passes = self.attempts.fetch_add(1, Ordering::Relaxed) >= self.fails;
-            Ok(if passes { Played::Done(true) } else { Played::Late(false) })
+            Ok(if passes { CaseResult::Done(true) } else { CaseResult::Late(false) })
         }
 
         fn failure(&self, passes: &bool) -> Option<Failure> {
@@ -382,35 +368,38 @@ mod tests {
     const LIMITS: RunLimits<'_> =
         RunLimits { jobs: NonZeroUsize::MIN, fail_fast: false, max_time: None, canceller: None };
 
-    fn run_failing(fails: usize, cases: usize, limits: &RunLimits<'_>) -> (Run<bool>, usize) {
+    /// Returns how often cases were played, and how many were reported, too.
+    fn run_failing(
+        fails: usize,
+        cases: usize,
+        limits: &RunLimits<'_>,
+    ) -> (Run<bool>, usize, usize) {
         let suite = Failing { fails, attempts: AtomicUsize::new(0) };
         let turns = (0..cases).map(|case| vec![case]).collect();
         let mut reported = 0;
         let wait = |case| Duration::from_millis((case as u64 % 3) * 5);
         let run = run(&suite, turns, wait, limits, None, &mut |_, _| reported += 1);
-        (run, reported)
+        (run, suite.attempts.into_inner(), reported)
     }
 
     #[test]
     fn late_case_is_played_again_and_noted() {
-        let (run, reported) = run_failing(1, 3, &LIMITS);
+        let (run, _, reported) = run_failing(1, 3, &LIMITS);
         assert_eq!((run.results.values().filter(|passes| **passes).count(), reported), (3, 3));
         assert_eq!(run.notes, ["case 0: passed only at the second try; the first: no reply"]);
     }
 
     #[test]
     fn kind_that_never_passes_is_not_played_again_forever() {
-        let suite = Failing { fails: usize::MAX, attempts: AtomicUsize::new(0) };
-        let turns = (0..20).map(|case| vec![case]).collect();
-        let run = run(&suite, turns, |_| Duration::ZERO, &LIMITS, None, &mut |_, _| ());
+        let (run, attempts, _) = run_failing(usize::MAX, 20, &LIMITS);
         assert!(run.results.len() == 20 && run.results.values().all(|passes| !passes));
-        assert_eq!(suite.attempts.load(Ordering::Relaxed), 20 + usize::from(MOST_FAILED_AGAIN));
+        assert_eq!(attempts, 20 + usize::from(MAX_REPEATED_FAILURES));
     }
 
     #[test]
     fn each_case_is_played_once_by_several_workers() {
         let jobs = NonZeroUsize::new(16).unwrap();
-        let (run, reported) = run_failing(0, 100, &RunLimits { jobs, ..LIMITS });
+        let (run, _, reported) = run_failing(0, 100, &RunLimits { jobs, ..LIMITS });
         assert_eq!((run.results.len(), reported, run.missing), (100, 100, 0));
     }
 
@@ -421,23 +410,10 @@ mod tests {
         let stopped = RunLimits { canceller: Some(&canceller), ..LIMITS };
         let late = RunLimits { max_time: Some(Duration::ZERO), ..LIMITS };
         for limits in [stopped, late] {
-            let (run, _) = run_failing(0, 7, &limits);
+            let (run, ..) = run_failing(0, 7, &limits);
             let mut report = Report::new("server", "a target");
             run.end_into(&mut report);
             assert_eq!(report.interrupted, Some(Interrupted { not_run: 7 }));
         }
-    }
-
-    #[test]
-    fn worker_that_computes_takes_cases_without_a_wait_first() {
-        let suite = Failing { fails: 0, attempts: AtomicUsize::new(0) };
-        let taken = |worker| {
-            let all: Vec<&[usize]> = vec![&[3], &[1], &[0], &[2]];
-            let next = Mutex::new([VecDeque::from([0, 1]), VecDeque::from([2, 3])]);
-            let (over, began) = (AtomicBool::new(false), Instant::now());
-            let queue = Queue { suite: &suite, limits: &LIMITS, turns: all, next, over, began };
-            std::iter::from_fn(|| queue.next(worker).map(|turn| turn[0])).collect::<Vec<_>>()
-        };
-        assert_eq!((taken(0), taken(7)), ([3, 1, 0, 2].into(), [0, 2, 3, 1].into()));
     }
 }

@@ -20,7 +20,7 @@ use super::target::{Target, lacking};
 use super::{Argument, Operations};
 use crate::process::program::{Program, shown};
 use crate::process::timeouts::{Limit, here};
-use crate::suite::{self, Failure, Played, RunLimits, Suite};
+use crate::suite::{self, CaseResult, Failure, RunLimits, Suite};
 use crate::{Glob, Grade, Report};
 
 /// The time limit of a script's step.
@@ -125,7 +125,11 @@ impl Suite for ClientSuite<'_> {
         Ok(None)
     }
 
-    fn play(&self, kept: &mut Option<Target>, nth: usize) -> Result<Played<ScenarioFacts>, String> {
+    fn play(
+        &self,
+        kept: &mut Option<Target>,
+        nth: usize,
+    ) -> Result<CaseResult<ScenarioFacts>, String> {
         let Some(scenario) = self.scenarios.get(nth) else {
             return Err(format!("there is no scenario {nth}"));
         };
@@ -134,7 +138,7 @@ impl Suite for ClientSuite<'_> {
                 .unwrap_or_else(ScenarioFacts::trouble),
             Err(lacks) => ScenarioFacts::lacking(lacks),
         };
-        Ok(if facts.is_to_repeat() { Played::Late(facts) } else { Played::Done(facts) })
+        Ok(if facts.is_to_repeat() { CaseResult::Late(facts) } else { CaseResult::Done(facts) })
     }
 
     fn failure(&self, facts: &ScenarioFacts) -> Option<Failure> {

@@ -12,13 +12,12 @@ use dotnet_diagnostics_ipc::io::Canceller;
 
 use super::answer;
 use crate::process::Started;
-use crate::process::program::Program;
-use crate::process::program::{Captured, Keep, on_standard_error};
+use crate::process::program::{Captured, Keep, Program, on_standard_error};
 use crate::process::timeouts::Limit;
 
 /// The maximum length of an answer: the largest message in hexadecimal, with its value, is well
 /// below.
-const LONGEST_LINE: u64 = 8 << 20;
+const MAX_LINE_BYTES: u64 = 8 << 20;
 /// How many unrequested lines are buffered: a program that answers ahead then blocks.
 const LINES_AHEAD: usize = 1;
 /// How much of its last output on standard error is kept.
@@ -72,7 +71,7 @@ impl fmt::Display for AdapterError {
             Self::NotStarted(error) => write!(f, "cannot be started: {error}"),
             Self::Died(how) => write!(f, "ended instead of answering: {how}"),
             Self::TimedOut(deadline) => write!(f, "no answer within {} ms", deadline.as_millis()),
-            Self::LineTooLong => write!(f, "a line of more than {LONGEST_LINE} bytes"),
+            Self::LineTooLong => write!(f, "a line of more than {MAX_LINE_BYTES} bytes"),
             Self::ByteOrderMark(encoding) => {
                 write!(
                     f,
@@ -186,22 +185,25 @@ impl Adapter {
             Some(running) => running,
             None => Running::start(command)?,
         };
-        let mut answer = running.ask(line, command.deadline, self.canceller.as_ref());
+        // A failed writer shows as an end of the answers.
+        let _ = running.lines.as_ref().map(|lines| lines.send(format!("{line}\n")));
+        let canceller = self.canceller.as_ref();
+        let mut answer = running.next(command.deadline, canceller).map(|(text, _)| text);
         if let (Err(AdapterError::TimedOut(deadline)), false) = (&answer, self.is_understood) {
-            answer = Err(running.reason_for_silence(*deadline, self.canceller.as_ref()));
+            answer = Err(running.reason_for_silence(*deadline, canceller));
         }
         self.is_understood = true;
         match &answer {
             Ok(_) => self.running = Some(running),
-            Err(_) => running.kill(),
+            Err(_) => _ = running.program.end(),
         }
         answer
     }
 
     /// Ends the program, which is no longer reliable: the next question restarts it.
     pub fn drop_it(&mut self) {
-        if let Some(running) = self.running.take() {
-            running.kill();
+        if let Some(mut running) = self.running.take() {
+            running.program.end();
         }
     }
 
@@ -221,15 +223,10 @@ impl Drop for Adapter {
 
 impl Running {
     fn start(command: &AdapterCommand) -> Result<Self, AdapterError> {
-        let mut program = Started::start(
-            command
-                .program
-                .command()
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped()),
-        )
-        .map_err(|error| AdapterError::NotStarted(error.to_string()))?;
+        let mut process = command.program.command();
+        process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut program = Started::start(&mut process)
+            .map_err(|error| AdapterError::NotStarted(error.to_string()))?;
         let (Some(stdin), (Some(stdout), stderr)) = (program.take_input(), program.take_output())
         else {
             return Err(AdapterError::NotStarted("no pipes".to_owned()));
@@ -244,18 +241,6 @@ impl Running {
         Ok(Self { program, lines: Some(lines), answers, errors })
     }
 
-    fn ask(
-        &mut self,
-        line: &str,
-        deadline: Duration,
-        canceller: Option<&Canceller>,
-    ) -> Result<String, AdapterError> {
-        // A failed writer shows as an end of the answers.
-        let _ = self.lines.as_ref().map(|lines| lines.send(format!("{line}\n")));
-        self.next(deadline, canceller).map(|(text, _)| text)
-    }
-
-    /// Waits for a line.
     fn next(&mut self, deadline: Duration, canceller: Option<&Canceller>) -> Line {
         let limit = Limit::new(deadline);
         loop {
@@ -314,14 +299,10 @@ impl Running {
         format!("{how}{}", on_standard_error(&self.errors.whole()))
     }
 
-    fn kill(mut self) {
-        self.program.end();
-    }
-
     fn finish(mut self, most: Duration, canceller: Option<&Canceller>) -> Option<String> {
         self.lines = None;
         if !self.ends_within(most, canceller) {
-            self.kill();
+            self.program.end();
             let is_cancelled = canceller.is_some_and(Canceller::is_cancelled);
             return (!is_cancelled)
                 .then(|| format!("it did not end within {} s after its input", most.as_secs()));
@@ -350,14 +331,14 @@ fn read_lines(stdout: ChildStdout, answers: &SyncSender<Line>) {
     let mut stdout = BufReader::new(stdout);
     loop {
         let mut line = Vec::new();
-        let read = stdout.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
+        let read = stdout.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
         let is_ended = line.last() == Some(&b'\n');
         let mark = MARKS.iter().find(|(mark, _)| line.starts_with(mark));
         let answer = match (read, mark) {
             (Ok(0), _) => return,
             (Ok(_), Some((_, encoding))) => Err(AdapterError::ByteOrderMark(encoding)),
             // An incomplete last line may be the last message of a program that crashes.
-            (Ok(_), None) if is_ended || (line.len() as u64) < LONGEST_LINE => {
+            (Ok(_), None) if is_ended || (line.len() as u64) < MAX_LINE_BYTES => {
                 Ok((String::from_utf8_lossy(&line).trim_end().to_owned(), is_ended))
             }
             (Ok(_), None) => Err(AdapterError::LineTooLong),
@@ -379,13 +360,6 @@ mod tests {
 
     use super::*;
 
-    fn shell(script: &str) -> AdapterCommand {
-        AdapterCommand {
-            program: Program::new("sh", ["-c", script]),
-            deadline: Duration::from_secs(30),
-        }
-    }
-
     /// 400 lines of 10,000 bytes are far more than two lines and what a pipe holds.
     #[test]
     fn adapter_answering_ahead_waits_for_reader() {
@@ -393,9 +367,10 @@ mod tests {
         let count = directory.path().join("count");
         let script = "line=$(head -c 10000 /dev/zero | tr '\\0' x); n=0
             while [ $n -lt 400 ]; do echo \"$line\"; n=$((n + 1)); echo $n >\"$0\"; done; exec cat >/dev/null";
-        let mut command = shell(script);
-        command.program.arguments.push(count.clone().into());
-        let mut adapter = Adapter::start(command).unwrap();
+        let mut program = Program::new("sh", ["-c", script]);
+        program.arguments.push(count.clone().into());
+        let deadline = Duration::from_secs(30);
+        let mut adapter = Adapter::start(AdapterCommand { program, deadline }).unwrap();
         let written =
             || fs::read_to_string(&count).ok().and_then(|text| text.trim().parse::<u32>().ok());
         // Until it has written nothing more for a while.
@@ -412,36 +387,5 @@ mod tests {
         // Unrequested output does not prevent it from ending.
         assert_eq!(adapter.finish(), None);
         assert_eq!(written(), Some(400));
-    }
-
-    /// A pending question ends, and so do the program and its children.
-    #[test]
-    fn adapter_cancelled_ends_its_group() {
-        let directory = tempfile::tempdir().unwrap();
-        let began = directory.path().join("began");
-        let mut command = shell("sleep 1000 & echo $! >\"$0.new\"; mv \"$0.new\" \"$0\"; wait");
-        command.deadline = Duration::from_secs(600);
-        command.program.arguments.push(began.clone().into());
-        let canceller = Canceller::new().unwrap();
-        let mut adapter = Adapter::start(command).unwrap().with_canceller(canceller.clone());
-        let started = thread::spawn(move || {
-            let until = Instant::now() + Duration::from_secs(60);
-            while !began.exists() && Instant::now() < until {
-                thread::sleep(Duration::from_millis(5));
-            }
-            canceller.cancel();
-            fs::read_to_string(began).unwrap().trim().parse::<i32>().unwrap()
-        });
-        assert_eq!(adapter.ask("{}"), Err(AdapterError::Cancelled));
-        let started = rustix::process::Pid::from_raw(started.join().unwrap()).unwrap();
-        let until = Instant::now() + Duration::from_secs(60);
-        // Its new parent may not have waited for it yet.
-        let lives =
-            || crate::network::lives(u32::try_from(started.as_raw_nonzero().get()).unwrap());
-        while lives() && Instant::now() < until {
-            thread::sleep(Duration::from_millis(5));
-        }
-        assert!(!lives(), "what it has started goes on");
-        assert_eq!(adapter.ask("{}"), Err(AdapterError::Cancelled), "it is not started again");
     }
 }

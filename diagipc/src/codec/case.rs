@@ -9,7 +9,7 @@ use crate::embedded::NamedFile;
 use crate::report::cited;
 
 /// The flag of vectors whose layer decides a server's answer.
-const LAYER_MATTERS: &str = "LayerMatters";
+pub(super) const LAYER_MATTERS: &str = "LayerMatters";
 
 named! {
     /// What a codec is asked to do.

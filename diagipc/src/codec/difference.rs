@@ -30,7 +30,6 @@ const MAX_EXCERPT: usize = 120;
 /// How much equal text is shown before the first difference.
 const EXCERPT_CONTEXT: usize = 20;
 
-/// A difference between two values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     /// The path without the indices of lists: `providers[].keywords`. Empty for the whole value.
@@ -53,9 +52,8 @@ impl Difference {
     }
 }
 
-/// The result of a comparison.
 #[derive(Debug)]
-pub(super) struct Comparison {
+pub(super) struct Compared {
     is_reading: bool,
     /// The first difference that counts.
     pub(super) difference: Option<Difference>,
@@ -65,19 +63,10 @@ pub(super) struct Comparison {
     pub(super) absent_or_empty: Option<Difference>,
 }
 
-impl Comparison {
-    /// Compares what was read with the expected value. Keys that a reader may omit are optional.
-    pub(super) fn of_reading(kind: Type, seen: &Value, expected: &Value) -> Self {
-        Self::new(kind, seen, expected, true)
-    }
-
-    /// Compares the meaning of written bytes with the expected value. `arguments` may be absent or
-    /// empty.
-    pub(super) fn of_writing(kind: Type, seen: &Value, expected: &Value) -> Self {
-        Self::new(kind, seen, expected, false)
-    }
-
-    fn new(kind: Type, seen: &Value, expected: &Value, is_reading: bool) -> Self {
+impl Compared {
+    /// Compares a value with the expected one. What was read may lack the keys that a reader may
+    /// omit; in written bytes `arguments` may be absent or empty.
+    pub(super) fn new(kind: Type, seen: &Value, expected: &Value, is_reading: bool) -> Self {
         let is_digits = matches!(kind, Type::ByteArray | Type::Guid | Type::Clsid | Type::HResult);
         let mut new =
             Self { is_reading, difference: None, omits_key: false, absent_or_empty: None };
@@ -324,101 +313,88 @@ mod tests {
 
     use super::*;
 
-    fn read(seen: &Value, expected: &Value) -> Option<String> {
-        Comparison::of_reading(Type::Request, seen, expected)
-            .difference
-            .map(|difference| difference.text)
+    fn compared(kind: Type, is_reading: bool, seen: &Value, expected: &Value) -> Compared {
+        Compared::new(kind, seen, expected, is_reading)
     }
 
     #[test]
     fn first_difference_has_path_and_both_values() {
-        let expected =
-            json!({ "format": 1, "providers": [{ "keywords": "1" }, { "keywords": "2" }] });
-        let says = |seen: Value| read(&seen, &expected).unwrap();
         let providers =
             |second: Value| json!({ "format": 1, "providers": [{ "keywords": "1" }, second] });
-        assert_eq!(
-            says(providers(json!({ "keywords": 2 }))),
-            "providers[1].keywords is 2, expected \"2\""
-        );
-        assert_eq!(says(providers(json!({}))), "providers[1].keywords is missing, expected \"2\"");
+        let two = providers(json!({ "keywords": "2" }));
         let more = providers(json!({ "keywords": "2", "more": true }));
-        assert_eq!(says(more.clone()), "providers[1].more is true, expected no such key");
-        assert_eq!(
-            Comparison::of_reading(Type::Request, &more, &expected).difference.unwrap().field,
-            "providers[].more"
+        let tail = json!({ "version": 2, "tail": "ff", "future": 7 });
+        let (text, cut) = (
+            |middle: &str| json!(format!("{}{middle}{}", "a".repeat(1000), "z".repeat(1000))),
+            |middle: &str| format!("…{}{middle}{}…", "a".repeat(20), "z".repeat(99)),
         );
-        assert_eq!(
-            says(json!({ "format": 1, "providers": [] })),
-            "providers has 0 items, expected 2"
-        );
-        assert_eq!(says(json!(null)), format!("the value is null, expected {expected}"));
-        assert_eq!(read(&expected, &expected), None);
+        let long = format!("the value is {}, expected {}", cut("b"), cut("c"));
+        for (seen, expected, says) in [
+            (two.clone(), two.clone(), None),
+            (
+                providers(json!({ "keywords": 2 })),
+                two.clone(),
+                Some("providers[1].keywords is 2, expected \"2\""),
+            ),
+            (
+                providers(json!({})),
+                two.clone(),
+                Some("providers[1].keywords is missing, expected \"2\""),
+            ),
+            (more.clone(), two.clone(), Some("providers[1].more is true, expected no such key")),
+            (
+                json!({ "format": 1, "providers": [] }),
+                two.clone(),
+                Some("providers has 0 items, expected 2"),
+            ),
+            (text("b"), text("c"), Some(long.as_str())),
+            // Reserved or unknown keys may be omitted, but not differ.
+            (json!({ "version": 2 }), tail.clone(), None),
+            (
+                json!({ "version": 2, "tail": "fe" }),
+                tail.clone(),
+                Some("tail is \"fe\", expected \"ff\""),
+            ),
+            (json!({ "version": 2, "tail": "" }), json!({ "version": 2 }), None),
+            (
+                json!({ "version": 2, "tail": "00" }),
+                json!({ "version": 2 }),
+                Some("tail is \"00\", expected no such key"),
+            ),
+            // The case of digits does not matter, that of letters does.
+            (json!({ "hresult": "0x8013138a" }), json!({ "hresult": "0x8013138A" }), None),
+            (
+                json!({ "commandLine": "A" }),
+                json!({ "commandLine": "a" }),
+                Some("commandLine is \"A\", expected \"a\""),
+            ),
+        ] {
+            let difference = compared(Type::Reply, true, &seen, &expected).difference;
+            assert_eq!(difference.map(|one| one.text).as_deref(), says, "{seen}");
+        }
+        let field = compared(Type::Reply, true, &more, &two).difference.unwrap().field;
+        assert_eq!(field, "providers[].more");
+        let omitted = compared(Type::Reply, true, &json!({ "version": 2 }), &tail);
+        assert!(omitted.omits_key, "{omitted:?}");
+        for (kind, differs) in [(Type::ByteArray, false), (Type::Guid, false), (Type::String, true)]
+        {
+            let difference = compared(kind, true, &json!("AB"), &json!("ab")).difference;
+            assert_eq!(difference.is_some(), differs, "{kind:?}");
+        }
     }
 
     #[test]
-    fn long_texts_are_cut_around_the_first_difference() {
-        let text = |end: &str| json!(format!("{}{end}{}", "a".repeat(1000), "z".repeat(1000)));
-        let said = read(&text("b"), &text("c")).unwrap();
-        let part = |letter: &str| format!("…{}{letter}{}…", "a".repeat(20), "z".repeat(99));
-        assert_eq!(said, format!("the value is {}, expected {}", part("b"), part("c")));
-    }
-
-    #[test]
-    fn reserved_or_unknown_key_may_be_omitted_but_not_differ() {
-        let expected = json!({ "version": 2, "tail": "ff", "future": 7 });
-        let compared = Comparison::of_reading(Type::Reply, &json!({ "version": 2 }), &expected);
-        assert!(compared.difference.is_none() && compared.omits_key);
-        assert_eq!(
-            read(&json!({ "version": 2, "tail": "fe" }), &expected).unwrap(),
-            "tail is \"fe\", expected \"ff\""
-        );
-        // It may report that there is none, but not that there is one.
-        assert_eq!(read(&json!({ "version": 2, "tail": "" }), &json!({ "version": 2 })), None);
-        assert!(read(&json!({ "version": 2, "tail": "00" }), &json!({ "version": 2 })).is_some());
-        // Written bytes must contain all of it.
-        assert!(
-            Comparison::of_writing(Type::Reply, &json!({ "version": 2 }), &expected)
-                .difference
-                .is_some()
-        );
-    }
-
-    #[test]
-    fn hex_digits_ignore_case_and_texts_do_not() {
-        assert_eq!(
-            read(&json!({ "hresult": "0x8013138a" }), &json!({ "hresult": "0x8013138A" })),
-            None
-        );
-        assert!(read(&json!({ "commandLine": "A" }), &json!({ "commandLine": "a" })).is_some());
-        let differs =
-            |kind| Comparison::of_reading(kind, &json!("AB"), &json!("ab")).difference.is_some();
-        assert!(!differs(Type::ByteArray) && !differs(Type::Guid) && differs(Type::String));
-    }
-
-    #[test]
-    fn absent_may_be_written_as_empty_only_for_arguments() {
+    fn writer_keeps_every_key_and_may_write_only_absent_arguments_as_empty() {
         let with = |arguments: Value| json!({ "providers": [{ "arguments": arguments }] });
-        let compared = Comparison::of_writing(Type::Request, &with(json!("")), &with(json!(null)));
-        assert!(compared.difference.is_none());
-        assert_eq!(
-            compared.absent_or_empty.unwrap().text,
-            "providers[0].arguments is \"\", expected null"
-        );
-        assert!(
-            Comparison::of_writing(Type::Request, &with(json!("a")), &with(json!(null)))
-                .difference
-                .is_some()
-        );
-        assert!(
-            Comparison::of_writing(Type::Request, &json!({ "name": "" }), &json!({ "name": null }))
-                .difference
-                .is_some()
-        );
-        assert!(
-            Comparison::of_reading(Type::Request, &with(json!("")), &with(json!(null)))
-                .difference
-                .is_some()
-        );
+        for (is_reading, seen, expected, differs) in [
+            (false, json!({ "version": 2 }), json!({ "version": 2, "tail": "ff" }), true),
+            (false, with(json!("")), with(json!(null)), false),
+            (false, with(json!("a")), with(json!(null)), true),
+            (false, json!({ "name": "" }), json!({ "name": null }), true),
+            (true, with(json!("")), with(json!(null)), true),
+        ] {
+            let compared = compared(Type::Request, is_reading, &seen, &expected);
+            assert_eq!(compared.difference.is_some(), differs, "{seen}");
+        }
     }
 }

@@ -184,31 +184,25 @@ mod tests {
 
     #[test]
     fn answer_outside_line_protocol_is_refused() {
-        let refused = |line: &str| Answer::parse(line).unwrap_err();
-        assert!(refused("ok").starts_with("not JSON: "));
-        assert_eq!(refused("[]"), "not a JSON object");
-        assert_eq!(refused(r#"{ "id": 1 }"#), "`result` is not ok, taken, error or unsupported");
-        assert_eq!(
-            refused(r#"{ "result": "ok", "canonical": 1 }"#),
-            "`canonical` is not true or false"
-        );
-        assert_eq!(refused(r#"{ "result": "ok", "wire": 0 }"#), "`wire` is not a string");
-        assert!(refused(r#"{ "result": "ok", "wire": "0" }"#).starts_with("`wire`: "));
-        assert_eq!(refused(r#"{ "result": "error", "layer": false }"#), "`layer` is not a string");
+        for (line, text) in [
+            ("ok", "not JSON: "),
+            ("[]", "not a JSON object"),
+            (r#"{ "id": 1 }"#, "`result` is not ok, taken, error or unsupported"),
+            (r#"{ "result": "ok", "canonical": 1 }"#, "`canonical` is not true or false"),
+            (r#"{ "result": "ok", "wire": 0 }"#, "`wire` is not a string"),
+            (r#"{ "result": "ok", "wire": "0" }"#, "`wire`: "),
+            (r#"{ "result": "error", "layer": false }"#, "`layer` is not a string"),
+        ] {
+            assert!(Answer::parse(line).unwrap_err().starts_with(text), "{line}");
+        }
     }
 
     #[test]
     fn answer_null_equals_absent_except_value() {
-        let of = |line: &str| Answer::parse(line).unwrap().kind;
-        let kind = of(r#"{ "result": "ok", "value": null, "wire": null, "canonical": null }"#);
-        assert_eq!(kind, AnswerKind::Ok { value: Some(Value::Null), wire: None, canonical: None });
-        assert_eq!(
-            of(r#"{ "result": "ok" }"#),
-            AnswerKind::Ok { value: None, wire: None, canonical: None }
-        );
-        assert_eq!(
-            of(r#"{ "result": "error", "layer": null }"#),
-            AnswerKind::Error { layer: None, value: None }
-        );
+        let null = r#"{ "result": "ok", "value": null, "wire": null, "canonical": null }"#;
+        for (line, value) in [(null, Some(Value::Null)), (r#"{ "result": "ok" }"#, None)] {
+            let kind = AnswerKind::Ok { value, wire: None, canonical: None };
+            assert_eq!(Answer::parse(line).unwrap().kind, kind);
+        }
     }
 }

@@ -29,14 +29,14 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc_vectors::Value;
 
 pub use self::case::{CodecCase, Operation, cases};
-use self::judge::Judgement;
+use self::judge::Graded;
 pub use self::line_protocol::{Answer, AnswerKind, answer};
 use crate::faults::Fault;
-use crate::suite::{self, Failure, Played, RunLimits, Suite};
+use crate::suite::{self, CaseResult, Failure, RunLimits, Suite};
 use crate::{Adapter, AdapterError, Case, Glob, Grade, Playable as _, Report};
 
 /// After this many questions in a row without an answer the last answered one is asked again.
-const MOST_UNANSWERED: usize = 8;
+const MAX_UNANSWERED: usize = 8;
 
 /// Asks every one of `cases`. If `require` matches a case, not supporting it is a failure.
 ///
@@ -82,11 +82,9 @@ struct CodecSuite<'r> {
 /// The adapter, and what is known of it.
 struct Asker<'r> {
     adapter: &'r mut Adapter,
-    /// The number of the last question.
     id: u64,
     /// How many questions in a row were not answered.
     unanswered: usize,
-    /// The last question that was answered.
     answered: Option<CodecCase<'r>>,
     /// What was found in the last answer.
     last: String,
@@ -104,7 +102,7 @@ impl<'r> Suite for CodecSuite<'r> {
         Err("there is one adapter".to_owned())
     }
 
-    fn play(&self, asker: &mut Asker<'r>, nth: usize) -> Result<Played<Case>, String> {
+    fn play(&self, asker: &mut Asker<'r>, nth: usize) -> Result<CaseResult<Case>, String> {
         let Some(case) = self.cases.get(nth) else { return Err(format!("there is no case {nth}")) };
         let began = Instant::now();
         let result = match asker.ask(case)? {
@@ -120,7 +118,7 @@ impl<'r> Suite for CodecSuite<'r> {
             }
         };
         asker.last = result.detail.iter().flat_map(|detail| detail.found.clone()).collect();
-        Ok(Played::Done(Case { took: began.elapsed(), ..result }))
+        Ok(CaseResult::Done(Case { took: began.elapsed(), ..result }))
     }
 
     fn failure(&self, case: &Case) -> Option<Failure> {
@@ -130,7 +128,7 @@ impl<'r> Suite for CodecSuite<'r> {
 
     fn check(&self, asker: &mut Asker<'r>) -> Result<(), String> {
         let unanswered = asker.unanswered;
-        if unanswered < MOST_UNANSWERED {
+        if unanswered < MAX_UNANSWERED {
             return Ok(());
         }
         asker.unanswered = 0;
@@ -147,7 +145,7 @@ impl<'r> Suite for CodecSuite<'r> {
 impl Asker<'_> {
     /// Asks a question. Without a line, or a valid one, the case fails, and the program is
     /// restarted. The outer error says that no question can be answered any more.
-    fn ask(&mut self, case: &CodecCase<'_>) -> Result<Result<Answer, (Judgement, Value)>, String> {
+    fn ask(&mut self, case: &CodecCase<'_>) -> Result<Result<Answer, (Graded, Value)>, String> {
         self.id += 1;
         let id = self.id;
         let mut request = case.request();
@@ -161,7 +159,7 @@ impl Asker<'_> {
             }
             Err(error) if error.is_of_every_answer() => return Err(error.to_string()),
             Err(error) => {
-                let judgement = Judgement::fail(Fault::AdapterSilent, error.to_string());
+                let judgement = Graded::fail(Fault::AdapterSilent, error.to_string());
                 return Ok(Err((judgement, Value::Null)));
             }
         };
@@ -175,6 +173,6 @@ impl Asker<'_> {
         };
         // It is unknown which question the next line would answer.
         self.adapter.drop_it();
-        Ok(Err((Judgement::fail(Fault::NotTheProtocol, found), line.into())))
+        Ok(Err((Graded::fail(Fault::NotTheProtocol, found), line.into())))
     }
 }

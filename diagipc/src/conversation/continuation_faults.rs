@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::wire::{Decode as _, IpcString, Reader};
 
 use super::observed::{FaultSeen, message_of};
-use super::string_encodings::{NoSuch, Spelled, Spelling, wrong_spelling};
+use super::string_encodings::{Spelled, Spelling, wrong_spelling};
 use crate::faults::Fault;
 use crate::nettrace::FRONTS;
 
@@ -17,14 +17,14 @@ pub(super) fn is_whole(block: &[u8], announced: usize) -> bool {
     block.len() == announced && length_of(block) == Some(announced)
 }
 
-/// How many bytes a block takes by its own counts.
+/// Returns how many bytes a block takes by its own counts.
 fn length_of(block: &[u8]) -> Option<usize> {
     let mut spelled = Spelled::new(block, Spelling::Right);
-    entries(&mut spelled).ok()?;
+    entries(&mut spelled)?;
     Some(spelled.read())
 }
 
-/// The size of a block that is truncated in its last entry.
+/// Returns the size of a block that is truncated in its last entry.
 fn declared_length(block: &[u8]) -> Option<usize> {
     let number = |at: usize| block.get(at..at.checked_add(4)?).map(LittleEndian::read_u32);
     let mut at = 4_usize;
@@ -35,25 +35,25 @@ fn declared_length(block: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-fn entries(spelled: &mut Spelled<'_>) -> Result<(), NoSuch> {
+fn entries(spelled: &mut Spelled<'_>) -> Option<()> {
     let count = spelled.count()?;
     (0..count).try_for_each(|nth| entry(spelled, nth))
 }
 
-fn entry(spelled: &mut Spelled<'_>, nth: u32) -> Result<(), NoSuch> {
+fn entry(spelled: &mut Spelled<'_>, nth: u32) -> Option<()> {
     spelled.call(format!("environment[{nth}]"));
     spelled.text()
 }
 
-/// The same up to the end of the bytes, whatever the count.
-fn all_entries(spelled: &mut Spelled<'_>) -> Result<u32, NoSuch> {
+/// Reads entries up to the end of the bytes, whatever the count.
+fn all_entries(spelled: &mut Spelled<'_>) -> Option<u32> {
     spelled.count()?;
     let mut count = 0;
     while !spelled.rest().is_empty() {
         entry(spelled, count)?;
         count = count.saturating_add(1);
     }
-    Ok(count)
+    Some(count)
 }
 
 /// The texts of a right block, or of the entries before one that is truncated; and whether it ends
@@ -71,7 +71,7 @@ fn texts_of(block: &[u8]) -> (Vec<String>, bool) {
     (texts, false)
 }
 
-/// The value of a variable in a block, if it has it: the last one.
+/// Returns the value of a variable in a block, if it has it: the last one.
 pub(crate) fn value_in_block(block: &[u8], name: &str) -> Option<String> {
     let (texts, _) = texts_of(block);
     let mut values = texts.iter().filter_map(|text| text.strip_prefix(name)?.strip_prefix('='));
@@ -79,13 +79,13 @@ pub(crate) fn value_in_block(block: &[u8], name: &str) -> Option<String> {
 }
 
 /// So many entries are more than chance.
-const ENTRIES: usize = 4;
+const MIN_ENTRIES: usize = 4;
 
 /// Most entries of a right block are not variables.
 fn names_alone(block: &[u8]) -> Option<FaultSeen> {
     let (texts, _) = texts_of(block);
     let (all, with) = (texts.len(), texts.iter().filter(|text| text.contains('=')).count());
-    (all >= ENTRIES && with.saturating_mul(2) < all).then(|| {
+    (all >= MIN_ENTRIES && with.saturating_mul(2) < all).then(|| {
         let text = format!("{with} of the {all} entries of the environment have a `=`");
         FaultSeen::new(Fault::EnvironmentWithoutEquals, text)
     })
@@ -127,7 +127,7 @@ pub(super) fn fault_in_block(
     }
     for block in [block, Some(rest)].into_iter().flatten() {
         let mut right = Spelled::new(block, Spelling::Right);
-        if let Ok(count) = all_entries(&mut right) {
+        if let Some(count) = all_entries(&mut right) {
             let said = block.get(..4).map_or(0, LittleEndian::read_u32);
             let text =
                 format!("the count of the environment is {said}, but {count} entries follow");
@@ -150,7 +150,7 @@ pub(super) fn fault_in_block(
     Some(FaultSeen::new(Fault::EnvironmentMalformed, text))
 }
 
-/// The count of a block that is right but for the width of its count.
+/// Returns the count of a block that is right but for the width of its count.
 fn count_width(block: &[u8]) -> Option<FaultSeen> {
     [(2, Fault::FieldTooNarrow), (8, Fault::FieldTooWide)].into_iter().find_map(|(width, fault)| {
         let (count, rest) = block.split_at_checked(width)?;
@@ -172,7 +172,6 @@ fn bytes_wrong(announced: usize, came: usize) -> FaultSeen {
     )
 }
 
-/// A netperf stream.
 const NETPERF: &[u8] = b"\x14\0\0\0!FastSerialization.1";
 
 /// Whether `bytes` may be the front of an event stream.
@@ -189,7 +188,7 @@ fn is_like(bytes: &[u8], stream: &[u8]) -> bool {
     bytes.iter().zip(stream).all(|(have, want)| have == want)
 }
 
-/// The fault in `stream`, which follows the reply to `request`. `is_all`: it has ended.
+/// Returns the fault in `stream`, which follows the reply to `request`. `is_all`: it has ended.
 pub(crate) fn fault_in_stream(request: &[u8], stream: &[u8], is_all: bool) -> Option<FaultSeen> {
     let asked = format_of(request)?;
     if stream.is_empty() && is_all {
@@ -218,7 +217,7 @@ fn name(format: Format) -> &'static str {
     if format == Format::NET_PERF { "netperf" } else { "nettrace" }
 }
 
-/// The requested format, if the request is for a session that streams.
+/// Returns the requested format, if the request is for a session that streams.
 fn format_of(request: &[u8]) -> Option<Format> {
     let message = Message::decode(message_of(request)).ok()?;
     let format = match message.request().ok()? {
@@ -245,37 +244,26 @@ pub(crate) fn guid_reversed(mut guid: [u8; 16]) -> [u8; 16] {
 }
 
 #[cfg(test)]
-mod stream_faults_tests {
+mod tests {
     use super::*;
 
-    /// `CollectTracing2` with a buffer of 1 MB, this format, and one provider "P".
-    fn request(format: u8) -> Vec<u8> {
-        let mut bytes = b"DOTNET_IPC_V1\0\x39\0\x02\x03\0\0\x01\0\0\0?\0\0\0\0\x01\0\0\0\
-            \0\0\0\0\0\0\0\0\x04\0\0\0\x02\0\0\0P\0\0\0\0\0\0\0"
-            .to_vec();
-        bytes[24] = format;
-        bytes
-    }
-
     #[test]
-    fn stream_of_other_or_unknown_format_is_named() {
-        const OLD: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1\x05";
-        const NEW: &[u8] = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0";
-        const PERF: &[u8] = b"\x14\0\0\0!FastSerialization.1\x05";
-        let fault = |format, stream: &[u8]| {
-            fault_in_stream(&request(format), stream, false).map(|seen| seen.fault)
-        };
-        for (format, right) in [(1, OLD), (1, NEW), (0, PERF), (1, b""), (0, b""), (1, b"Nett")] {
-            assert_eq!(fault(format, right), None, "{format} {}", right.escape_ascii());
+    fn stream_is_judged_by_its_first_bytes() {
+        /// `CollectTracing2` with a buffer of 1 MB, nettrace, and one provider "P".
+        const REQUEST: &[u8] = b"DOTNET_IPC_V1\0\x39\0\x02\x03\0\0\x01\0\0\0\x01\0\0\0\0\x01\0\0\0\
+            \0\0\0\0\0\0\0\0\x04\0\0\0\x02\0\0\0P\0\0\0\0\0\0\0";
+        for (stream, is_all, fault) in [
+            (&b"Nettrace\x14\0\0\0!FastSerialization.1\x05"[..], false, None),
+            (b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0", false, None),
+            (b"Nett", false, None),
+            (b"", false, None),
+            (b"", true, Some(Fault::StreamEmpty)),
+            (b"\x14\0\0\0!FastSerialization.1\x05", false, Some(Fault::StreamFormatWrong)),
+            (b"Nettrace\x15", false, Some(Fault::StreamNotNettrace)),
+            (b"nettrace", true, Some(Fault::StreamNotNettrace)),
+        ] {
+            let seen = fault_in_stream(REQUEST, stream, is_all);
+            assert_eq!(seen.map(|seen| seen.fault), fault, "{}", stream.escape_ascii());
         }
-        for (format, other) in [(0, OLD), (0, NEW), (1, PERF)] {
-            assert_eq!(fault(format, other), Some(Fault::StreamFormatWrong));
-        }
-        for none in [b"hello".as_slice(), b"Nettrace\x15", b"nettrace"] {
-            assert_eq!(fault(1, none), Some(Fault::StreamNotNettrace));
-        }
-        let text = fault_in_stream(&request(1), b"hello", true).unwrap().text;
-        assert_eq!(fault_in_stream(&request(1), b"", true).unwrap().fault, Fault::StreamEmpty);
-        assert_eq!(text, "the stream begins with \"hello\", expected nettrace or netperf");
     }
 }

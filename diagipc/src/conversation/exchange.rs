@@ -13,28 +13,24 @@ use dotnet_diagnostics_ipc_vectors::player::{Connection, Conversation, EventKind
 use super::observed::{ByteCount, command_of};
 use super::reply::Reply;
 
-/// One connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Exchange {
-    /// Its name.
     pub(crate) on: String,
-    /// All that was sent.
     pub(crate) sent: Vec<u8>,
     /// All received bytes, except those read in the background.
     pub(crate) came: Vec<u8>,
-    /// The same, as the reply to what was sent; its faults are found once the conversation is over.
+    /// The received bytes as a reply; their faults are found once the conversation is over.
     pub(crate) reply: Reply,
     /// The runtime's advertise before that: the connection is one to a port.
     pub(crate) advertise: Option<Advertise>,
     /// Why no more arrived, if it was waited for.
     pub(crate) quiet: Option<End>,
-    /// We have closed it.
     pub(crate) is_closed: bool,
 }
 
 /// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ReplyKind {
     Ok,
     Error(HResult),
     NoHeader,
@@ -43,7 +39,7 @@ pub(crate) enum Answer {
     Other,
 }
 
-/// Those of a conversation.
+/// The connections of a conversation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exchanges {
     /// In the order in which their connections were opened.
@@ -78,24 +74,24 @@ impl Exchanges {
             events.map(|event| (event.connection, event.by == TurnDirection::Sent)).collect();
     }
 
-    /// The last connection of that name on which anything passed.
+    /// Returns the last connection of that name on which anything passed.
     pub(crate) fn on(&self, name: &str) -> Option<&Exchange> {
         self.all.iter().rfind(|one| one.on == name && one.is_used())
     }
 
-    /// The last connection of that name, used or not, and opened or not.
+    /// Returns the last connection of that name, used or not, and opened or not.
     pub(crate) fn newest(&self, name: &str) -> &Exchange {
         static UNOPENED: LazyLock<Exchange> = LazyLock::new(Exchange::default);
         self.all.iter().rfind(|one| one.on == name).unwrap_or(&UNOPENED)
     }
 
-    /// The last one on which something was sent.
+    /// Returns the last connection on which something was sent.
     pub(crate) fn last_asked(&self) -> Option<&Exchange> {
         let (nth, _) = self.order.iter().rfind(|(_, is_sent)| *is_sent)?;
         self.all.get(*nth)
     }
 
-    /// Those with a whole reply, in the order of replies.
+    /// Returns the connections with a whole reply, in the order of replies.
     pub(crate) fn answered(&self) -> impl Iterator<Item = &Exchange> {
         let mut replied = Vec::new();
         for (nth, is_sent) in &self.order {
@@ -109,14 +105,13 @@ impl Exchanges {
             .filter(|exchange| exchange.reply.is_whole())
     }
 
-    /// Whether a reply has that code.
     pub(crate) fn has_error(&self, hresult: HResult) -> bool {
         self.answered().any(|exchange| exchange.reply.error() == Some(hresult))
     }
 }
 
 impl Exchange {
-    /// The bytes of a connection so far, and the reply.
+    /// Returns the bytes of a connection so far, and the reply.
     pub(crate) fn so_far(connection: &Connection) -> Self {
         let unread = Self::unread(connection);
         Self { reply: Reply::read(unread.command(), &unread.came), ..unread }
@@ -141,33 +136,34 @@ impl Exchange {
         }
     }
 
-    /// Whether anything passed.
     fn is_used(&self) -> bool {
         !self.sent.is_empty() || !self.came.is_empty() || self.advertise.is_some()
     }
 
     /// Whether all of an answer was waited for in vain.
     pub(crate) fn is_silent(&self) -> bool {
-        matches!(self.answer(), Answer::Nothing | Answer::Other) && self.end().is_none()
+        matches!(self.answer(), ReplyKind::Nothing | ReplyKind::Other) && self.end().is_none()
     }
 
-    /// How the connection ended, if it did.
+    /// Returns how the connection ended, if it did.
     pub(crate) fn end(&self) -> Option<End> {
         self.quiet.filter(|end| *end != End::TimedOut)
     }
 
-    /// The answer to its first request.
-    pub(crate) fn answer(&self) -> Answer {
+    /// Returns the answer to its first request.
+    pub(crate) fn answer(&self) -> ReplyKind {
         match self.reply.error() {
-            Some(hresult) => Answer::Error(hresult),
-            None if self.reply.is_whole() => Answer::Ok,
-            None if self.came.len() >= HEADER_LEN && self.reply.code.is_none() => Answer::NoHeader,
-            None if self.came.is_empty() && self.end().is_none() => Answer::Nothing,
-            None => Answer::Other,
+            Some(hresult) => ReplyKind::Error(hresult),
+            None if self.reply.is_whole() => ReplyKind::Ok,
+            None if self.came.len() >= HEADER_LEN && self.reply.code.is_none() => {
+                ReplyKind::NoHeader
+            }
+            None if self.came.is_empty() && self.end().is_none() => ReplyKind::Nothing,
+            None => ReplyKind::Other,
         }
     }
 
-    /// The requested command, if its header was sent, whatever its magic.
+    /// Returns the requested command, if its header was sent, whatever its magic.
     pub(crate) fn command(&self) -> Option<Command> {
         command_of(&self.sent)
     }
@@ -190,7 +186,7 @@ impl fmt::Display for Exchange {
         let came = &self.came;
         match (self.reply.len, self.answer(), self.end()) {
             (Some(len), ..) => write!(f, "a message of {len} bytes"),
-            (_, Answer::NoHeader, _) => {
+            (_, ReplyKind::NoHeader, _) => {
                 let start = came.get(..HEADER_LEN).unwrap_or_default();
                 write!(f, "bytes that are not a header: {}", hex::encode(start))
             }
@@ -203,7 +199,7 @@ impl fmt::Display for Exchange {
 
 #[cfg(test)]
 impl Exchange {
-    /// What came in reply to what was sent, until it grew quiet.
+    /// Returns a connection on which this was sent and received.
     pub(crate) fn new(on: &str, sent: &[u8], came: &[u8], quiet: End) -> Self {
         let mut connection = Connection { name: on.to_owned(), ..Connection::default() };
         connection.sent.push(sent, Conversation::KEPT);

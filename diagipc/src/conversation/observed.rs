@@ -11,7 +11,6 @@ use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec};
 use crate::CaseFault;
 use crate::faults::Fault;
 
-/// A fault seen in a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FaultSeen {
     pub(crate) fault: Fault,
@@ -72,7 +71,7 @@ impl fmt::Display for ByteCount {
     }
 }
 
-/// The command of a request, if its header was sent, whatever its magic.
+/// Returns the command of a request, if its header was sent, whatever its magic.
 pub(super) fn command_of(request: &[u8]) -> Option<Command> {
     RawHeader::read(request).command.filter(|_| request.len() >= HEADER_LEN)
 }
@@ -87,12 +86,12 @@ pub(crate) fn is_too_small(wire: &[u8]) -> bool {
     size(wire).is_some_and(|size| size < HEADER_LEN)
 }
 
-/// The message at the front, by its size: all bytes if that is missing, or beyond them.
+/// Returns the message at the front, by its size: all bytes if that is missing, or beyond them.
 pub(crate) fn message_of(wire: &[u8]) -> &[u8] {
     size(wire).and_then(|size| wire.get(..size)).unwrap_or(wire)
 }
 
-/// How a request is read: as this command, or as that of its header.
+/// Returns how a request is read: as this command, or as that of its header.
 pub(crate) const fn request_as(command: Option<Command>) -> TypedCodec {
     TypedCodec { kind: Type::Request, command, from_server: false }
 }

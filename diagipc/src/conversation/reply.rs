@@ -12,8 +12,7 @@ use dotnet_diagnostics_ipc_vectors::{DecodeRefusal, Type, TypedCodec};
 
 use super::continuation_faults;
 use super::continuation_faults::begins_stream;
-use super::observed::FaultSeen;
-use super::observed::command_of;
+use super::observed::{FaultSeen, command_of};
 use super::string_encodings::Layout;
 use crate::conversation::ByteCount;
 use crate::faults::Fault;
@@ -42,7 +41,6 @@ pub(crate) struct Reply {
     pub(crate) len: Option<usize>,
     /// Why a whole one is not the reply to this command.
     pub(crate) refusal: Option<DecodeRefusal>,
-    /// The code of an error.
     pub(crate) hresult: Option<HResult>,
     /// The session of an OK.
     pub(crate) session_id: Option<u64>,
@@ -96,12 +94,12 @@ impl Reply {
         }
     }
 
-    /// The error, if it is a whole one.
+    /// Returns the error, if it is a whole one.
     pub(crate) fn error(&self) -> Option<HResult> {
         self.hresult.filter(|_| self.is_whole())
     }
 
-    /// What the process says in this field, if the reply has it.
+    /// Returns what the process says in this field, if the reply has it.
     pub(crate) fn text(&self, field: &str) -> Option<&str> {
         self.texts.iter().find(|(name, _)| *name == field).map(|(_, text)| text.as_str())
     }
@@ -121,7 +119,7 @@ impl Reply {
         self.is_ok() || self.code == Some(Command::ERROR)
     }
 
-    /// The faults of the message alone.
+    /// Returns the faults of the message alone.
     pub(crate) fn faults_of_message(&self) -> impl Iterator<Item = &FaultSeen> {
         self.form.iter().chain(&self.value)
     }
@@ -131,7 +129,7 @@ impl Reply {
         self.faults_of_message().chain(&self.behind)
     }
 
-    /// Why a whole message, or the environment after it, does not have its form.
+    /// Returns why a whole message, or the environment after it, does not have its form.
     pub(crate) fn malformed(&self) -> impl Iterator<Item = &FaultSeen> {
         let is_block = |seen: &&FaultSeen| {
             self.announced.is_some() && seen.fault != Fault::BytesAfterTheMessage
@@ -140,7 +138,7 @@ impl Reply {
         all.filter(|_| self.is_whole())
     }
 
-    /// A text that no process says.
+    /// Returns the fault of a text that no process has.
     fn wrong_text(&self) -> Option<FaultSeen> {
         let has_mark = |(_, text): &&(&str, String)| text.starts_with('\u{feff}');
         if let Some((field, _)) = self.texts.iter().find(has_mark) {
@@ -164,7 +162,7 @@ impl Reply {
         }
     }
 
-    /// The error is the last fault, after which nothing can be read.
+    /// Finds the faults; the error is the last one, after which nothing can be read.
     fn find_all_but_the_last(
         &mut self,
         request: &[u8],
@@ -222,9 +220,9 @@ impl Reply {
 }
 
 /// This many bytes of the magic suggest that one was meant.
-const LIKE_IT: usize = 6;
+const MIN_MAGIC_BYTES: usize = 6;
 
-/// What is sent instead of a header.
+/// Returns the fault of bytes that are not a header.
 fn no_header(came: &[u8]) -> Option<FaultSeen> {
     let start = came.get(..MAGIC.len()).unwrap_or(came);
     if MAGIC.starts_with(start) {
@@ -241,7 +239,7 @@ fn no_header(came: &[u8]) -> Option<FaultSeen> {
     }
     let alike =
         start.iter().zip(MAGIC).take_while(|(have, want)| have.eq_ignore_ascii_case(want)).count();
-    Some(if alike >= LIKE_IT {
+    Some(if alike >= MIN_MAGIC_BYTES {
         FaultSeen::new(
             Fault::MagicWrong,
             format!("the magic is {}, expected {}", quoted(start), quoted(&MAGIC)),
@@ -254,7 +252,7 @@ fn no_header(came: &[u8]) -> Option<FaultSeen> {
     })
 }
 
-/// An OK whose payload is the code of an error.
+/// Returns the fault of an OK whose payload is the code of an error.
 fn error_as_ok(code: Command, size: usize, body: &[u8]) -> Option<FaultSeen> {
     const ERROR: usize = HEADER_LEN + 4;
     let payload: [u8; 4] = body.get(..4)?.try_into().ok()?;
@@ -273,14 +271,11 @@ fn quoted(bytes: &[u8]) -> String {
 /// An OK or an error whose fields are known.
 struct Message<'b> {
     request: &'b [u8],
-    /// The command of the request.
     command: Option<Command>,
     came: &'b [u8],
     /// Why nothing more followed.
     quiet: Option<End>,
-    /// From the size field.
     size: usize,
-    /// Everything after the header.
     body: &'b [u8],
     layout: Layout,
 }
@@ -293,7 +288,7 @@ impl Message<'_> {
         )
     }
 
-    /// The end of the message, if everything before is right.
+    /// Returns the end of the message, if everything before is right.
     fn end(&self, reply: &Reply) -> Result<usize, FaultSeen> {
         let claimed = self.size.checked_sub(HEADER_LEN).and_then(|len| self.body.get(..len));
         let by_fields = self.layout.length_in(self.body).map(|len| len.saturating_add(HEADER_LEN));
@@ -310,14 +305,11 @@ impl Message<'_> {
                 return Ok(self.size);
             }
         }
-        let other_fields = claimed.and_then(|claimed| {
-            let seen = self.too_narrow(claimed).or_else(|| self.without_version(claimed));
-            seen.or_else(|| self.guid_as_text(claimed))
-        });
-        if let Some(fault) = other_fields {
-            return Err(fault);
-        }
-        if let Some(fault) = self.misspelled(claimed) {
+        let mut payloads = [claimed, Some(self.body)].into_iter().flatten();
+        let wrong = claimed
+            .and_then(|claimed| self.wrong_field(claimed))
+            .or_else(|| payloads.find_map(|payload| self.layout.wrong_spelling_in(payload)));
+        if let Some(fault) = wrong {
             return Err(fault);
         }
         match (by_fields, claimed) {
@@ -335,83 +327,65 @@ impl Message<'_> {
                     format!("size is {size}, but {came} bytes were received"),
                 ))
             }
-            (None, Some(_)) => Err(FaultSeen::new(Fault::PayloadMalformed, self.malformed(reply))),
+            (None, Some(payload)) => {
+                let text = match &reply.refusal {
+                    Some(refusal) => format!("the payload is malformed: {refusal}"),
+                    None => format!(
+                        "the {} bytes of payload do not have the fields of the reply",
+                        payload.len()
+                    ),
+                };
+                Err(FaultSeen::new(Fault::PayloadMalformed, text))
+            }
             // More of it may be on the way.
             (None, None) => Ok(self.size),
         }
     }
 
-    /// The field that would make the payload whole if it had its width.
-    fn too_narrow(&self, claimed: &[u8]) -> Option<FaultSeen> {
-        let (field, at) = match self.layout {
-            Layout::Ok(ReplyType::Session) => ("sessionId", 0),
-            Layout::Ok(ReplyType::ProcessInfo | ReplyType::ProcessInfo2) => ("processId", 0),
-            Layout::Ok(ReplyType::ProcessInfo3) => ("processId", 4),
+    /// Returns the field that would make the payload whole: with its width, in its place, or not as
+    /// text.
+    fn wrong_field(&self, claimed: &[u8]) -> Option<FaultSeen> {
+        let Layout::Ok(reply_type) = self.layout else { return None };
+        let (field, at) = match reply_type {
+            ReplyType::Session => ("sessionId", 0),
+            ReplyType::ProcessInfo | ReplyType::ProcessInfo2 => ("processId", 0),
+            ReplyType::ProcessInfo3 => ("processId", 4),
             _ => return None,
         };
+        let is_whole = |parts: &[&[u8]]| {
+            let whole = parts.concat();
+            self.layout.length_in(&whole) == Some(whole.len())
+        };
+        let byte = |at: usize| at.saturating_add(HEADER_LEN);
         let (head, tail) = claimed.split_at_checked(at)?;
-        let (narrow, tail) = tail.split_at_checked(4)?;
-        let whole = [head, narrow, &[0; 4], tail].concat();
         // Where more bytes follow, the size may be wrong instead.
         let rest = self.came.get(self.size..).unwrap_or_default();
-        let is_all = rest.is_empty() || begins_stream(rest);
-        // No id of a process is 0.
-        let is_it = field == "sessionId" || narrow != [0; 4];
-        (is_all && is_it && self.layout.length_in(&whole) == Some(whole.len())).then(|| {
-            let at = at.saturating_add(HEADER_LEN);
-            let text = format!("{field} has 4 bytes, expected 8 (byte {at})");
-            FaultSeen::new(Fault::FieldTooNarrow, text)
-        })
-    }
-
-    /// A string in place of the cookie.
-    fn guid_as_text(&self, claimed: &[u8]) -> Option<FaultSeen> {
-        let at = match self.layout {
-            Layout::Ok(ReplyType::ProcessInfo | ReplyType::ProcessInfo2) => 8,
-            Layout::Ok(ReplyType::ProcessInfo3) => 12,
-            _ => return None,
-        };
+        if let Some((narrow, tail)) = tail.split_at_checked(4) {
+            let is_all = rest.is_empty() || begins_stream(rest);
+            // No id of a process is 0.
+            let is_it = field == "sessionId" || narrow != [0; 4];
+            if is_all && is_it && is_whole(&[head, narrow, &[0; 4], tail]) {
+                let text = format!("{field} has 4 bytes, expected 8 (byte {})", byte(at));
+                return Some(FaultSeen::new(Fault::FieldTooNarrow, text));
+            }
+        }
+        if at > 0 && is_whole(&[&[1, 0, 0, 0], claimed]) {
+            let text = format!("processId is at byte {HEADER_LEN}, where version belongs");
+            return Some(FaultSeen::new(Fault::VersionMissing, text));
+        }
+        let at = at.saturating_add(8);
         let (head, tail) = claimed.split_at_checked(at)?;
         let mut reader = Reader::new(tail);
-        let text = IpcString::decode(&mut reader).ok()?.to_string();
-        let rest = reader.rest();
-        let whole = [head, &[0; 16], rest].concat();
-        (self.layout.length_in(&whole) == Some(whole.len())).then(|| {
-            let at = at.saturating_add(HEADER_LEN);
+        let cookie = IpcString::decode(&mut reader).ok()?.to_string();
+        (field == "processId" && is_whole(&[head, &[0; 16], reader.rest()])).then(|| {
+            let at = byte(at);
             let text =
-                format!("runtimeCookie is the string {text:?}, expected 16 bytes (byte {at})");
+                format!("runtimeCookie is the string {cookie:?}, expected 16 bytes (byte {at})");
             FaultSeen::new(Fault::GuidAsText, text)
         })
     }
 
-    /// `ProcessInfo3` without its first field.
-    fn without_version(&self, claimed: &[u8]) -> Option<FaultSeen> {
-        let is_it = matches!(self.layout, Layout::Ok(ReplyType::ProcessInfo3));
-        let whole = [&[1, 0, 0, 0], claimed].concat();
-        (is_it && self.layout.length_in(&whole) == Some(whole.len())).then(|| {
-            let text = format!("processId is at byte {HEADER_LEN}, where version belongs");
-            FaultSeen::new(Fault::VersionMissing, text)
-        })
-    }
-
-    /// How a decoder refuses its payload.
-    fn malformed(&self, reply: &Reply) -> String {
-        match &reply.refusal {
-            Some(refusal) => format!("the payload is malformed: {refusal}"),
-            None => format!(
-                "the {} bytes of payload do not have the fields of the reply",
-                self.size.saturating_sub(HEADER_LEN)
-            ),
-        }
-    }
-
-    /// The wrong encoding of its strings. `claimed` is the payload by the size field.
-    fn misspelled(&self, claimed: Option<&[u8]>) -> Option<FaultSeen> {
-        let mut payloads = [claimed, Some(self.body)].into_iter().flatten();
-        payloads.find_map(|payload| self.layout.wrong_spelling_in(payload))
-    }
-
-    /// The fields end at `len`, before the size does.
+    /// Returns the fault of a message whose fields end at `len`, before its size does.
     fn surplus(&self, reply: &Reply, len: usize) -> FaultSeen {
         let behind = self.came.get(len..).unwrap_or_default();
         let is_stream =
@@ -438,7 +412,7 @@ impl Message<'_> {
         )
     }
 
-    /// A value that no reply has.
+    /// Returns the fault of a value that no reply has.
     fn impossible_value(&self, reply: &Reply) -> Option<FaultSeen> {
         if let Some(code) = reply.hresult {
             let swapped = HResult(code.0.swap_bytes());
@@ -452,9 +426,8 @@ impl Message<'_> {
             );
             return code.is_success().then(|| FaultSeen::new(Fault::ErrorCodeIsSuccess, text));
         }
-        let wrong_text = reply.wrong_text();
-        if wrong_text.is_some() {
-            return wrong_text;
+        if let Some(wrong) = reply.wrong_text() {
+            return Some(wrong);
         }
         if let Some((id, _)) = reply.process {
             let is_swapped = u32::try_from(id).is_err() && u32::try_from(id.swap_bytes()).is_ok();
@@ -467,7 +440,7 @@ impl Message<'_> {
             .then(|| FaultSeen::new(Fault::SessionIdZero, "sessionId is 0"))
     }
 
-    /// What follows the message.
+    /// Returns the fault of what follows the message.
     fn behind(&self, reply: &Reply, rest: &[u8]) -> Option<FaultSeen> {
         let command = self.command?;
         // A dump may be answered twice (F-81).
@@ -496,8 +469,6 @@ impl Message<'_> {
 
 #[cfg(test)]
 mod tests {
-    use dotnet_diagnostics_ipc::exchange::End;
-
     use super::*;
 
     const ENDED: Option<End> = Some(End::Closed);
@@ -506,129 +477,79 @@ mod tests {
         of.map(|seen| seen.fault).collect()
     }
 
-    /// All that came in reply to `request`.
-    fn read(request: &[u8], came: &[u8], quiet: Option<End>) -> Reply {
-        let mut reply = Reply::read(command_of(request), came);
-        reply.find_faults(request, came, quiet);
+    /// Reads all that came in reply to a request with this command.
+    fn read([set, id]: [u8; 2], came: &[&[u8]], quiet: Option<End>) -> Reply {
+        let request = [b"DOTNET_IPC_V1\0\x14\0", &[set, id, 0, 0][..]].concat();
+        let came = came.concat();
+        let mut reply = Reply::read(command_of(&request), &came);
+        reply.find_faults(&request, &came, quiet);
         reply
     }
 
+    /// The faults that no server of `tests/conformance/server_faults.rs` shows, and what is no fault.
     #[test]
-    fn wrong_value_is_a_fault_of_a_well_formed_reply() {
-        let resume = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
-        // .NET 6 sends this (F-127).
-        let reply = read(resume, b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\0\0\0\0", ENDED);
-        assert_eq!(reply.error(), Some(HResult::OK));
-        assert_eq!(faults(reply.faults()), [Fault::ErrorCodeIsSuccess]);
-        assert_eq!(faults(reply.malformed()), []);
-    }
-
-    #[test]
-    fn environment_that_is_cut_is_malformed_once_nothing_more_follows() {
-        let request = b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0";
+    fn fault_depends_on_what_follows() {
+        let cut = b"DOTNET_IPC_V1\0\x38\0\xff\0\0\0\x92\x10";
         // 12 bytes are announced: one entry of 2 units, of which the last is missing.
-        let came = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x0c\0\0\0\0\0\x01\0\0\0\x02\0\0\0A\0";
-        let more_may_come = read(request, came, None);
-        assert_eq!((more_may_come.len, more_may_come.announced), (Some(26), Some(12)));
-        assert_eq!(faults(more_may_come.faults()), []);
-        assert_eq!(faults(read(request, came, ENDED).malformed()), [Fault::ReplyCut]);
+        let block = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x0c\0\0\0\0\0\x01\0\0\0\x02\0\0\0A\0";
+        let session = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0";
+        for (command, came, quiet, expected) in [
+            // .NET 6 sends this (F-127).
+            (
+                [4, 1],
+                &[&b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\0\0\0\0"[..]][..],
+                ENDED,
+                &[Fault::ErrorCodeIsSuccess][..],
+            ),
+            ([4, 0], &[b"DOTNET_IPC"], ENDED, &[Fault::ReplyCut]),
+            ([4, 0], &[cut], ENDED, &[Fault::ReplyCut]),
+            ([4, 0], &[cut], Some(End::TimedOut), &[Fault::NoAnswer]),
+            // More may follow.
+            ([4, 2], &[block], None, &[]),
+            ([4, 2], &[block], ENDED, &[Fault::ReplyCut]),
+            // The code of an error, and the code of none.
+            ([2, 3], &[session, &[0x84, 0x13, 0x13, 0x80]], ENDED, &[Fault::ErrorAsOk]),
+            ([2, 3], &[session, &[0x84, 0x13, 0x13, 0x90]], ENDED, &[Fault::FieldTooNarrow]),
+            (
+                [2, 3],
+                &[session, b"\x01\0\0\0Nettrace\x14\0\0\0!Fast"],
+                None,
+                &[Fault::FieldTooNarrow],
+            ),
+            (
+                [2, 1],
+                &[b"DOTNET_IPC_V1\0\x1a\0\0\0\xff\xff\0\0\x84\x13\x13\x80"],
+                ENDED,
+                &[Fault::FieldTooWide],
+            ),
+        ] {
+            let reply = read(command, came, quiet);
+            assert_eq!(faults(reply.faults()), expected, "{command:?} {quiet:?} {reply:?}");
+        }
+        // A wrong value does not make a reply malformed.
+        let success = read([4, 1], &[b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\0\0\0\0"], ENDED);
+        assert_eq!((success.error(), faults(success.malformed())), (Some(HResult::OK), vec![]));
     }
 
     #[test]
     fn values_before_a_malformed_field_are_read() {
-        let request = b"DOTNET_IPC_V1\0\x14\0\x04\x08\0\0";
         // ProcessInfo3: version 1, process 4242, a cookie, and half of a length.
         let head = b"DOTNET_IPC_V1\0\x32\0\xff\0\0\0\x01\0\0\0\x92\x10\0\0\0\0\0\0";
-        let reply = read(request, &[head.as_slice(), &[7; 16], &[0; 2]].concat(), ENDED);
+        let reply = read([4, 8], &[head, &[7; 16], &[0; 2]], ENDED);
         assert_eq!(reply.process, Some((4242, [7; 16])));
         assert_eq!(faults(reply.malformed()), [Fault::PayloadMalformed]);
     }
 
     #[test]
-    fn number_of_4_bytes_is_too_narrow_and_not_a_wrong_size() {
-        let request = b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0";
-        // A process id of 4242, a cookie, and absent strings.
-        let head = b"DOTNET_IPC_V1\0\x34\0\xff\0\0\0\x92\x10\0\0";
-        let reply = read(request, &[head.as_slice(), &[7; 16], &[0; 12]].concat(), ENDED);
-        assert_eq!(faults(reply.faults()), [Fault::FieldTooNarrow]);
-        let session = b"DOTNET_IPC_V1\0\x14\0\x02\x03\0\0";
-        let came = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\x01\0\0\0Nettrace\x14\0\0\0!Fast";
-        let reply = read(session, came, None);
-        let [seen] = &reply.faults().collect::<Vec<_>>()[..] else { panic!("{reply:?}") };
-        assert_eq!(
-            (seen.fault, seen.text.as_str()),
-            (Fault::FieldTooNarrow, "sessionId has 4 bytes, expected 8 (byte 20)")
-        );
-    }
-
-    #[test]
-    fn size_of_4_bytes_is_too_wide() {
-        let request = b"DOTNET_IPC_V1\0\x14\0\x02\x01\0\0";
-        for came in [
-            b"DOTNET_IPC_V1\0\x1e\0\0\0\xff\0\0\0\x01\0\0\0\0\0\0\0".as_slice(),
-            b"DOTNET_IPC_V1\0\x1a\0\0\0\xff\xff\0\0\x84\x13\x13\x80",
-        ] {
-            assert_eq!(faults(read(request, came, ENDED).faults()), [Fault::FieldTooWide]);
-        }
-    }
-
-    #[test]
-    fn reply_that_stops_is_cut_only_if_the_connection_ends() {
-        let request = b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0";
-        for came in [b"DOTNET_IPC".as_slice(), b"DOTNET_IPC_V1\0\x38\0\xff\0\0\0\x92\x10"] {
-            let found = |quiet| faults(read(request, came, quiet).faults());
-            assert_eq!(found(ENDED), [Fault::ReplyCut]);
-            assert_eq!(found(Some(End::TimedOut)), [Fault::NoAnswer]);
-        }
-    }
-
-    #[test]
-    fn refusal_with_the_command_of_an_ok_is_no_session() {
-        let request = b"DOTNET_IPC_V1\0\x14\0\x02\x03\0\0";
-        let of = |payload: [u8; 4]| {
-            let came = [b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0".as_slice(), &payload].concat();
-            faults(read(request, &came, ENDED).faults())
-        };
-        assert_eq!(of([0x84, 0x13, 0x13, 0x80]), [Fault::ErrorAsOk]);
-        // The code of no error.
-        assert_eq!(of([0x84, 0x13, 0x13, 0x90]), [Fault::FieldTooNarrow]);
-    }
-
-    #[test]
-    fn texts_of_a_process_are_judged() {
-        let request = b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0";
-        let of = |texts: [&str; 3]| {
-            let string = |text: &str| {
-                let units: Vec<u8> =
-                    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
-                let count = u32::try_from(units.len() / 2).unwrap();
-                [count.to_le_bytes().to_vec(), units].concat()
-            };
-            let strings = texts.map(string).concat();
-            let size = u8::try_from(44 + strings.len()).unwrap();
-            let head = [b"DOTNET_IPC_V1\0", &[size, 0, 0xff, 0, 0, 0][..]].concat();
-            let came = [&head[..], &[1, 0, 0, 0, 0, 0, 0, 0], &[7; 16], &strings].concat();
-            faults(read(request, &came, ENDED).faults())
-        };
-        assert_eq!(of(["app", "Linux", "x64"]), []);
-        assert_eq!(of(["app", "Haiku", "wasm"]), [], "other texts are kept");
-        assert_eq!(of(["app", "\u{feff}Linux", "x64"]), [Fault::StringWithByteOrderMark]);
-        assert_eq!(of(["app", "ARM64", "macOS"]), [Fault::OsAndArchitectureSwapped]);
-    }
-
-    #[test]
     fn process_id_in_reversed_bytes_is_named_in_every_process_info() {
-        // A process id of 4242, a cookie, and absent strings.
-        let version: &[u8] = &[1, 0, 0, 0];
-        for (command, version, strings, size) in
-            [(0, &[][..], 3, 56), (4, &[][..], 5, 64), (8, version, 6, 72)]
+        for (id, version, strings, size) in
+            [(0, &[][..], 3, 56), (4, &[], 5, 64), (8, &[1, 0, 0, 0], 6, 72)]
         {
-            let request = [b"DOTNET_IPC_V1\0\x14\0\x04", &[command, 0, 0][..]].concat();
             let header = [b"DOTNET_IPC_V1\0", &[size, 0, 0xff, 0, 0, 0][..]].concat();
-            let id = 4242_u64.to_be_bytes();
-            let came = [&header, version, &id, &[7; 16], &vec![0; 4 * strings]].concat();
-            let reply = read(&request, &came, ENDED);
-            assert_eq!(faults(reply.faults()), [Fault::NumbersBigEndian], "{command}");
+            let process = 4242_u64.to_be_bytes();
+            let came = [&header, version, &process, &[7; 16], &vec![0; 4 * strings]];
+            let reply = read([4, id], &came, ENDED);
+            assert_eq!(faults(reply.faults()), [Fault::NumbersBigEndian], "{id}");
         }
     }
 }

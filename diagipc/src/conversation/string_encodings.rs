@@ -5,6 +5,7 @@ use std::char::{REPLACEMENT_CHARACTER, decode_utf16};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use byteorder::{BigEndian, ByteOrder as _, LittleEndian};
 use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc_vectors::grammar::{Field, Grammar};
@@ -12,16 +13,12 @@ use dotnet_diagnostics_ipc_vectors::grammar::{Field, Grammar};
 use super::observed::FaultSeen;
 use crate::faults::Fault;
 
-/// The layouts of requests and replies.
 pub(super) static GRAMMAR: LazyLock<Grammar> = LazyLock::new(Grammar::of_this_crate);
-
-/// The bytes do not contain what is read.
-pub(super) struct NoSuch;
 
 /// The wrong encoding with which `read` reads all of `bytes`, and the offset of its first string.
 pub(super) fn wrong_spelling(
     bytes: &[u8],
-    read: impl Fn(&mut Spelled<'_>) -> Result<(), NoSuch>,
+    read: impl Fn(&mut Spelled<'_>) -> Option<()>,
 ) -> Option<FaultSeen> {
     WRONG.into_iter().find_map(|spelling| {
         let (fault, told) = (spelling.fault()?, first_text(bytes, spelling, &read)?);
@@ -62,15 +59,15 @@ pub(super) fn wrong_spelling(
     })
 }
 
-/// The first text in all of `bytes`, if `read` reads them with this encoding.
+/// Returns the first text in all of `bytes`, if `read` reads them with this encoding.
 pub(super) fn first_text(
     bytes: &[u8],
     spelling: Spelling,
-    read: impl Fn(&mut Spelled<'_>) -> Result<(), NoSuch>,
+    read: impl Fn(&mut Spelled<'_>) -> Option<()>,
 ) -> Option<First> {
     [true, false].into_iter().find_map(|empty_has_nul| {
         let mut spelled = Spelled { empty_has_nul, ..Spelled::new(bytes, spelling) };
-        read(&mut spelled).ok().filter(|()| spelled.rest().is_empty())?;
+        read(&mut spelled).filter(|()| spelled.rest().is_empty())?;
         spelled.told
     })
 }
@@ -98,12 +95,11 @@ impl<'b> Spelled<'b> {
         Self { bytes, at: 0, spelling, empty_has_nul: true, field: String::new(), told: None }
     }
 
-    /// The unread rest.
     pub(super) fn rest(&self) -> &'b [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// How many bytes were read.
+    /// Returns how many bytes were read.
     pub(super) const fn read(&self) -> usize {
         self.at
     }
@@ -113,28 +109,24 @@ impl<'b> Spelled<'b> {
         self.field = field;
     }
 
-    fn take(&mut self, len: usize) -> Result<&'b [u8], NoSuch> {
-        let taken = self.rest().get(..len).ok_or(NoSuch)?;
+    fn take(&mut self, len: usize) -> Option<&'b [u8]> {
+        let taken = self.rest().get(..len)?;
         self.at = self.at.saturating_add(len);
-        Ok(taken)
+        Some(taken)
     }
 
     /// Skips zeros up to a multiple of `size`, if fields are aligned.
-    fn align(&mut self, size: usize, is_number: bool) -> Result<(), NoSuch> {
-        let Spelling::Aligned { numbers } = self.spelling else { return Ok(()) };
+    fn align(&mut self, size: usize, is_number: bool) -> Option<()> {
+        let Spelling::Aligned { numbers } = self.spelling else { return Some(()) };
         if is_number && !numbers || ![2, 4, 8].contains(&size) {
-            return Ok(());
+            return Some(());
         }
         let skipped = self.take(self.at.next_multiple_of(size).saturating_sub(self.at))?;
-        if skipped.iter().all(|byte| *byte == 0) { Ok(()) } else { Err(NoSuch) }
-    }
-
-    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], NoSuch> {
-        self.take(N)?.try_into().map_err(|_| NoSuch)
+        if skipped.iter().all(|byte| *byte == 0) { Some(()) } else { None }
     }
 
     /// Fields by the grammar; of those with a condition, those for which an earlier number decides.
-    pub(super) fn fields(&mut self, fields: &[Field]) -> Result<(), NoSuch> {
+    pub(super) fn fields(&mut self, fields: &[Field]) -> Option<()> {
         let mut numbers = BTreeMap::new();
         for field in fields {
             let is_there = field.when.as_ref().is_none_or(|when| {
@@ -149,10 +141,10 @@ impl<'b> Spelled<'b> {
                 }
             }
         }
-        Ok(())
+        Some(())
     }
 
-    /// A number of four bytes.
+    /// Returns a number of four bytes.
     fn number(&self, bytes: &[u8]) -> Option<u32> {
         let bytes = bytes.try_into().ok()?;
         let both = matches!(self.spelling, Spelling::BigEndian { units: true });
@@ -161,70 +153,61 @@ impl<'b> Spelled<'b> {
 
     /// A value of a kind or a struct of the grammar: its bytes, if their number is fixed. `items`: of
     /// an array, the type of its items.
-    pub(super) fn part(&mut self, name: &str, items: Option<&str>) -> Result<&'b [u8], NoSuch> {
+    pub(super) fn part(&mut self, name: &str, items: Option<&str>) -> Option<&'b [u8]> {
         let size = GRAMMAR.kind(name).and_then(|kind| kind.bytes);
         match (name, size) {
             (_, Some(size)) => {
                 self.align(size, true)?;
                 let bytes = self.take(size)?;
                 let is_no_bool = name == "bool" && !matches!(bytes, [0 | 1]);
-                return if is_no_bool { Err(NoSuch) } else { Ok(bytes) };
+                return if is_no_bool { None } else { Some(bytes) };
             }
             ("string", _) => self.text()?,
             ("array", _) => {
-                let items = items.ok_or(NoSuch)?;
+                let items = items?;
                 (0..self.count()?).try_for_each(|_| self.part(items, None).map(drop))?;
             }
             ("bytes", _) => {
                 let count = self.count()?;
-                self.take(usize::try_from(count).map_err(|_| NoSuch)?)?;
+                self.take(usize::try_from(count).ok()?)?;
             }
             // Fields appended by a later version are not explained by a wrong encoding.
             ("rest", _) if self.spelling != Spelling::Right => {}
             ("rest", _) => drop(self.take(self.rest().len())?),
-            (name, _) => self.fields(&GRAMMAR.structure(name).ok_or(NoSuch)?.fields)?,
+            (name, _) => self.fields(&GRAMMAR.structure(name)?.fields)?,
         }
-        Ok(&[])
+        Some(&[])
     }
 
-    /// A count of strings, or of anything except units.
-    pub(super) fn count(&mut self) -> Result<u32, NoSuch> {
+    /// Returns a count of strings, or of anything except units.
+    pub(super) fn count(&mut self) -> Option<u32> {
         let bytes = self.take(4)?;
-        self.number(bytes).ok_or(NoSuch)
+        self.number(bytes)
     }
 
-    /// A string in this encoding.
-    pub(super) fn text(&mut self) -> Result<(), NoSuch> {
+    pub(super) fn text(&mut self) -> Option<()> {
         self.align(4, false)?;
-        let bytes = match self.spelling {
-            Spelling::Counts(2) => {
-                let [low, high] = self.fixed()?;
-                [low, high, 0, 0]
-            }
-            Spelling::Counts(_) => {
-                let bytes = self.fixed()?;
-                if self.fixed::<4>()? != [0; 4] {
-                    return Err(NoSuch);
-                }
-                bytes
-            }
-            _ => self.fixed()?,
+        let width = if let Spelling::Counts(width) = self.spelling { width } else { 4 };
+        let (bytes, is_big) =
+            (self.take(width)?, matches!(self.spelling, Spelling::BigEndian { .. }));
+        let count = if is_big {
+            BigEndian::read_uint(bytes, width)
+        } else {
+            LittleEndian::read_uint(bytes, width)
         };
-        let is_big = matches!(self.spelling, Spelling::BigEndian { .. });
-        let count = if is_big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
-        let n = usize::try_from(count).map_err(|_| NoSuch)?;
+        let count = u32::try_from(count).ok()?;
+        let n = usize::try_from(count).ok()?;
         if n > self.rest().len() {
-            return Err(NoSuch);
+            return None;
         }
-        let has_uncounted_nul = match self.spelling {
-            Spelling::NulUncounted => true,
-            Spelling::CountInBytes { uncounted_nul } | Spelling::Utf8 { uncounted_nul } => {
-                uncounted_nul
-            }
-            _ => false,
-        };
+        let has_uncounted_nul = matches!(
+            self.spelling,
+            Spelling::NulUncounted
+                | Spelling::CountInBytes { uncounted_nul: true }
+                | Spelling::Utf8 { uncounted_nul: true }
+        );
         if n == 0 && !(has_uncounted_nul && self.empty_has_nul) {
-            return Ok(());
+            return Some(());
         }
         let text = match self.spelling {
             Spelling::Right
@@ -237,7 +220,7 @@ impl<'b> Spelled<'b> {
             Spelling::NulUncounted => self.units(n.saturating_add(1), true)?,
             Spelling::CountInBytes { uncounted_nul } => {
                 if n % 2 == 1 {
-                    return Err(NoSuch);
+                    return None;
                 }
                 self.units((n / 2).saturating_add(usize::from(uncounted_nul)), true)?
             }
@@ -245,54 +228,50 @@ impl<'b> Spelled<'b> {
                 let bytes = self.take(n.saturating_add(usize::from(uncounted_nul)))?;
                 let bytes = match bytes.split_last() {
                     Some((0, text)) => text,
-                    _ if uncounted_nul => return Err(NoSuch),
+                    _ if uncounted_nul => return None,
                     _ => bytes,
                 };
-                plausible(String::from_utf8(bytes.to_vec()).map_err(|_| NoSuch)?)?
+                plausible(String::from_utf8(bytes.to_vec()).ok()?)?
             }
             Spelling::Wide { cut: false } => {
                 let bytes = self.take(n.saturating_mul(4))?;
-                let all = bytes
-                    .chunks_exact(4)
-                    .map(|unit| char::from_u32(u32::from_le_bytes(unit.try_into().ok()?)));
-                let mut text = all.collect::<Option<String>>().ok_or(NoSuch)?;
+                let all =
+                    bytes.chunks_exact(4).map(|one| char::from_u32(LittleEndian::read_u32(one)));
+                let mut text = all.collect::<Option<String>>()?;
                 if text.pop() != Some('\0') {
-                    return Err(NoSuch);
+                    return None;
                 }
                 plausible(text)?
             }
             // They need the text.
-            _ => return Err(NoSuch),
+            _ => return None,
         };
         if self.told.is_none() && !text.is_empty() {
             self.told = Some(First { field: self.field.clone(), count, text });
         }
-        Ok(())
+        Some(())
     }
 
     /// `n` units, with a NUL only at the end or without one.
-    fn units(&mut self, n: usize, with_nul: bool) -> Result<String, NoSuch> {
+    fn units(&mut self, n: usize, with_nul: bool) -> Option<String> {
         let is_big = matches!(self.spelling, Spelling::BigEndian { units: true });
         let bytes = self.take(n.saturating_mul(2))?;
-        let mut units: Vec<u16> = bytes
-            .chunks_exact(2)
-            .filter_map(|unit| unit.try_into().ok())
-            .map(|unit| if is_big { u16::from_be_bytes(unit) } else { u16::from_le_bytes(unit) })
-            .collect();
+        let read = if is_big { BigEndian::read_u16 } else { LittleEndian::read_u16 };
+        let mut units: Vec<u16> = bytes.chunks_exact(2).map(read).collect();
         if with_nul && units.pop() != Some(0) {
-            return Err(NoSuch);
+            return None;
         }
         let text: String =
             decode_utf16(units).map(|unit| unit.unwrap_or(REPLACEMENT_CHARACTER)).collect();
         // A correct string may have any unit.
-        if self.spelling == Spelling::Right { Ok(text) } else { plausible(text) }
+        if self.spelling == Spelling::Right { Some(text) } else { plausible(text) }
     }
 }
 
-/// The text, if plausible: a wrong reading gives control characters, or inner NULs.
-fn plausible(text: String) -> Result<String, NoSuch> {
+/// Returns the text, if plausible: a wrong reading gives control characters, or inner NULs.
+fn plausible(text: String) -> Option<String> {
     let is_odd = |c: char| c.is_control() && !c.is_ascii_whitespace() || c == REPLACEMENT_CHARACTER;
-    if text.chars().any(is_odd) { Err(NoSuch) } else { Ok(text) }
+    if text.chars().any(is_odd) { None } else { Some(text) }
 }
 
 /// An encoding of strings.
@@ -395,7 +374,7 @@ impl Spelling {
         )
     }
 
-    /// A count in this encoding, `at` bytes after the start of the message.
+    /// Returns a count in this encoding, `at` bytes after the start of the message.
     pub(crate) fn count(self, count: usize, at: usize) -> Vec<u8> {
         let number = u32::try_from(count).unwrap_or(u32::MAX);
         let mut bytes = match self {
@@ -486,24 +465,24 @@ impl Layout {
         command.and_then(Command::reply_type).map(Self::Ok)
     }
 
-    fn read(self, spelled: &mut Spelled<'_>) -> Result<(), NoSuch> {
+    fn read(self, spelled: &mut Spelled<'_>) -> Option<()> {
         match self {
-            Self::Ok(reply_type) => spelled.fields(fields_of(reply_type).ok_or(NoSuch)?),
+            Self::Ok(reply_type) => spelled.fields(fields_of(reply_type)?),
             Self::Error { message } => {
                 let _ = spelled.part("hresult", None)?;
-                if message && !spelled.rest().is_empty() { spelled.text() } else { Ok(()) }
+                if message && !spelled.rest().is_empty() { spelled.text() } else { Some(()) }
             }
         }
     }
 
-    /// The length of its fields at the front of `bytes`.
+    /// Returns the length of its fields at the front of `bytes`.
     pub(super) fn length_in(self, bytes: &[u8]) -> Option<usize> {
         let mut spelled = Spelled::new(bytes, Spelling::Right);
-        self.read(&mut spelled).ok()?;
+        self.read(&mut spelled)?;
         Some(spelled.read())
     }
 
-    /// The wrong encoding of the strings in a payload.
+    /// Returns the wrong encoding of the strings in a payload.
     pub(super) fn wrong_spelling_in(self, payload: &[u8]) -> Option<FaultSeen> {
         let has_strings = match self {
             Self::Ok(reply_type) => {
@@ -518,7 +497,6 @@ impl Layout {
     }
 }
 
-/// The fields of a reply.
 fn fields_of(reply_type: ReplyType) -> Option<&'static [Field]> {
     let command = Command::known().find(|command| command.reply_type() == Some(reply_type))?;
     Some(&GRAMMAR.reply_to(command)?.fields)

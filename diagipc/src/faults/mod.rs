@@ -88,12 +88,12 @@ macro_rules! faults {
                 match self { $(Self::$Variant => $sentence,)* }
             }
 
-            /// How to fix it.
+            /// Returns how to fix it.
             pub const fn fix(self) -> &'static str {
                 match self { $(Self::$Variant => $fix,)* }
             }
 
-            /// The facts and requirements that it violates.
+            /// Returns the facts and requirements that it violates.
             pub const fn spec(self) -> &'static [&'static str] {
                 match self { $(Self::$Variant => &[$($spec),*],)* }
             }

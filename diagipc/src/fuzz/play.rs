@@ -10,9 +10,9 @@ use dotnet_diagnostics_ipc_vectors::script::Life;
 
 use super::case::{Delivery, FuzzCase};
 use crate::KnownDeviation;
-use crate::conversation::{Answer, FaultSeen, message_of};
+use crate::conversation::{FaultSeen, ReplyKind, message_of};
 use crate::faults::Fault;
-use crate::known::{Profile, Seen, explain};
+use crate::known::{Effect, Profile, explain};
 use crate::server::expectation::Expectation;
 use crate::server::request::{Patience, Reaction, read};
 use crate::server::target::Target;
@@ -117,8 +117,8 @@ impl Observed {
             // The suite does not report only that a connection stays open after a correct error.
             let error = self.reaction.exchange().reply.error();
             let hresult = error.filter(|_| self.reaction.left_open)?;
-            let answer = Answer::Error(hresult);
-            let seen = Seen { answer, died: false, left_open: true, wrong: false };
+            let answer = ReplyKind::Error(hresult);
+            let seen = Effect { answer, died: false, left_open: true, wrong: false };
             let row = explain(profile, expectation.request.as_ref()?, &seen)?;
             Some(KnownDeviation { fact: row.fact.into(), text: row.text.into() })
         })
@@ -192,8 +192,8 @@ fn observe(reaction: Reaction, case: &FuzzCase) -> Observed {
     }
     let verdict = match (faults.first(), exchange.answer()) {
         (Some(seen), _) => CaseVerdict::of(seen.fault),
-        (None, Answer::Error(_)) => CaseVerdict::Error,
-        (None, Answer::Ok) => CaseVerdict::Ok,
+        (None, ReplyKind::Error(_)) => CaseVerdict::Error,
+        (None, ReplyKind::Ok) => CaseVerdict::Ok,
         (None, _) if !exchange.is_silent() => CaseVerdict::Closed,
         (None, _) if case.delivery == Delivery::Leave => CaseVerdict::Left,
         (None, _) => CaseVerdict::Silent,

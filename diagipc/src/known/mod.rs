@@ -24,9 +24,9 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc_vectors::Hazard;
 use dotnet_diagnostics_ipc_vectors::script::{Captures, Deviation, Plays, Script, Step};
 pub use nearest::harm_of;
-pub(crate) use outcome::{Outcome, Recording};
+pub(crate) use outcome::{BuildRecording, CaseOutcome};
 pub use profile::{Family, Profile, UnknownProfile};
-pub(crate) use row::{Detail, Does, Layer, Request, Row, Seen};
+pub(crate) use row::{Does, Effect, Layer, Quirk, Request, Row};
 
 use self::table::TABLE;
 use crate::conversation::wants_descriptor;
@@ -48,16 +48,16 @@ fn rows_for(profile: Profile, request: &Request) -> Vec<&'static Row> {
     chosen(profile, request, |row| row.is_of(profile))
 }
 
-/// The row that explains a target's reaction to a request.
-pub(crate) fn explain(profile: Profile, request: &Request, seen: &Seen) -> Option<&'static Row> {
+/// Returns the row that explains a target's reaction to a request.
+pub(crate) fn explain(profile: Profile, request: &Request, seen: &Effect) -> Option<&'static Row> {
     rows_for(profile, request).into_iter().find(|row| row.explains(request, seen))
 }
 
-/// The row that explains a target's reaction to one of a script's requests.
+/// Returns the row that explains a target's reaction to one of a script's requests.
 pub(crate) fn explain_script(
     profile: Profile,
     script: &Script,
-    seen: &Seen,
+    seen: &Effect,
 ) -> Option<&'static Row> {
     requests(script).find_map(|request| explain(profile, &request, seen))
 }
@@ -114,7 +114,7 @@ pub(crate) fn ways_of(profile: Profile, script: &Script) -> Vec<Option<&Deviatio
     shown.into_iter().map(Some).chain([None]).chain(possible.map(Some)).collect()
 }
 
-/// The first request on each of a script's connections.
+/// Returns the first request on each of a script's connections.
 fn requests(script: &Script) -> impl Iterator<Item = Request> {
     let mut connections: Vec<&str> = Vec::new();
     for step in &script.steps {
@@ -127,7 +127,7 @@ fn requests(script: &Script) -> impl Iterator<Item = Request> {
     connections.into_iter().filter_map(|on| request(on, script))
 }
 
-/// The request that a script sends first on a connection.
+/// Returns the request that a script sends first on a connection.
 fn request(on: &str, script: &Script) -> Option<Request> {
     let mut wire = Vec::new();
     let (mut in_pieces, mut has_fd) = (false, false);

@@ -31,12 +31,12 @@ static SHOWN: LazyLock<Shown<Profile>> = LazyLock::new(|| {
     shown
 });
 
-/// The builds that show the row of this key.
+/// Returns the builds that show the row of this key.
 pub(super) fn showing(key: &str) -> &'static [Profile] {
     SHOWN.rows.get(key).map_or(&[], Vec::as_slice)
 }
 
-/// The builds that a script went otherwise on by this fact.
+/// Returns the builds that a script went otherwise on by this fact.
 pub(super) fn deviating(fact: &str) -> &'static [Profile] {
     SHOWN.deviations.get(fact).map_or(&[], Vec::as_slice)
 }

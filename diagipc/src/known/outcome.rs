@@ -9,23 +9,23 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use serde::Deserialize;
 
 use super::profile::Profile;
-use super::row::Seen;
-use crate::conversation::Answer;
+use super::row::Effect;
+use crate::conversation::ReplyKind;
 
 /// A target's behaviour in a case of the server suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum CaseOutcome {
     /// For a request: the answer, and its effects.
-    Answered(Seen),
+    Answered(Effect),
     /// A script went as written.
     AsWritten,
     /// A script went as in its deviation of this fact.
     Deviated(String),
     /// A script failed: the answer, if one was the cause.
-    Otherwise(Option<Seen>),
+    Otherwise(Option<Effect>),
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for CaseOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answered(seen) => seen.fmt(f),
@@ -38,7 +38,7 @@ impl fmt::Display for Outcome {
 }
 
 /// The error is the text.
-impl FromStr for Outcome {
+impl FromStr for CaseOutcome {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -54,15 +54,15 @@ impl FromStr for Outcome {
     }
 }
 
-impl fmt::Display for Seen {
+impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { answer, died, left_open, wrong } = *self;
         match answer {
-            Answer::Ok => f.write_str("OK")?,
-            Answer::Error(HResult(code)) => write!(f, "0x{code:08X}")?,
-            Answer::NoHeader => f.write_str("no-header")?,
-            Answer::Nothing => f.write_str("nothing")?,
-            Answer::Other => f.write_str("closed")?,
+            ReplyKind::Ok => f.write_str("OK")?,
+            ReplyKind::Error(HResult(code)) => write!(f, "0x{code:08X}")?,
+            ReplyKind::NoHeader => f.write_str("no-header")?,
+            ReplyKind::Nothing => f.write_str("nothing")?,
+            ReplyKind::Other => f.write_str("closed")?,
         }
         for (is_so, word) in [(died, "died"), (left_open, "left-open"), (wrong, "malformed")] {
             if is_so {
@@ -74,20 +74,20 @@ impl fmt::Display for Seen {
 }
 
 /// The error is the text.
-impl FromStr for Seen {
+impl FromStr for Effect {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let mut words = text.split(' ');
         let answer = match words.next().unwrap_or_default() {
-            "OK" => Answer::Ok,
-            "no-header" => Answer::NoHeader,
-            "nothing" => Answer::Nothing,
-            "closed" => Answer::Other,
+            "OK" => ReplyKind::Ok,
+            "no-header" => ReplyKind::NoHeader,
+            "nothing" => ReplyKind::Nothing,
+            "closed" => ReplyKind::Other,
             code => {
                 let digits =
                     code.strip_prefix("0x").filter(|digits| digits.len() == 8).ok_or(text)?;
-                Answer::Error(HResult(u32::from_str_radix(digits, 16).map_err(|_| text)?))
+                ReplyKind::Error(HResult(u32::from_str_radix(digits, 16).map_err(|_| text)?))
             }
         };
         let mut seen = Self { answer, died: false, left_open: false, wrong: false };
@@ -105,12 +105,12 @@ impl FromStr for Seen {
 
 /// A file of `evidence/`.
 #[derive(Clone, Debug)]
-pub(crate) struct Recording {
+pub(crate) struct BuildRecording {
     /// The name of the build in vectors and scripts: `net10.0.9`.
     pub(crate) build: String,
     pub(crate) profile: Profile,
     /// By the name of the case.
-    pub(crate) outcomes: BTreeMap<String, Outcome>,
+    pub(crate) outcomes: BTreeMap<String, CaseOutcome>,
 }
 
 #[derive(Deserialize)]
@@ -119,8 +119,7 @@ struct File {
     outcomes: BTreeMap<String, String>,
 }
 
-impl Recording {
-    /// Reads the text of a file.
+impl BuildRecording {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let File { build, outcomes } =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -147,11 +146,14 @@ mod tests {
         let texts = "OK,0x80131384 left-open,closed died,no-header,nothing,OK malformed,as-written,\
                      F-74,otherwise,otherwise 0x80131515";
         for text in texts.split(',') {
-            assert_eq!(text.parse::<Outcome>().map(|outcome| outcome.to_string()), Ok(text.into()));
+            assert_eq!(
+                text.parse::<CaseOutcome>().map(|outcome| outcome.to_string()),
+                Ok(text.into())
+            );
         }
         for text in ["", "ok", "0x8013138", "0x8013138g", "OK dead", "OK  died", "as-written died"]
         {
-            assert_eq!(text.parse::<Outcome>(), Err(text.into()), "{text}");
+            assert_eq!(text.parse::<CaseOutcome>(), Err(text.into()), "{text}");
         }
     }
 }

@@ -125,7 +125,7 @@ impl Profile {
         Some(Self { patch, ..Self::core_clr(version.major, version.minor) })
     }
 
-    /// The profile of a build by its name in vectors and scripts: `net10.0.9`, `aot9.0.20`,
+    /// Returns the profile of a build by its name in vectors and scripts: `net10.0.9`, `aot9.0.20`,
     /// `win-net6.0.13`, `mono11.0.0`. One for musl, arm64 or macOS (`musl-net10.0.0`)
     /// has the profile of that build.
     pub fn of_recording(name: &str) -> Option<Self> {
@@ -141,22 +141,22 @@ impl Profile {
         Some(Self { is_on_windows, ..profile.of_family(family) })
     }
 
-    /// The same version of another family.
+    /// Returns the same version of another family.
     pub(crate) const fn of_family(self, family: Family) -> Self {
         Self { family, ..self }
     }
 
-    /// The kind of server.
+    /// Returns the kind of server.
     pub const fn family(self) -> Family {
         self.family
     }
 
-    /// Its version; `None` if the profile is not of one version.
+    /// Returns the version; `None` if the profile is not of one version.
     pub const fn version(self) -> Option<DotnetVersion> {
         self.version
     }
 
-    /// What its server runs on; `None` for a server of the document.
+    /// Returns what its server runs on; `None` for a server of the document.
     pub(crate) const fn platform(self) -> Option<Platform> {
         match (self.family, self.is_on_windows) {
             (Family::CoreClr, false) => Some(Platform::CoreClr),
@@ -167,12 +167,12 @@ impl Profile {
         }
     }
 
-    /// Its build; `None` if the profile is of a whole version.
+    /// Returns the build; `None` if the profile is of a whole version.
     pub(crate) fn build(self) -> Option<Build> {
         Some((self.version?.major, self.version?.minor, self.patch?))
     }
 
-    /// Its version, as counted by commands and vectors: 3.0 has everything of 3.1 (F-131).
+    /// Returns the version as counted by commands and vectors: 3.0 has everything of 3.1 (F-131).
     const fn edition(self) -> Option<DotnetVersion> {
         match self.version {
             Some(DotnetVersion { major: 3, minor: 0 }) => {
@@ -202,7 +202,7 @@ impl Profile {
         self.commands().contains(command)
     }
 
-    /// The first and the last build that it may be.
+    /// Returns the first and the last build that it may be.
     pub(super) fn range(self) -> (Build, Build) {
         let Some(version) = self.version else { return ((0, 0, 0), (u8::MAX, u8::MAX, u16::MAX)) };
         let of = |patch| (version.major, version.minor, patch);
@@ -211,7 +211,7 @@ impl Profile {
 }
 
 impl Family {
-    /// The beginning of the names of its recordings.
+    /// Returns the beginning of the names of its recordings.
     pub(super) const fn prefix(self) -> &'static str {
         match self {
             Self::NativeAot => "aot",
@@ -228,7 +228,7 @@ impl Default for Profile {
     }
 }
 
-/// The version of `10.0.9`, `3.1` or `10`, and the build if it is a release:
+/// Returns the version of `10.0.9`, `3.1` or `10`, and the build if it is a release:
 /// `10.0.0-rc.1.25451.107` is not.
 fn version(text: &str) -> Option<(DotnetVersion, Option<u16>)> {
     let release = text.split(['+', ' ']).next()?;
@@ -250,13 +250,15 @@ impl FromStr for Profile {
             "nativeaot" => Ok(Self::NATIVE_AOT),
             "mono" => Ok(Self::MONO),
             _ => {
-                let named = [("nativeaot-", Family::NativeAot), ("mono-", Family::Mono)];
-                let of = |(name, family)| Some((family, text.strip_prefix(name)?));
-                let (family, number) = named
-                    .into_iter()
-                    .find_map(of)
-                    .unwrap_or((Family::CoreClr, text.strip_prefix("coreclr-").unwrap_or(text)));
-                let profile = Self::of_version(number).map(|profile| profile.of_family(family));
+                let families = [
+                    ("nativeaot-", Family::NativeAot),
+                    ("mono-", Family::Mono),
+                    ("coreclr-", Family::CoreClr),
+                    ("", Family::CoreClr),
+                ];
+                let profile = families.into_iter().find_map(|(prefix, family)| {
+                    Some(Self::of_version(text.strip_prefix(prefix)?)?.of_family(family))
+                });
                 profile.ok_or_else(|| UnknownProfile(text.into()))
             }
         }

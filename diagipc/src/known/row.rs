@@ -12,24 +12,22 @@ use dotnet_diagnostics_ipc::wire::{Encode as _, IpcString, WireErrorKind};
 
 use super::nearest::{nearest, showing};
 use super::profile::{Platform, Profile};
-use crate::conversation::Answer;
+use crate::conversation::ReplyKind;
 
 /// A known behaviour of runtimes that differs from the document.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// Its number in `spec/ERRATA.md`.
+    /// The number in `spec/ERRATA.md`.
     pub(crate) fact: &'static str,
     /// The part of a runtime with this behaviour.
     pub(crate) layer: Layer,
-    /// The commands of its requests.
     pub(crate) commands: Commands,
     /// The special property of its requests.
     pub(crate) shape: Shape,
     /// Only with requests that a vector marks as harmful, and with mutations of a campaign.
     pub(crate) harmful: bool,
-    /// The behaviour.
     pub(crate) does: Does,
-    /// The same in words.
+    /// The behaviour in words.
     pub(crate) text: &'static str,
     /// Whether it is a fault that a valid request shows: it fails, by its name.
     pub(crate) fault: bool,
@@ -47,39 +45,33 @@ pub(crate) enum Layer {
     Host,
 }
 
-/// Commands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Commands {
     /// All, including unknown ones.
     All,
     /// All of a command set, including unknown ones.
     Set(u8),
-    /// These.
     Of(&'static [Command]),
 }
 
-/// A special property of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
-    /// None.
     Any,
-    /// It is valid.
     Right,
     /// It is valid, or wrong only in its values.
     Parsed,
     /// It has one of these details, and is valid but for an absent name of a variable.
-    With(&'static [Detail]),
+    With(&'static [Quirk]),
     /// It is valid, and the runtime is suspended.
     Suspended,
     /// It arrives in more than one piece.
     Pieces,
-    /// Its command is unknown.
     UnknownCommand,
     /// It is valid, and bytes follow it.
     BytesAfter,
     /// It is valid, and its payload continues after the last field.
     Surplus,
-    /// Its payload ends early: a field, or what a count announces, continues after the end, or a
+    /// The payload ends early: a field, or what a count announces, continues after the end, or a
     /// string has no end.
     EndsEarly,
     /// It exceeds one of these limits, whatever the number.
@@ -88,10 +80,8 @@ pub(crate) enum Shape {
     NoDescriptor,
 }
 
-/// A runtime's reaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Does {
-    /// Its process ends.
     Dies,
     /// It answers with this error, and closes.
     Refuses(HResult),
@@ -99,9 +89,8 @@ pub(crate) enum Does {
     LeavesOpen(HResult),
     /// It accepts malformed bytes, whatever the result.
     Accepts,
-    /// It sends bytes without a header.
     NoHeader,
-    /// Its behaviour is undefined: whatever it does.
+    /// The behaviour is undefined, so anything matches.
     Anything,
 }
 
@@ -118,20 +107,18 @@ pub(crate) struct Request {
     pub(crate) has_surplus: bool,
     pub(crate) in_pieces: bool,
     pub(crate) is_harmful: bool,
-    pub(crate) detail: Detail,
-    /// The runtime is suspended.
+    pub(crate) detail: Quirk,
     pub(crate) is_suspended: bool,
 }
 
 /// A value of a request that a runtime's reaction may depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Detail {
+pub(crate) enum Quirk {
     /// Any other value.
     #[default]
     Plain,
     /// It sets or deletes a variable whose name is absent.
     AbsentName,
-    /// It deletes a variable.
     Deletion,
     /// It sets a variable with an empty name.
     NoName,
@@ -149,7 +136,7 @@ pub(crate) enum Detail {
     MissingHook,
 }
 
-impl Detail {
+impl Quirk {
     fn of(request: &AnyRequest<'_>) -> Self {
         let of_dump = |name: &IpcString<'_>| {
             if name.units().any(|unit| unit > 0x7f) { Self::ForeignDumpName } else { Self::Plain }
@@ -189,7 +176,6 @@ impl Detail {
 }
 
 impl Request {
-    /// A valid one.
     pub(crate) const fn right(command: Command) -> Self {
         Self {
             command,
@@ -198,12 +184,12 @@ impl Request {
             has_surplus: false,
             in_pieces: false,
             is_harmful: false,
-            detail: Detail::Plain,
+            detail: Quirk::Plain,
             is_suspended: false,
         }
     }
 
-    /// One that a server refuses for this reason.
+    /// Returns a request that a server refuses for this reason.
     pub(crate) const fn refused(command: Command, reason: RefusalReason) -> Self {
         Self { reason: Some(reason), ..Self::right(command) }
     }
@@ -224,16 +210,14 @@ impl Request {
         let needed = request.as_ref().ok().and_then(|request| request.encoded_len().ok());
         let has_surplus =
             needed.is_some_and(|needed| wire.len().saturating_sub(HEADER_LEN) > needed);
-        let detail = request.as_ref().map_or(Detail::Plain, Detail::of);
+        let detail = request.as_ref().map_or(Quirk::Plain, Quirk::of);
         Self { reason, is_followed, has_surplus, detail, ..Self::right(command) }
     }
 }
 
-/// The observed result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) answer: Answer,
-    /// The process ended.
+pub(crate) struct Effect {
+    pub(crate) answer: ReplyKind,
     pub(crate) died: bool,
     /// The connection stayed open after the answer.
     pub(crate) left_open: bool,
@@ -242,12 +226,11 @@ pub(crate) struct Seen {
 }
 
 impl Row {
-    /// Its name in `shown.json`.
+    /// Returns the name in `shown.json`.
     pub(super) fn key(&self) -> String {
         format!("{}: {}", self.fact, self.text)
     }
 
-    /// The builds that show it.
     fn shown_on(&self) -> &'static [Profile] {
         showing(&self.key())
     }
@@ -273,11 +256,11 @@ impl Row {
     }
 
     /// Whether the observation matches it.
-    pub(super) fn explains(&self, request: &Request, seen: &Seen) -> bool {
-        let Seen { answer, died, left_open, wrong } = *seen;
+    pub(super) fn explains(&self, request: &Request, seen: &Effect) -> bool {
+        let Effect { answer, died, left_open, wrong } = *seen;
         let is_taken = match answer {
-            Answer::Ok => true,
-            Answer::Error(hresult) => {
+            ReplyKind::Ok => true,
+            ReplyKind::Error(hresult) => {
                 ![HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&hresult)
             }
             _ => false,
@@ -287,19 +270,19 @@ impl Row {
             Does::Dies => died,
             // .NET 6 gives 0 as the code of an error (F-127).
             Does::Refuses(hresult) => {
-                answer == Answer::Error(hresult) && !left_open && !died && !wrong
+                answer == ReplyKind::Error(hresult) && !left_open && !died && !wrong
             }
-            Does::LeavesOpen(HResult::OK) => answer == Answer::Ok && left_open && !wrong,
-            Does::LeavesOpen(hresult) => answer == Answer::Error(hresult) && left_open && !wrong,
+            Does::LeavesOpen(HResult::OK) => answer == ReplyKind::Ok && left_open && !wrong,
+            Does::LeavesOpen(hresult) => answer == ReplyKind::Error(hresult) && left_open && !wrong,
             Does::Accepts => {
                 is_taken
                     && (request.reason.is_some() || request.is_followed)
                     && !wrong
                     && !(is_over_limit && left_open)
             }
-            Does::NoHeader => answer == Answer::NoHeader,
-            // One that refuses it has checked it.
-            Does::Anything => died || answer != Answer::Error(HResult::BAD_ENCODING),
+            Does::NoHeader => answer == ReplyKind::NoHeader,
+            // A runtime that refuses it has checked it.
+            Does::Anything => died || answer != ReplyKind::Error(HResult::BAD_ENCODING),
         };
         does_it && self.fits(request)
     }
@@ -327,11 +310,11 @@ impl Shape {
             Self::Right => request.reason.is_none(),
             Self::Parsed => matches!(request.reason, None | Some(Reason::OverLimit(_))),
             Self::With(details) => match request.reason {
-                None if request.is_suspended && request.detail == Detail::MissingHook => false,
+                None if request.is_suspended && request.detail == Quirk::MissingHook => false,
                 None => details.contains(&request.detail),
                 Some(Reason::OverLimit(error)) => {
                     error.kind() == WireErrorKind::AbsentName
-                        && details.contains(&Detail::AbsentName)
+                        && details.contains(&Quirk::AbsentName)
                 }
                 Some(_) => false,
             },

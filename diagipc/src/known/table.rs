@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::wire::WireErrorKind::{
 };
 
 use super::profile::Platform;
-use super::row::{Commands, Detail, Does, Layer, Row, Shape};
+use super::row::{Commands, Does, Layer, Quirk, Row, Shape};
 
 const ALL: Commands = Commands::All;
 const DUMPS: Commands = Commands::Set(Command::GENERATE_CORE_DUMP.set);
@@ -45,14 +45,14 @@ const UNDEFINED: &str = "without bounds checks the runtime reads beyond the payl
 /// `REGDB_E_CLASSNOTREG`.
 const CLASS_NOT_REGISTERED: HResult = HResult(0x8004_0154);
 /// Names that no libc accepts.
-const ODD_NAMES: &[Detail] = &[Detail::NoName, Detail::EqualsFirst, Detail::EqualsWithin];
-/// The same, absent, or to delete.
-const ODD_NAMES_OR_DELETION: &[Detail] = &[
-    Detail::AbsentName,
-    Detail::NoName,
-    Detail::EqualsFirst,
-    Detail::EqualsWithin,
-    Detail::OddDeletion,
+const ODD_NAMES: &[Quirk] = &[Quirk::NoName, Quirk::EqualsFirst, Quirk::EqualsWithin];
+/// Names that are odd, absent, or to delete.
+const ODD_NAMES_OR_DELETION: &[Quirk] = &[
+    Quirk::AbsentName,
+    Quirk::NoName,
+    Quirk::EqualsFirst,
+    Quirk::EqualsWithin,
+    Quirk::OddDeletion,
 ];
 
 const SERVER: Layer = Layer::Server;
@@ -73,7 +73,6 @@ const FAULT_OF_HARMFUL: Flags = (true, true);
 macro_rules! table {
     ($($fact:literal $layer:ident $commands:ident, $shape:ident $(($of:expr))? =>
         $does:ident $(($hresult:expr))? $(, $flags:ident)?: $text:expr;)*) => {
-        /// All known rows.
         pub(super) static TABLE: &[Row] = &[$(Row {
             fact: $fact,
             layer: $layer,
@@ -95,11 +94,11 @@ table! {
         "NativeAOT has no perf maps: it refuses them before checking the payload";
     "F-93" NATIVE_AOT HOOK, Parsed => Refuses(HResult::NOT_SUPPORTED):
         "NativeAOT loads no startup hooks";
-    "F-95" NATIVE_AOT SET_VARIABLE, With(&[Detail::Deletion]) => Dies, FAULT:
+    "F-95" NATIVE_AOT SET_VARIABLE, With(&[Quirk::Deletion]) => Dies, FAULT:
         "deleting a variable kills NativeAOT";
-    "F-95" NATIVE_AOT SET_VARIABLE, With(&[Detail::OddDeletion]) => Dies, FAULT:
+    "F-95" NATIVE_AOT SET_VARIABLE, With(&[Quirk::OddDeletion]) => Dies, FAULT:
         "deleting a variable with an odd name kills NativeAOT";
-    "F-96" NATIVE_AOT SET_VARIABLE, With(&[Detail::AbsentName]) => Dies, FAULT:
+    "F-96" NATIVE_AOT SET_VARIABLE, With(&[Quirk::AbsentName]) => Dies, FAULT:
         "setting a variable without a name kills NativeAOT";
     "F-96" NATIVE_AOT SET_VARIABLE, With(ODD_NAMES_OR_DELETION)
         => Refuses(HResult::SETENV_FAILED), FAULT:
@@ -113,18 +112,18 @@ table! {
     // Windows
     "F-126" WINDOWS PERF_MAPS, Parsed => Refuses(HResult::NOT_SUPPORTED):
         "Windows has no perf maps";
-    "P-41" WINDOWS SET_VARIABLE, With(&[Detail::AbsentName])
+    "P-41" WINDOWS SET_VARIABLE, With(&[Quirk::AbsentName])
         => Refuses(HResult::ENVVAR_NOT_FOUND):
         "Windows answers an absent name like a variable that does not exist";
     "F-126" WINDOWS SET_VARIABLE, With(ODD_NAMES) => Refuses(HResult::INVALID_ARG):
         "Windows accepts no variable without a name, or with an equals sign in it";
     "F-126" WINDOWS DUMPS, Beyond(&[AbsentName]) => Accepts:
         "Windows writes a dump without a name to the temporary directory";
-    "F-126" WINDOWS ATTACH, With(&[Detail::NoProfilerPath]) => Refuses(CLASS_NOT_REGISTERED):
+    "F-126" WINDOWS ATTACH, With(&[Quirk::NoProfilerPath]) => Refuses(CLASS_NOT_REGISTERED):
         "Windows looks up a profiler without a path by its class, which is not registered";
     "F-127" WINDOWS DUMPS, Beyond(&[UnknownDumpType { dump_type: 0 }]) => Refuses(HResult::OK):
         ".NET 6 answers a failed dump with an Error of code 0";
-    "F-127" WINDOWS DUMPS, With(&[Detail::ForeignDumpName]) => Refuses(HResult::OK), FAULT:
+    "F-127" WINDOWS DUMPS, With(&[Quirk::ForeignDumpName]) => Refuses(HResult::OK), FAULT:
         ".NET 6 answers a dump whose name is not in the code page with an Error of code 0";
     // Mono
     "F-152" MONO PROFILERS, Any => Refuses(HResult::NOT_SUPPORTED):
@@ -140,9 +139,9 @@ table! {
         "without a createdump the connection is left open";
     "P-30" HOST DUMPS, Right => LeavesOpen(HResult::OK):
         "a child that does not end keeps the connection open";
-    "P-2" HOST HOOK, With(&[Detail::MissingHook]) => Dies:
+    "P-2" HOST HOOK, With(&[Quirk::MissingHook]) => Dies:
         "the runtime dies of a startup hook that cannot be loaded";
-    "P-2" HOST HOOK, With(&[Detail::MissingHook]) => Refuses(HResult::INVALID_ARG):
+    "P-2" HOST HOOK, With(&[Quirk::MissingHook]) => Refuses(HResult::INVALID_ARG):
         "a startup hook that cannot be loaded is refused";
     // The server: deaths
     "F-72" SERVER DUMPS, Beyond(&[AbsentName]) => Dies:
@@ -158,7 +157,7 @@ table! {
     "P-45" SERVER ENABLE_PERF_MAP, Suspended => Dies:
         "enabling a perf map kills a suspended runtime";
     // The server: answers
-    "P-48" SERVER SET_VARIABLE, With(&[Detail::EqualsFirst])
+    "P-48" SERVER SET_VARIABLE, With(&[Quirk::EqualsFirst])
         => Refuses(HResult::NOT_ENOUGH_MEMORY):
         "a name that begins with an equals sign is refused as if memory had run out";
     "F-68" SERVER PROFILERS, UnknownCommand => Refuses(HResult::BAD_ENCODING):

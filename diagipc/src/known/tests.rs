@@ -15,15 +15,10 @@ use super::profile::Platform;
 use super::snapshot::assert_file;
 use super::table::TABLE;
 use super::*;
-use crate::conversation::Answer;
+use crate::conversation::ReplyKind;
 use crate::server::expectation::Expectation;
-use crate::server::expectation::grade;
 use crate::server::{ServerCase, ServerCaseKind, cases};
 use crate::{Grade, Playable as _, embedded};
-
-fn profile(name: &str) -> Profile {
-    Profile::of_recording(name).unwrap_or_else(|| panic!("{name} names no build"))
-}
 
 /// A build that was not recorded goes the way of those around it.
 #[test]
@@ -51,98 +46,49 @@ fn script_deviation_follows_the_nearest_recordings() {
     }
 }
 
-const DIED: Seen = Seen { died: true, ..seen(Answer::Other) };
-
-const fn seen(answer: Answer) -> Seen {
-    Seen { answer, died: false, left_open: false, wrong: false }
-}
-
-const fn refused(hresult: HResult) -> Seen {
-    seen(Answer::Error(hresult))
-}
-
-/// The fact that explains what was seen, and whether it is a fault.
-fn known(profile: Profile, request: &Request, seen: Seen) -> Option<(&'static str, bool)> {
-    explain(profile, request, &seen).map(|row| (row.fact, row.fault))
-}
-
-fn fact(profile: Profile, command: Command, answer: Answer) -> Option<&'static str> {
-    known(profile, &Request::right(command), seen(answer)).map(|(fact, _)| fact)
-}
-
+/// Which platforms and versions a row explains, and whether it is a fault.
 #[test]
-fn native_aot_missing_commands_are_known_by_fact() {
-    let lacks = Answer::Error(HResult::NOT_SUPPORTED);
-    for (command, known) in [
-        (Command::STARTUP_PROFILER, Some("F-91")),
-        (Command::DISABLE_PERF_MAP, Some("F-92")),
-        (Command::APPLY_STARTUP_HOOK, Some("F-93")),
-        (Command::COLLECT_TRACING2, None),
-        (Command::GENERATE_CORE_DUMP2, None),
-    ] {
-        // So does a version that was never recorded.
-        for profile in [Profile::NATIVE_AOT_9, Profile::NATIVE_AOT, Profile::native_aot(7)] {
-            assert_eq!(fact(profile, command, lacks), known, "{profile}: {command}");
-            // It refuses with no other error.
-            let unknown = Answer::Error(HResult::UNKNOWN_COMMAND);
-            assert_eq!(fact(profile, command, unknown), None, "{profile}: {command}");
-        }
-        for profile in [Profile::STRICT, Profile::CORECLR_10] {
-            assert_eq!(fact(profile, command, lacks), None, "{profile}: {command}");
-        }
-    }
-    let dump = |answer| fact(Profile::NATIVE_AOT_9, Command::GENERATE_CORE_DUMP3, answer);
-    assert_eq!((dump(Answer::Error(HResult::FAIL)), dump(Answer::Ok)), (Some("F-98"), None));
-}
-
-/// F-95, F-96: faults shown by valid requests; they stay failures.
-#[test]
-fn native_aot_faults_are_known_and_still_fail() {
+fn row_explains_only_its_builds_requests_and_answers() {
+    let error = |code| Effect { answer: ReplyKind::Error(code), ..DIED_NOT };
+    let died = Effect { answer: ReplyKind::Other, died: true, ..DIED_NOT };
+    let (lacks, minus_1) = (error(HResult::NOT_SUPPORTED), error(HResult(0xffff_ffff)));
+    let left_open = Effect { left_open: true, ..error(HResult::UNKNOWN_COMMAND) };
     let set = |detail| Request { detail, ..Request::right(Command::SET_ENVIRONMENT_VARIABLE) };
-    let (deletion, plain) = (set(Detail::Deletion), set(Detail::Plain));
-    let odd = [Detail::NoName, Detail::EqualsWithin].map(set);
-    let failed = |code| refused(HResult(code));
-    for profile in [Profile::NATIVE_AOT_8, Profile::NATIVE_AOT_9] {
-        assert_eq!(known(profile, &deletion, DIED), Some(("F-95", true)));
-        assert_eq!(known(profile, &plain, DIED), None);
-        for odd in &odd {
-            assert_eq!(known(profile, odd, failed(0xffff_ffff)), Some(("F-96", true)));
-            assert_eq!(known(profile, odd, failed(0xffff)), None);
-        }
-        assert_eq!(known(profile, &plain, failed(0xffff_ffff)), None);
-    }
-    for request in odd.iter().chain([&deletion]) {
-        assert_eq!(known(Profile::CORECLR_9, request, DIED), None);
-        assert_eq!(known(Profile::CORECLR_9, request, failed(0xffff_ffff)), None);
-    }
-}
-
-#[test]
-fn row_applies_only_to_the_platforms_that_show_it() {
-    let unknown = RefusalReason::UnknownCommand { command: Command::ATTACH_PROFILER };
-    let request = Request::refused(Command::ATTACH_PROFILER, unknown);
-    let left_open = Seen { left_open: true, ..refused(HResult::UNKNOWN_COMMAND) };
-    assert_eq!(known(Profile::CORECLR_9, &request, left_open), Some(("F-74", false)));
-    assert_eq!(known(Profile::NATIVE_AOT_9, &request, left_open), None);
-
-    let (windows, linux) = (profile("win-net10.0.12"), profile("net10.0.12"));
     let over = RefusalReason::OverLimit(WireError::new(WireErrorKind::AbsentName, 20));
     let absent = Request::refused(Command::SET_ENVIRONMENT_VARIABLE, over);
+    let unknown = RefusalReason::UnknownCommand { command: Command::ATTACH_PROFILER };
+    let unknown = Request::refused(Command::ATTACH_PROFILER, unknown);
     let pieces = Request { in_pieces: true, ..Request::right(Command::RESUME_RUNTIME) };
-    for (profile, absent_name, in_pieces) in [
-        (windows, Some(("P-41", false)), Some(("P-39", false))),
-        (linux, None, None),
-        (Profile::STRICT, None, None),
-        // 3.1 does this on every system.
-        (Profile::CORECLR_3_1, None, Some(("P-39", false))),
+    let hook = Request::right(Command::APPLY_STARTUP_HOOK);
+    let windows = Profile::of_recording("win-net10.0.12").unwrap();
+    let (aot, ten) = (Profile::NATIVE_AOT_9, Profile::CORECLR_10);
+    for (profile, request, seen, known) in [
+        (aot, hook, lacks, Some(("F-93", false))),
+        (Profile::native_aot(7), hook, lacks, Some(("F-93", false))),
+        (aot, hook, error(HResult::UNKNOWN_COMMAND), None),
+        (ten, hook, lacks, None),
+        (Profile::STRICT, hook, lacks, None),
+        // These are shown by valid requests, and stay failures.
+        (aot, set(Quirk::Deletion), died, Some(("F-95", true))),
+        (aot, set(Quirk::Plain), died, None),
+        (ten, set(Quirk::Deletion), died, None),
+        (aot, set(Quirk::EqualsWithin), minus_1, Some(("F-96", true))),
+        (aot, set(Quirk::EqualsWithin), error(HResult(0xffff)), None),
+        (ten, unknown, left_open, Some(("F-74", false))),
+        (aot, unknown, left_open, None),
+        (windows, absent, error(HResult::ENVVAR_NOT_FOUND), Some(("P-41", false))),
+        (ten, absent, error(HResult::ENVVAR_NOT_FOUND), None),
+        (windows, pieces, error(HResult::BAD_ENCODING), Some(("P-39", false))),
+        (Profile::CORECLR_3_1, pieces, error(HResult::BAD_ENCODING), Some(("P-39", false))),
+        (ten, pieces, error(HResult::BAD_ENCODING), None),
     ] {
-        assert_eq!(known(profile, &absent, refused(HResult::ENVVAR_NOT_FOUND)), absent_name);
-        assert_eq!(known(profile, &pieces, refused(HResult::BAD_ENCODING)), in_pieces);
+        let row = explain(profile, &request, &seen).map(|row| (row.fact, row.fault));
+        assert_eq!(row, known, "{profile} {request:?}");
     }
-    let lacks = |command| fact(windows, command, Answer::Error(HResult::NOT_SUPPORTED));
-    assert_eq!(lacks(Command::ENABLE_PERF_MAP), Some("F-126"));
-    assert_eq!(lacks(Command::RESUME_RUNTIME), None);
 }
+
+const DIED_NOT: Effect =
+    Effect { answer: ReplyKind::Ok, died: false, left_open: false, wrong: false };
 
 #[test]
 fn deaths_depend_on_version() {
@@ -190,7 +136,7 @@ fn profile_text_names_known_builds() {
         assert_eq!(profile.held_to(), held_to, "{text}");
         assert_eq!(format!("{profile}"), text);
     }
-    // Its commands are its own, whether it was observed or not.
+    // A version has its own commands, whether it was observed or not.
     let seven: Profile = "coreclr-7".parse().unwrap();
     assert!(seven.knows(Command::GENERATE_CORE_DUMP3) && !seven.knows(Command::PROCESS_INFO3));
     for text in ["", "coreclr-", "coreclr", "net8", "auto", "nativeaot-"] {
@@ -200,18 +146,17 @@ fn profile_text_names_known_builds() {
     assert_eq!(Profile::of_version("10.0.0-rc.1.25451.107"), Some(Profile::CORECLR_10));
 }
 
-/// The recordings of every system.
-fn all_recordings() -> Vec<Recording> {
+fn all_recordings() -> Vec<BuildRecording> {
     let directory = format!("{}/evidence", env!("CARGO_MANIFEST_DIR"));
     let paths = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
     let files = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
     let read = |path: std::path::PathBuf| {
-        let recording = Recording::parse(&std::fs::read_to_string(&path).unwrap())
+        let recording = BuildRecording::parse(&std::fs::read_to_string(&path).unwrap())
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         assert_eq!(path.file_stem().unwrap().to_str(), Some(recording.build.as_str()));
         recording
     };
-    let mut recordings: Vec<Recording> = files.map(read).collect();
+    let mut recordings: Vec<BuildRecording> = files.map(read).collect();
     // Directories have no order of their own.
     recordings.sort_by_key(|recording| (recording.profile.build(), recording.build.clone()));
     recordings
@@ -226,19 +171,19 @@ fn may_be_of(row: &Row, profile: Profile) -> bool {
     }
 }
 
-/// The row that explains a case; `None` if the case follows the document.
+/// Returns the row that explains a case; `None` if the case follows the document.
 fn row_of(
     profile: Profile,
     case: &ServerCase<'_>,
-    outcome: &Outcome,
+    outcome: &CaseOutcome,
 ) -> Result<Option<&'static Row>, String> {
     let may_be = |row: &Row| may_be_of(row, profile);
-    let row_of_request = |request: &Request, seen: &Seen| {
+    let row_of_request = |request: &Request, seen: &Effect| {
         let rows = chosen(profile, request, may_be);
         rows.into_iter().find(|row| row.explains(request, seen))
     };
     match (case.kind, outcome) {
-        (ServerCaseKind::Request { group, test }, Outcome::Answered(seen)) => {
+        (ServerCaseKind::Request { group, test }, CaseOutcome::Answered(seen)) => {
             let expectation = Expectation::of_vector(group, test);
             let row =
                 expectation.request.as_ref().and_then(|request| row_of_request(request, seen));
@@ -246,8 +191,8 @@ fn row_of(
             let whole = expectation
                 .request
                 .map(|request| Request::of(request.command, test.wire.as_deref().unwrap()));
-            let is_refused = matches!(seen.answer, Answer::Error(_));
-            match grade(Profile::STRICT, &expectation, seen).0 {
+            let is_refused = matches!(seen.answer, ReplyKind::Error(_));
+            match expectation.grade(Profile::STRICT, seen).0 {
                 Grade::Fail => row.map(Some).ok_or_else(|| {
                     format!("{} ({})", test.comment, group.command.as_deref().unwrap_or_default())
                 }),
@@ -255,24 +200,26 @@ fn row_of(
                 // Allowed without a row: bytes after the message, and errors of a program.
                 _ => Ok(TABLE.iter().filter(|row| may_be(row)).find(|row| {
                     let is_so = match (seen.answer, row.does) {
-                        (Answer::Error(_), Does::Refuses(_)) => row.layer == Layer::Host,
-                        (Answer::Ok, Does::Accepts) => true,
+                        (ReplyKind::Error(_), Does::Refuses(_)) => row.layer == Layer::Host,
+                        (ReplyKind::Ok, Does::Accepts) => true,
                         _ => false,
                     };
                     is_so && whole.as_ref().is_some_and(|request| row.explains(request, seen))
                 })),
             }
         }
-        (ServerCaseKind::Script { .. }, Outcome::AsWritten) => Ok(None),
-        (ServerCaseKind::Script { script, .. }, Outcome::Deviated(fact)) => {
+        (ServerCaseKind::Script { .. }, CaseOutcome::AsWritten) => Ok(None),
+        (ServerCaseKind::Script { script, .. }, CaseOutcome::Deviated(fact)) => {
             let request = requests(script).next();
             let mut rows = request.iter().flat_map(|request| chosen(profile, request, may_be));
             Ok(rows.find(|row| row.fact == *fact))
         }
-        (ServerCaseKind::Script { script, .. }, Outcome::Otherwise(Some(seen))) => requests(script)
-            .find_map(|request| row_of_request(&request, seen))
-            .map(Some)
-            .ok_or_else(|| script.comment.clone()),
+        (ServerCaseKind::Script { script, .. }, CaseOutcome::Otherwise(Some(seen))) => {
+            requests(script)
+                .find_map(|request| row_of_request(&request, seen))
+                .map(Some)
+                .ok_or_else(|| script.comment.clone())
+        }
         _ => Err("that is no outcome of it".into()),
     }
 }
@@ -280,20 +227,20 @@ fn row_of(
 /// Wine, on which .NET for Windows was recorded, lets a variable be deleted that is not there.
 const OF_WINE: &str = "scripts/process/set-variable-then-delete-twice";
 
-/// What the recordings show, and the outcomes that no row explains.
-fn shown_by(recordings: &[Recording]) -> (Shown<String>, Vec<String>) {
+/// Returns what the recordings show, and the outcomes that no row explains.
+fn shown_by(recordings: &[BuildRecording]) -> (Shown<String>, Vec<String>) {
     let cases: BTreeMap<_, _> = all_cases().map(|case| (case.name(), case)).collect();
     let [mut rows, mut deviations, mut ended]: [BTreeMap<String, BTreeSet<usize>>; 3] =
         Default::default();
     let mut unknown = Vec::new();
-    for (nth, Recording { build, profile, outcomes }) in recordings.iter().enumerate() {
+    for (nth, BuildRecording { build, profile, outcomes }) in recordings.iter().enumerate() {
         assert!(outcomes.len() > 200, "{build}: {} outcomes", outcomes.len());
         for (name, outcome) in outcomes {
             let Some(case) = cases.get(name) else { panic!("{build}: there is no case {name}") };
             if ends_the_target(case, outcome) {
                 ended.entry(last_word(case)).or_default().insert(nth);
             }
-            if let Outcome::Deviated(fact) = outcome {
+            if let CaseOutcome::Deviated(fact) = outcome {
                 deviations.entry(fact.clone()).or_default().insert(nth);
             }
             match row_of(*profile, case, outcome) {
@@ -322,7 +269,7 @@ fn all_cases() -> impl Iterator<Item = ServerCase<'static>> {
     cases(embedded::scripts().unwrap(), embedded::vectors().unwrap()).into_iter()
 }
 
-/// What [`harm_of`] takes: it is that of no other case.
+/// Returns what [`harm_of`] takes, which is unique.
 fn last_word(case: &ServerCase<'_>) -> String {
     case.words().pop().unwrap()
 }
@@ -350,12 +297,12 @@ fn shown_json_is_that_of_the_recordings() {
 }
 
 /// Whether a target did not survive this outcome: it died, or it answers nobody any more.
-fn ends_the_target(case: &ServerCase<'_>, outcome: &Outcome) -> bool {
+fn ends_the_target(case: &ServerCase<'_>, outcome: &CaseOutcome) -> bool {
     match (case.kind, outcome) {
-        (_, Outcome::Answered(seen) | Outcome::Otherwise(Some(seen))) => {
-            seen.died || seen.answer == Answer::Nothing
+        (_, CaseOutcome::Answered(seen) | CaseOutcome::Otherwise(Some(seen))) => {
+            seen.died || seen.answer == ReplyKind::Nothing
         }
-        (ServerCaseKind::Script { script, .. }, Outcome::Deviated(fact)) => {
+        (ServerCaseKind::Script { script, .. }, CaseOutcome::Deviated(fact)) => {
             let Plays::Client(part) = &script.plays else { return false };
             let dies = |step: &Step| matches!(step, Step::ExpectTarget(step) if step.expect_target == Life::Dead);
             let mut own = part.deviations.iter().filter(|deviation| deviation.fact == *fact);
@@ -380,7 +327,7 @@ fn case_that_a_recorded_build_did_not_survive_is_harmful() {
     let (recordings, mut deadly, mut words) = (all_recordings(), 0, BTreeSet::new());
     for case in all_cases() {
         let (name, word) = (case.name(), last_word(&case));
-        let ends = |one: &&Recording| {
+        let ends = |one: &&BuildRecording| {
             one.outcomes.get(&name).is_some_and(|outcome| ends_the_target(&case, outcome))
         };
         let ended: Vec<_> = recordings.iter().filter(ends).map(|one| one.build.as_str()).collect();

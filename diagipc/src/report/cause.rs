@@ -18,14 +18,14 @@ use crate::faults::{Fault, Suite};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseFault {
-    /// Its short name, which never changes its meaning: `string-length-in-bytes`.
+    /// The short name, which never changes its meaning: `string-length-in-bytes`.
     pub name: String,
     /// The observation, with its values.
     pub text: String,
 }
 
 impl CaseFault {
-    /// A fault of this name, with the observation.
+    /// Returns a fault of this name, with the observation.
     pub fn new(name: &str, text: &str) -> Self {
         Self { name: name.to_owned(), text: text.to_owned() }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use dotnet_diagnostics_ipc_vectors::{Group, Test};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::embedded::{self, ERRATA, PACKAGE, REQUIREMENTS};
 
@@ -29,7 +29,7 @@ impl Citations {
         Self(facts.chain(requirements.map(|one| (one.id.clone(), one.statement.clone()))).collect())
     }
 
-    /// The text of `id` (`F-19`, `R-EVP-010`).
+    /// Returns the text of `id` (`F-19`, `R-EVP-010`).
     pub fn line(&self, id: &str) -> Option<&str> {
         self.0.get(id).map(String::as_str)
     }
@@ -46,26 +46,28 @@ fn fact(row: &str) -> Option<(String, String)> {
     Some((id, format!("As printed: {}. As shipped: {shipped}", printed.trim_end_matches('.'))))
 }
 
-/// How strongly the document requires something, from the strongest.
-///
-/// ```
-/// use diagipc::Level;
-///
-/// assert_eq!(Level::of(&["F-14".to_owned(), "R-ERR-004".to_owned()]), Level::Should);
-/// assert_eq!(Level::of(&["R-ERR-004".to_owned(), "R-TRN-003".to_owned()]), Level::Must);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// Required.
-    #[default]
-    Must,
-    /// Recommended.
-    Should,
-    /// Allowed.
-    May,
-    /// Only stated: no case has this level.
-    Informative,
+named! {
+    /// How strongly the document requires something, from the strongest.
+    ///
+    /// ```
+    /// use diagipc::Level;
+    ///
+    /// assert_eq!(Level::of(&["F-14".to_owned(), "R-ERR-004".to_owned()]), Level::Should);
+    /// assert_eq!(Level::of(&["R-ERR-004".to_owned(), "R-TRN-003".to_owned()]), Level::Must);
+    /// ```
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    Level {
+        /// Required.
+        #[default]
+        Must = "must",
+        /// Recommended.
+        Should = "should",
+        /// Allowed.
+        May = "may",
+        /// Only stated: no case has this level.
+        Informative = "informative",
+    }
 }
 
 impl Level {
@@ -77,16 +79,6 @@ impl Level {
         });
         let levels = spec.iter().filter_map(|id| LEVELS.get(id.as_str()).copied());
         levels.filter(|level| *level != Self::Informative).min().unwrap_or_default()
-    }
-
-    /// Returns the name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Must => "must",
-            Self::Should => "should",
-            Self::May => "may",
-            Self::Informative => "informative",
-        }
     }
 }
 
@@ -102,7 +94,7 @@ impl Level {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct Requirement {
-    /// Its number, which never changes its meaning: `R-EVP-060`.
+    /// The number, which never changes its meaning: `R-EVP-060`.
     pub id: String,
     /// Whether it is required, or only stated.
     pub level: Level,
@@ -110,7 +102,7 @@ pub struct Requirement {
     pub edition: Vec<String>,
     /// The section that has it.
     pub section: String,
-    /// Its text.
+    /// The text.
     pub statement: String,
     /// The facts by which runtimes differ.
     #[serde(default)]
@@ -191,24 +183,24 @@ impl Glossary {
         Self { flags: section(&text, "## Flags"), words: section(&text, "## Words") }
     }
 
-    /// The flags of vectors with their meaning, by name.
+    /// Returns the flags of vectors with their meaning, by name.
     pub fn flags(&self) -> &[(String, String)] {
         &self.flags
     }
 
-    /// The words of reports and vectors, by name.
+    /// Returns the words of reports and vectors, by name.
     pub fn words(&self) -> &[(String, String)] {
         &self.words
     }
 
-    /// The meaning of a flag or a word.
+    /// Returns the meaning of a flag or a word.
     pub fn meaning(&self, name: &str) -> Option<&str> {
         let mut all = self.flags.iter().chain(&self.words);
         all.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, meaning)| meaning.as_str())
     }
 }
 
-/// The rows of the table below a heading.
+/// Returns the rows of the table below a heading.
 fn section(text: &str, heading: &str) -> Vec<(String, String)> {
     let rows = text
         .lines()

@@ -30,74 +30,73 @@ use crate::faults::{Fault, Suite};
 /// assert!(Comparison::new(&new, &new).is_passed());
 /// ```
 #[derive(Clone, Debug)]
-pub struct Comparison<'r> {
-    /// With the reason.
-    new: Vec<(&'r Case, String)>,
-    mended: Vec<&'r str>,
+pub struct Comparison {
+    new: usize,
+    mended: usize,
     still: usize,
-    /// Failures of the older run that the newer one did not judge.
-    unjudged: Vec<&'r str>,
-    /// What passed before, and is unimplemented now.
-    lacking: Vec<&'r str>,
-    /// Why the newer run is not a pass, apart from its failures.
-    problems: Vec<String>,
-    notes: Vec<String>,
+    is_whole: bool,
+    /// The names of what changed, a line each.
+    lines: Vec<String>,
 }
 
-impl<'r> Comparison<'r> {
+impl Comparison {
     /// Compares the cases by name. A failure is new if the older run does not have it, or not by
     /// all of its faults.
-    pub fn new(old: &'r Report, new: &'r Report) -> Self {
+    pub fn new(old: &Report, new: &Report) -> Self {
         let before: BTreeMap<&str, &Case> =
             old.cases.iter().map(|case| (case.name.as_str(), case)).collect();
-        let now: BTreeMap<&str, &Case> =
-            new.cases.iter().map(|case| (case.name.as_str(), case)).collect();
-        let grade = |case: Option<&&Case>| case.map(|case| case.grade);
-        let of_old = |wanted: &dyn Fn(Option<Grade>) -> bool| -> Vec<&str> {
-            let failed = old.failures().map(|case| case.name.as_str());
-            failed.filter(|name| wanted(grade(now.get(name)))).collect()
-        };
-        let is_unjudged = |grade| matches!(grade, None | Some(Grade::Unimplemented));
-        let passed = |case: &&&Case| matches!(case.grade, Grade::Pass | Grade::PassLenient);
-        let lacking = before
-            .values()
-            .filter(passed)
-            .filter(|case| grade(now.get(case.name.as_str())) == Some(Grade::Unimplemented));
-        let failures: Vec<(&Case, String)> = new
-            .failures()
-            .filter_map(|case| Some((case, news(before.get(case.name.as_str()).copied(), case)?)))
-            .collect();
+        let grades: BTreeMap<&str, Grade> =
+            new.cases.iter().map(|case| (case.name.as_str(), case.grade)).collect();
+        let problems = new.problems().into_iter();
+        let mut lines: Vec<String> =
+            problems.map(|(kind, text)| format!("PROBLEM  {kind}: {text}")).collect();
+        let is_whole = lines.is_empty();
+        let failures = new.failures().filter_map(|case| {
+            let why = news(before.get(case.name.as_str()).copied(), case)?;
+            Some(format!("NEW  {} ({}): {why}", case.name, case.level.name()))
+        });
+        let failures: Vec<String> = failures.collect();
+        let (mut mended, mut unjudged, mut lacking) = (Vec::new(), Vec::new(), Vec::new());
+        for Case { name, grade, .. } in &old.cases {
+            match (grade, grades.get(name.as_str())) {
+                (Grade::Fail, None | Some(Grade::Unimplemented)) => {
+                    unjudged.push(format!("NOT JUDGED  {name}, which failed before"));
+                }
+                (Grade::Fail, Some(now)) if *now != Grade::Fail => {
+                    mended.push(format!("MENDED  {name}"));
+                }
+                (Grade::Pass | Grade::PassLenient, Some(Grade::Unimplemented)) => {
+                    lacking.push(format!("UNIMPLEMENTED  {name}, which passed before"));
+                }
+                _ => {}
+            }
+        }
+        let (new_failures, mended_count) = (failures.len(), mended.len());
+        lines.extend([failures, mended, unjudged, lacking].into_iter().flatten());
         let version = |report: &Report| report.made.as_ref().and_then(|made| made.suite.clone());
-        let mut notes = Vec::new();
         if let (Some(then), Some(now)) = (version(old), version(new)) {
             if then != now {
-                notes.push(format!("the suite was {then}, and is {now}: some cases may differ"));
+                lines.push(format!(
+                    "NOTE  the suite was {then}, and is {now}: some cases may differ"
+                ));
             }
         }
         Self {
-            still: new.counts.fail.saturating_sub(failures.len()),
-            new: failures,
-            mended: of_old(&|grade| {
-                grade.is_some_and(|grade| grade != Grade::Fail) && !is_unjudged(grade)
-            }),
-            unjudged: of_old(&is_unjudged),
-            lacking: lacking.map(|case| case.name.as_str()).collect(),
-            problems: new
-                .problems()
-                .into_iter()
-                .map(|(kind, text)| format!("{kind}: {text}"))
-                .collect(),
-            notes,
+            new: new_failures,
+            mended: mended_count,
+            still: new.counts.fail.saturating_sub(new_failures),
+            is_whole,
+            lines,
         }
     }
 
     /// Whether no failure is new, and the newer run is whole.
-    pub fn is_passed(&self) -> bool {
-        self.new.is_empty() && self.problems.is_empty()
+    pub const fn is_passed(&self) -> bool {
+        self.new == 0 && self.is_whole
     }
 }
 
-/// What is new about a failure; `None` if it failed by the same faults.
+/// Returns what is new about a failure; `None` if it failed by the same faults.
 fn news(before: Option<&Case>, case: &Case) -> Option<String> {
     let found = case.detail.as_ref().and_then(|detail| detail.found.first());
     let named = |fault: &super::CaseFault| format!("{}: {}", fault.name, fault.text);
@@ -117,33 +116,13 @@ fn news(before: Option<&Case>, case: &Case) -> Option<String> {
 }
 
 /// The verdict, and the names of what changed.
-impl fmt::Display for Comparison<'_> {
+impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { new, mended, still, .. } = self;
         let word = if self.is_passed() { "PASSED" } else { "FAILED" };
-        let failures = if self.new.len() == 1 { "failure" } else { "failures" };
-        writeln!(
-            f,
-            "{word}: {} new {failures}, {} mended, {} as before",
-            self.new.len(),
-            self.mended.len(),
-            self.still
-        )?;
-        for problem in &self.problems {
-            writeln!(f, "PROBLEM  {problem}")?;
-        }
-        for (case, why) in &self.new {
-            writeln!(f, "NEW  {} ({}): {why}", case.name, case.level.name())?;
-        }
-        for name in &self.mended {
-            writeln!(f, "MENDED  {name}")?;
-        }
-        for name in &self.unjudged {
-            writeln!(f, "NOT JUDGED  {name}, which failed before")?;
-        }
-        for name in &self.lacking {
-            writeln!(f, "UNIMPLEMENTED  {name}, which passed before")?;
-        }
-        self.notes.iter().try_for_each(|note| writeln!(f, "NOTE  {note}"))
+        let failures = if *new == 1 { "failure" } else { "failures" };
+        writeln!(f, "{word}: {new} new {failures}, {mended} mended, {still} as before")?;
+        self.lines.iter().try_for_each(|line| writeln!(f, "{line}"))
     }
 }
 
@@ -174,7 +153,6 @@ impl fmt::Display for Comparison<'_> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownFaults {
-    /// Accepted everywhere.
     #[serde(default)]
     faults: BTreeSet<String>,
     /// Accepted in these cases: names, or patterns of names.
@@ -191,7 +169,7 @@ impl KnownFaults {
         toml::from_str(text).map_err(|error| format!("{file}: {}", error.message()))
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub fn to_toml(&self) -> String {
         let mut text =
             "# Faults that are known and accepted: with `--known` they do not fail a run, until they are gone.\n"
@@ -268,32 +246,26 @@ impl KnownFaults {
     }
 
     fn accepts(&self, fault: &str, case: &str) -> bool {
-        let in_case = || {
-            self.cases
-                .get(fault)
-                .is_some_and(|cases| cases.iter().any(|name| Glob::new(name).matches(case)))
-        };
-        self.faults.contains(fault) || in_case()
+        let cases = self.cases.get(fault);
+        self.faults.contains(fault)
+            || cases.into_iter().flatten().any(|name| Glob::new(name).matches(case))
     }
 
-    /// The suite does not have this fault or case.
+    /// Returns the entries whose fault or case the suite does not have.
     fn unknown(&self, suite: &str, names: &BTreeSet<String>) -> Vec<String> {
-        let mut unknown: Vec<String> = self
-            .faults
-            .iter()
-            .chain(self.cases.keys())
+        let faults = self.faults.iter().chain(self.cases.keys());
+        let not_of_it = faults
             .filter(|name| !is_fault(suite, name))
-            .map(|name| format!("{name} is not a fault of this suite"))
-            .collect();
-        for (fault, cases) in &self.cases {
-            for case in cases {
-                let glob = Glob::new(case);
-                if !names.iter().any(|name| glob.matches(name)) {
-                    unknown.push(format!("{fault} in {case}, which is not a case"));
-                }
-            }
-        }
-        unknown
+            .map(|name| format!("{name} is not a fault of this suite"));
+        let is_case = |case: &str| names.iter().any(|name| Glob::new(case).matches(name));
+        let cases = self
+            .cases
+            .iter()
+            .flat_map(|(fault, cases)| cases.iter().map(move |case| (fault, case)));
+        let no_cases = cases
+            .filter(|(_, case)| !is_case(case))
+            .map(|(fault, case)| format!("{fault} in {case}, which is not a case"));
+        not_of_it.chain(no_cases).collect()
     }
 
     /// The entries that were played, and not seen: a fault, and a case or every case. None after a
@@ -326,7 +298,7 @@ impl KnownFaults {
         gone
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.faults.len() + self.cases.values().map(BTreeSet::len).sum::<usize>()
     }
@@ -348,6 +320,8 @@ mod tests {
     use super::super::CaseFault;
     use super::*;
 
+    const IDLE: &str = "no-read-timeout";
+
     fn report(cases: &[(&str, &[&str])]) -> Report {
         let mut report = Report::new("client", "x");
         for (name, faults) in cases {
@@ -358,114 +332,71 @@ mod tests {
         report
     }
 
-    /// What `text` makes of these cases, in a whole run of a suite that has two others.
-    fn accepted(text: &str, cases: &[(&str, &[&str])]) -> Report {
-        let others = ["silence/at-once/dump", "silence/at-once/trace"];
-        let names = cases.iter().map(|(name, _)| *name).chain(others).map(str::to_owned).collect();
-        KnownFaults::parse("k", text).unwrap().apply(report(cases), &names, true)
-    }
-
-    fn grades(report: &Report) -> Vec<Grade> {
-        report.cases.iter().map(|case| case.grade).collect()
-    }
-
+    /// Each row is a file, what a whole run of a suite that has two other cases saw, which cases it
+    /// accepts, and its stale entries.
     #[test]
-    fn new_fault_beside_accepted_one_fails() {
-        let accepted = accepted(
-            "faults = ['no-read-timeout', 'runs-on', 'no-such-fault']",
-            &[
-                ("a", &["no-read-timeout"]),
-                ("b", &["no-read-timeout", "reply-cut-unnoticed"]),
-                ("c", &[]),
-            ],
-        );
-        assert_eq!(grades(&accepted), [Grade::Informational, Grade::Fail, Grade::Fail]);
-        assert_eq!(accepted.cases.first().map(|case| case.faults.len()), Some(1));
-        assert_eq!(
-            accepted.stale,
-            ["no-such-fault is not a fault of this suite", "runs-on was not seen"]
-        );
+    fn accepted_faults_are_informational_and_gone_ones_are_stale() {
+        let [resume, set] = ["silence/at-once/resume", "silence/at-once/set-env"];
+        for (text, cases, accepts, stale) in [
+            (
+                "faults = ['no-read-timeout', 'runs-on', 'no-such-fault']",
+                &[("a", &[IDLE][..]), ("b", &[IDLE, "reply-cut-unnoticed"]), ("c", &[])][..],
+                &[true, false, false][..],
+                &["no-such-fault is not a fault of this suite", "runs-on was not seen"][..],
+            ),
+            (
+                "[cases]\nno-read-timeout = ['silence/at-once/resume']",
+                &[(resume, &[IDLE]), (set, &[IDLE])],
+                &[true, false],
+                &[],
+            ),
+            (
+                "[cases]\nno-read-timeout = ['silence/*/resume']",
+                &[(resume, &[IDLE]), (set, &[IDLE]), ("silence/in-the-reply/resume", &["runs-on"])],
+                &[true, false, false],
+                &[],
+            ),
+            (
+                "[cases]\nruns-on = ['silence/at-once/resume', 'silence/at-once/dump', 'no/such']\nno-such-fault = []",
+                &[(resume, &[IDLE])],
+                &[false],
+                // The other case was not played.
+                &[
+                    "no-such-fault is not a fault of this suite",
+                    "runs-on in no/such, which is not a case",
+                    "runs-on was not seen in silence/at-once/resume",
+                ],
+            ),
+        ] {
+            let others = ["silence/at-once/dump", "silence/at-once/trace"];
+            let names = cases.iter().map(|(name, _)| *name).chain(others).map(str::to_owned);
+            let known = KnownFaults::parse("k", text).unwrap();
+            let accepted = known.apply(report(cases), &names.collect(), true);
+            let informational: Vec<bool> =
+                accepted.cases.iter().map(|case| case.grade == Grade::Informational).collect();
+            let stale: Vec<String> = stale.iter().map(ToString::to_string).collect();
+            assert_eq!((&informational[..], accepted.stale), (accepts, stale));
+        }
+        assert!(KnownFaults::parse("k.toml", "fault = []").unwrap_err().starts_with("k.toml: "));
     }
 
-    #[test]
-    fn new_case_of_accepted_fault_fails() {
-        let [known, new] = ["silence/at-once/resume", "silence/at-once/set-env"];
-        let seen = report(&[(known, &["no-read-timeout"])]);
-        let written = KnownFaults::default().renewed(&seen).to_toml();
-        assert!(
-            written.ends_with("[cases]\nno-read-timeout = [\n    \"silence/at-once/resume\",\n]\n"),
-            "{written}"
-        );
-        let accepted =
-            accepted(&written, &[(known, &["no-read-timeout"]), (new, &["no-read-timeout"])]);
-        assert_eq!(grades(&accepted), [Grade::Informational, Grade::Fail]);
-        assert_eq!((accepted.notes, accepted.stale), (Vec::new(), Vec::new()));
-    }
-
-    #[test]
-    fn pattern_accepts_cases_it_matches() {
-        let accepted = accepted(
-            "[cases]\nno-read-timeout = ['silence/*/resume']",
-            &[
-                ("silence/at-once/resume", &["no-read-timeout"]),
-                ("silence/at-once/set-env", &["no-read-timeout"]),
-                ("silence/in-the-reply/resume", &["runs-on"]),
-            ],
-        );
-        assert_eq!(grades(&accepted), [Grade::Informational, Grade::Fail, Grade::Fail]);
-        assert!(accepted.stale.is_empty(), "{:?}", accepted.stale);
-    }
-
-    #[test]
-    fn accepted_case_unseen_or_unknown_is_stale() {
-        let text = "[cases]\nruns-on = ['silence/at-once/resume', 'silence/at-once/dump', 'no/such/case']\nno-such-fault = []";
-        let accepted = accepted(text, &[("silence/at-once/resume", &["no-read-timeout"])]);
-        let stale = [
-            "no-such-fault is not a fault of this suite",
-            "runs-on in no/such/case, which is not a case",
-            // The other case was not played.
-            "runs-on was not seen in silence/at-once/resume",
-        ];
-        assert_eq!(accepted.stale, stale);
-    }
-
-    /// What was not played stays; what was not seen goes; a pattern stays while it is seen.
+    /// What was not played stays; what was not seen goes; a pattern stays while it is seen. A name
+    /// with a field, which TOML does not take unquoted, is written and read.
     #[test]
     fn renewed_file_keeps_what_was_not_played() {
-        let known = KnownFaults::parse(
-            "k",
-            "[cases]\nruns-on = ['gone', 'not/played']\nno-read-timeout = ['silence/*']\nnever-connects = ['gone']",
-        )
-        .unwrap();
+        let text = "[cases]\nruns-on = ['gone', 'not/played']\nno-read-timeout = ['silence/*']\nnever-connects = ['gone']";
         let seen = report(&[
-            ("gone", &["reply-cut-unnoticed"]),
-            ("silence/one", &["no-read-timeout"]),
-            ("silence/two", &["no-read-timeout"]),
+            ("gone", &["wrong-value:providers[].keywords"]),
+            ("silence/one", &[IDLE]),
+            ("silence/two", &[IDLE]),
         ]);
-        let text = known.renewed(&seen).to_toml();
+        let known = KnownFaults::parse("k", text).unwrap().renewed(&seen);
+        let text = known.to_toml();
         let (_, entries) = text.split_once("[cases]\n").unwrap();
         assert_eq!(
             entries,
-            "no-read-timeout = [\n    \"silence/*\",\n]\nreply-cut-unnoticed = [\n    \"gone\",\n]\nruns-on = [\n    \"not/played\",\n]\n"
+            "no-read-timeout = [\n    \"silence/*\",\n]\nruns-on = [\n    \"not/played\",\n]\n\"wrong-value:providers[].keywords\" = [\n    \"gone\",\n]\n"
         );
-    }
-
-    /// The faults of codecs have fields in their names, which TOML does not take unquoted.
-    #[test]
-    fn name_with_a_field_is_written_and_read() {
-        let mut seen = Report::new("codec", "x");
-        let mut case = Case::new("a", "s", "g", "t", Grade::Fail);
-        case.faults.push(CaseFault::new("wrong-value:providers[].keywords", "text"));
-        seen.add(case);
-        let known = KnownFaults::default().renewed(&seen);
-        let read = KnownFaults::parse("k", &known.to_toml()).unwrap();
-        let accepted = read.apply(seen, &BTreeSet::from(["a".to_owned()]), true);
-        assert_eq!((read, grades(&accepted)), (known, vec![Grade::Informational]));
-        assert!(accepted.stale.is_empty(), "{:?}", accepted.stale);
-    }
-
-    #[test]
-    fn file_with_unknown_key_is_refused() {
-        assert!(KnownFaults::parse("k.toml", "fault = []").unwrap_err().starts_with("k.toml: "));
+        assert_eq!(KnownFaults::parse("k", &text), Ok(known));
     }
 }

@@ -37,7 +37,6 @@ pub use pages::{html, junit};
 pub use select::{Glob, Playable};
 pub use turn::{Said, Turn};
 
-/// The version of the format.
 const FORMAT: u32 = 1;
 
 /// The result of a case.
@@ -63,7 +62,7 @@ impl Grade {
     pub const ALL: [Self; 5] =
         [Self::Pass, Self::PassLenient, Self::Unimplemented, Self::Informational, Self::Fail];
 
-    /// Its name in JSON.
+    /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -94,28 +93,25 @@ pub struct Counts {
 impl Counts {
     /// Adds a case.
     pub fn add(&mut self, grade: Grade) {
-        let count = match grade {
+        *self.count(grade) += 1;
+    }
+
+    /// Cases of one grade.
+    pub fn of(mut self, grade: Grade) -> usize {
+        *self.count(grade)
+    }
+
+    fn count(&mut self, grade: Grade) -> &mut usize {
+        match grade {
             Grade::Pass => &mut self.pass,
             Grade::PassLenient => &mut self.pass_lenient,
             Grade::Unimplemented => &mut self.unimplemented,
             Grade::Informational => &mut self.informational,
             Grade::Fail => &mut self.fail,
-        };
-        *count += 1;
-    }
-
-    /// Cases of one grade.
-    pub fn of(&self, grade: Grade) -> usize {
-        match grade {
-            Grade::Pass => self.pass,
-            Grade::PassLenient => self.pass_lenient,
-            Grade::Unimplemented => self.unimplemented,
-            Grade::Informational => self.informational,
-            Grade::Fail => self.fail,
         }
     }
 
-    /// The judged cases: all except unimplemented ones.
+    /// Returns the judged cases: all except unimplemented ones.
     pub fn judged(&self) -> usize {
         self.all().saturating_sub(self.unimplemented)
     }
@@ -140,7 +136,7 @@ pub struct Case {
     pub title: String,
     /// The grade.
     pub grade: Grade,
-    /// Its facts (`F-19`) and requirements.
+    /// Facts (`F-19`) and requirements.
     pub spec: Vec<String>,
     /// How strongly the document requires it.
     pub level: Level,
@@ -155,7 +151,7 @@ pub struct Case {
     /// The named faults seen: `string-length-in-bytes`. Empty if it passed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<CaseFault>,
-    /// Its effect on a live target.
+    /// The effect on a live target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hazard: Option<Hazard>,
     /// The details, unless it passed.
@@ -167,7 +163,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// A case with only a grade.
+    /// Returns a case with only a grade.
     pub fn new(name: &str, section: &str, group: &str, title: &str, grade: Grade) -> Self {
         Self {
             name: name.to_owned(),
@@ -186,7 +182,7 @@ impl Case {
         }
     }
 
-    /// What it cites: [`Case::spec`], and the fact of its deviation.
+    /// Returns what it cites: [`Case::spec`], and the fact of its deviation.
     pub fn cited(&self) -> impl Iterator<Item = &str> {
         let fact = self
             .deviation
@@ -201,9 +197,9 @@ impl Case {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KnownDeviation {
-    /// Its fact: `F-5`.
+    /// The fact: `F-5`.
     pub fact: String,
-    /// Its description.
+    /// The description.
     pub text: String,
 }
 
@@ -229,7 +225,7 @@ pub struct Detail {
 }
 
 impl Detail {
-    /// The detail of a conversation, with its turns in order.
+    /// Returns the detail of a conversation, with its turns in order.
     pub fn conversation(
         turns: impl IntoIterator<Item = Turn>,
         expected: &str,
@@ -239,7 +235,7 @@ impl Detail {
         Self { sent, expected: expected.to_owned(), seen, found, about: Vec::new() }
     }
 
-    /// The turns of a conversation in their order. `None` if it was not one.
+    /// Returns the turns of a conversation in their order. `None` if it was not one.
     pub fn turns(&self) -> Option<Vec<&Turn>> {
         turn::join(&self.sent, &self.seen)
     }
@@ -249,9 +245,9 @@ impl Detail {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Section {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its cases.
+    /// The counts of its cases.
     pub counts: Counts,
 }
 
@@ -307,7 +303,7 @@ impl TooFewJudged {
     /// The default percentage of cases that must be judged.
     pub const LEAST_PERCENT: u8 = 10;
 
-    /// Where less than `least_percent` of the cases were judged.
+    /// Returns `None` if at least `least_percent` of the cases were judged.
     pub const fn of(judged: usize, of: usize, least_percent: u8) -> Option<Self> {
         let is_enough = judged * 100 >= of * least_percent as usize;
         if is_enough { None } else { Some(Self { judged, of, least_percent }) }
@@ -322,7 +318,7 @@ impl std::fmt::Display for TooFewJudged {
 }
 
 /// A whole run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Report {
     /// The version of this format: 1.
@@ -337,12 +333,12 @@ pub struct Report {
     /// The profile with the known deviations: `coreclr-10`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Its time and program.
+    /// When and by which program it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,
-    /// Of all cases.
+    /// The counts of all cases.
     pub counts: Counts,
-    /// The same by section, in the order of the cases.
+    /// The counts by section, in the order of the cases.
     pub sections: Vec<Section>,
     /// Why cases failed, as far as named: sorted by number of failures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -367,24 +363,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// An empty report.
+    /// Returns an empty report.
     pub fn new(suite: &str, target: &str) -> Self {
         Self {
             format: FORMAT,
             suite: suite.to_owned(),
             target: target.to_owned(),
-            runtime: None,
-            profile: None,
-            made: None,
-            counts: Counts::default(),
-            sections: Vec::new(),
-            causes: Vec::new(),
-            cases: Vec::new(),
-            lost: None,
-            interrupted: None,
-            too_few_judged: None,
-            stale: Vec::new(),
-            notes: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -438,12 +423,12 @@ impl Report {
         self.cases.push(case);
     }
 
-    /// The cases that failed.
+    /// Returns the cases that failed.
     pub fn failures(&self) -> impl Iterator<Item = &Case> {
         self.cases.iter().filter(|case| case.grade == Grade::Fail)
     }
 
-    /// Why the run is not a pass, apart from its failures: the kind, and the reason.
+    /// Returns why the run is not a pass, apart from its failures: the kind, and the reason.
     pub fn problems(&self) -> Vec<(&'static str, String)> {
         let not_run = |count: usize| match count {
             1 => "1 case was not run".to_owned(),
@@ -458,7 +443,7 @@ impl Report {
         problems.chain(self.stale.iter().map(stale)).collect()
     }
 
-    /// The verdict: `FAILED: 172 of 179 judged (2 should), 4 causes`.
+    /// Returns the verdict: `FAILED: 172 of 179 judged (2 should), 4 causes`.
     pub fn verdict(&self) -> String {
         let word = match (&self.lost, &self.interrupted, self.is_passed()) {
             (Some(_), ..) => "LOST",
@@ -476,7 +461,7 @@ impl Report {
         });
         let weaker: Vec<String> = weaker.into_iter().flatten().collect();
         let weaker =
-            if weaker.is_empty() { String::new() } else { format!(" ({})", weaker.join(", ")) };
+            weaker.first().map_or_else(String::new, |_| format!(" ({})", weaker.join(", ")));
         let causes = match self.causes.len() {
             0 => String::new(),
             1 => ", 1 cause".to_owned(),
@@ -490,7 +475,7 @@ impl Report {
         self.counts.fail == 0 && self.problems().is_empty()
     }
 
-    /// The cases with a known deviation. A known fault does not count: it fails.
+    /// Returns the cases with a known deviation. A known fault does not count: it fails.
     pub fn deviations(&self) -> impl Iterator<Item = (&Case, &KnownDeviation)> {
         let cases = self.cases.iter().filter(|case| case.grade == Grade::Informational);
         cases.filter_map(|case| Some((case, case.deviation.as_ref()?)))
@@ -499,8 +484,8 @@ impl Report {
     fn count(&mut self, case: &Case) {
         self.counts.add(case.grade);
         cause::count(&mut self.causes, case);
-        if let Some(section) = self.sections.iter_mut().find(|section| section.name == case.section)
-        {
+        let mut known = self.sections.iter_mut();
+        if let Some(section) = known.find(|section| section.name == case.section) {
             section.counts.add(case.grade);
         } else {
             let mut counts = Counts::default();

@@ -2,18 +2,19 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use dotnet_diagnostics_ipc_vectors::Hazard;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment};
 use quick_junit::{NonSuccessKind, Report as Xml, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
-use super::{Case, CaseFault, Citations, Detail, Glossary, Grade, Made, Report, Turn};
+use super::{Case, Citations, Glossary, Grade, Level, Made, Report};
 use crate::faults::Fault;
 
 const TEMPLATE: &str = include_str!("matrix.html");
 
-/// A self-contained page: no network and no fonts; readable without scripts, a few lines of
+/// Returns a self-contained page: no network and no fonts; readable without scripts, a few lines of
 /// JavaScript filter the rows.
 ///
 /// Each suite has a table: its columns are the reports, its rows the cases of all of them, by section.
@@ -25,6 +26,7 @@ pub fn html(reports: &[Report], citations: &Citations) -> Result<String, String>
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_filter("code", code);
+    environment.add_filter("json", |value: minijinja::Value| json(&value));
     environment.set_syntax(
         SyntaxConfig::builder()
             .trim_blocks(true)
@@ -43,7 +45,10 @@ pub fn html(reports: &[Report], citations: &Citations) -> Result<String, String>
         cited.iter().filter_map(|id| Some((*id, citations.line(id)?))).collect();
     facts.sort_by_key(|(id, _)| in_order(id));
     let known: Vec<&str> = facts.iter().map(|(id, _)| *id).collect();
-    let title = title(reports);
+    let title = match reports {
+        [report] => format!("{}: {}", report.verdict(), report.target),
+        _ => format!("{} reports of conformance runs", reports.len()),
+    };
     let page = Page {
         title,
         reports: reports.len(),
@@ -56,14 +61,6 @@ pub fn html(reports: &[Report], citations: &Citations) -> Result<String, String>
         kinds: KINDS,
     };
     environment.render_str(TEMPLATE, Serde(page)).map_err(|error| error.to_string())
-}
-
-/// `FAILED: 14 of 292 judged, 1 cause: my-server`, or how many reports there are.
-fn title(reports: &[Report]) -> String {
-    match reports {
-        [report] => format!("{}: {}", report.verdict(), report.target),
-        _ => format!("{} reports of conformance runs", reports.len()),
-    }
 }
 
 /// Escaped text, with what is between backticks as code.
@@ -84,14 +81,14 @@ fn code(text: &str) -> minijinja::Value {
     minijinja::Value::from_safe_string(html)
 }
 
-/// The data of the template.
 #[derive(Serialize)]
 struct Page<'r> {
     title: String,
     reports: usize,
     suites: Vec<Suite<'r>>,
     failures: usize,
-    passes: Vec<Passes<'r>>,
+    /// How many cases of each section passed, without a failure.
+    passes: Vec<(&'r str, usize)>,
     words: &'r [(String, String)],
     facts: Vec<(&'r str, &'r str)>,
     known: Vec<&'r str>,
@@ -131,26 +128,18 @@ impl Kind {
         // For an unknown runtime, no deviations are known: it differs where the document leaves it
         // open.
         let is_strict = report.is_some_and(|report| report.profile.as_deref() == Some("strict"));
+        let is_known = |case: &Case| case.deviation.is_some() && case.grade == Grade::Informational;
         let name = match case {
             None => "not-run",
-            Some(case) if case.deviation.is_some() && case.grade == Grade::Informational => {
-                if is_strict {
-                    "habit"
-                } else {
-                    "deviation"
-                }
-            }
+            Some(case) if is_known(case) && is_strict => "habit",
+            Some(case) if is_known(case) => "deviation",
             Some(case) => case.grade.name(),
         };
-        KINDS.into_iter().find(|kind| kind.name == name).unwrap_or(Kind {
-            name,
-            sign: "?",
-            word: name,
-        })
+        let unknown = Self { name, sign: "?", word: name };
+        KINDS.into_iter().find(|kind| kind.name == name).unwrap_or(unknown)
     }
 }
 
-/// A report without its cases.
 #[derive(Serialize)]
 struct Column<'r> {
     suite: &'r str,
@@ -166,11 +155,9 @@ struct Column<'r> {
     notes: &'r [String],
     made: Option<&'r Made>,
     causes: Vec<Cause<'r>>,
-    /// The failures without a named fault.
     unnamed: Vec<Failure<'r>>,
 }
 
-/// A cause, and its failures.
 #[derive(Serialize)]
 struct Cause<'r> {
     name: &'r str,
@@ -250,13 +237,13 @@ struct Section<'r> {
 
 #[derive(Serialize)]
 struct Row<'r> {
-    /// Its number on the page, for links.
+    /// The number on the page, for links.
     number: usize,
     name: &'r str,
     title: &'r str,
     spec: &'r [String],
-    level: &'static str,
-    hazard: Option<&'static str>,
+    level: Level,
+    hazard: Option<Hazard>,
     /// The kinds of its cells, for filtering rows.
     kinds: String,
     cells: Vec<Cell<'r>>,
@@ -265,64 +252,19 @@ struct Row<'r> {
 #[derive(Clone, Serialize)]
 struct Cell<'r> {
     kind: Kind,
-    fact: Option<&'r str>,
-    deviation: Option<&'r str>,
-    faults: &'r [CaseFault],
+    /// The case, unless it was not run.
+    case: Option<&'r Case>,
     /// Why it is not a pass, in a line.
     reason: Option<&'r str>,
-    detail: Option<Shown<'r>>,
 }
 
-/// A [`Detail`] as text.
-#[derive(Clone, Serialize)]
-struct Shown<'r> {
-    turns: Option<Vec<&'r Turn>>,
-    sent: String,
-    seen: String,
-    expected: &'r str,
-    found: &'r [String],
-    about: &'r [String],
-}
-
-impl<'r> From<&'r Detail> for Shown<'r> {
-    fn from(detail: &'r Detail) -> Self {
-        let (sent, seen) = (shortened(&detail.sent.json()), shortened(&detail.seen.json()));
-        Self {
-            turns: detail.turns(),
-            sent,
-            seen,
-            expected: &detail.expected,
-            found: &detail.found,
-            about: &detail.about,
-        }
-    }
-}
-
-impl<'r> Cell<'r> {
-    fn new(case: Option<&'r Case>, report: Option<&Report>) -> Self {
-        let deviation = case.and_then(|case| case.deviation.as_ref());
-        Self {
-            kind: Kind::of(case, report),
-            fact: deviation.map(|deviation| deviation.fact.as_str()),
-            deviation: deviation.map(|deviation| deviation.text.as_str()),
-            faults: case.map_or(&[], |case| &case.faults),
-            reason: case.filter(|case| case.grade == Grade::Fail).and_then(reason),
-            // A pass needs no explanation, and there are hundreds.
-            detail: case
-                .filter(|case| case.grade != Grade::Pass)
-                .and_then(|case| case.detail.as_ref())
-                .map(Shown::from),
-        }
-    }
-}
-
-/// Why a case failed: the known fault of its runtime, or else what was found first.
+/// Returns why a case failed: the known fault of its runtime, or else what was found first.
 fn reason(case: &Case) -> Option<&str> {
     let known = case.deviation.as_ref().map(|deviation| deviation.text.as_str());
     known.or_else(|| case.detail.as_ref()?.found.first().map(String::as_str))
 }
 
-/// The suites, in the order of appearance. Their rows are numbered through.
+/// Returns the suites, in the order of appearance. Their rows are numbered through.
 fn suites(reports: &[Report]) -> Vec<Suite<'_>> {
     let mut suites: Vec<Suite<'_>> = Vec::new();
     let mut count = 0;
@@ -341,61 +283,42 @@ fn suites(reports: &[Report]) -> Vec<Suite<'_>> {
     suites
 }
 
-/// The cases of all reports, each once, in the order of appearance, by section. `count` is that of the
-/// rows so far.
+/// Returns the cases of all reports, each once, in the order of appearance, by section. `count` is
+/// that of the rows so far.
 fn sections<'r>(reports: &[&'r Report], count: &mut usize) -> Vec<Section<'r>> {
-    let mut sections: Vec<Section<'_>> = Vec::new();
-    let mut section_of: HashMap<&str, usize> = HashMap::new();
-    let mut row_of: HashMap<&str, (usize, usize)> = HashMap::new();
+    let not_run = Cell { kind: Kind::of(None, None), case: None, reason: None };
+    let mut all_cells: HashMap<&str, Vec<Cell<'_>>> = HashMap::new();
     for (column, report) in reports.iter().enumerate() {
         for case in &report.cases {
-            let section = *section_of.entry(&case.section).or_insert_with(|| {
-                sections.push(Section { name: &case.section, rows: Vec::new() });
-                sections.len().saturating_sub(1)
-            });
-            let place = *row_of.entry(&case.name).or_insert_with(|| {
-                let rows = sections.get_mut(section).map(|section| &mut section.rows);
-                let index = rows.as_ref().map_or(0, |rows| rows.len());
-                if let Some(rows) = rows {
-                    *count += 1;
-                    rows.push(Row::new(case, *count, reports.len()));
-                }
-                (section, index)
-            });
-            let cell = sections
-                .get_mut(place.0)
-                .and_then(|section| section.rows.get_mut(place.1))
-                .and_then(|row| row.cells.get_mut(column));
-            if let Some(cell) = cell {
-                *cell = Cell::new(Some(case), Some(report));
+            let of_case = all_cells.entry(&case.name);
+            let cells = of_case.or_insert_with(|| vec![not_run.clone(); reports.len()]);
+            if let Some(cell) = cells.get_mut(column) {
+                let reason = reason(case).filter(|_| case.grade == Grade::Fail);
+                *cell = Cell { kind: Kind::of(Some(case), Some(report)), case: Some(case), reason };
             }
         }
     }
-    for row in sections.iter_mut().flat_map(|section| &mut section.rows) {
-        let kinds: BTreeSet<&str> = row.cells.iter().map(|cell| cell.kind.name).collect();
-        row.kinds = kinds.into_iter().collect::<Vec<_>>().join(" ");
-    }
-    sections
-}
-
-impl<'r> Row<'r> {
-    fn new(case: &'r Case, number: usize, columns: usize) -> Self {
-        let cells = std::iter::repeat_n(Cell::new(None, None), columns).collect();
-        let hazard = case.hazard.map(|hazard| match hazard {
-            dotnet_diagnostics_ipc_vectors::Hazard::SideEffect => "side-effect",
-            dotnet_diagnostics_ipc_vectors::Hazard::Harmful => "harmful",
-        });
-        Self {
-            number,
+    let mut sections: Vec<Section<'_>> = Vec::new();
+    for case in reports.iter().flat_map(|report| &report.cases) {
+        let Some(cells) = all_cells.remove(case.name.as_str()) else { continue };
+        *count += 1;
+        let kinds: BTreeSet<&str> = cells.iter().map(|cell| cell.kind.name).collect();
+        let row = Row {
+            number: *count,
             name: &case.name,
             title: &case.title,
             spec: &case.spec,
-            level: case.level.name(),
-            hazard,
-            kinds: String::new(),
+            level: case.level,
+            hazard: case.hazard,
+            kinds: kinds.into_iter().collect::<Vec<_>>().join(" "),
             cells,
+        };
+        match sections.iter_mut().find(|section| section.name == case.section) {
+            Some(section) => section.rows.push(row),
+            None => sections.push(Section { name: &case.section, rows: vec![row] }),
         }
     }
+    sections
 }
 
 /// Results come before unsupported parts: rows, and sections.
@@ -410,24 +333,14 @@ fn in_reading_order(mut sections: Vec<Section<'_>>) -> Vec<Section<'_>> {
     sections
 }
 
-/// The passes of each section, of reports without a failure.
-fn passes<'r>(suites: &[Suite<'r>]) -> Vec<Passes<'r>> {
+/// Counts the cases of each section that passed.
+fn passes<'r>(suites: &[Suite<'r>]) -> Vec<(&'r str, usize)> {
     let passed = |row: &&Row<'_>| {
         row.cells.iter().any(|cell| ["pass", "pass-lenient"].contains(&cell.kind.name))
     };
-    let of = |section: &Section<'r>| Passes {
-        name: section.name,
-        count: section.rows.iter().filter(passed).count(),
-    };
+    let of = |section: &Section<'r>| (section.name, section.rows.iter().filter(passed).count());
     let sections = suites.iter().flat_map(|suite| &suite.sections);
-    sections.map(of).filter(|passes| passes.count > 0).collect()
-}
-
-/// How many cases of a section passed.
-#[derive(Serialize)]
-struct Passes<'r> {
-    name: &'r str,
-    count: usize,
+    sections.map(of).filter(|(_, count)| *count > 0).collect()
 }
 
 /// `F-9` before `F-10`.
@@ -436,16 +349,17 @@ fn in_order(id: &str) -> (String, u32) {
     (kind.to_owned(), number.parse().unwrap_or(0))
 }
 
-/// The most characters of a value on the page.
-fn shortened(text: &str) -> String {
+/// Returns the JSON of a value, at most 10,000 characters of it.
+fn json(value: &minijinja::Value) -> String {
     const MOST: usize = 10_000;
+    let text = serde_json::to_string(value).unwrap_or_default();
     match text.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
+        None => text,
     }
 }
 
-/// The XML of `report`: a test suite for each section, a test case for each case.
+/// Returns the XML of `report`: a test suite for each section, a test case for each case.
 ///
 /// A failure contains the sent, expected and received data. Unjudged cases are skipped, with the
 /// reason. What else keeps a run from passing is an error of a separate case: `lost`, `interrupted`,
@@ -498,16 +412,11 @@ fn status(case: &Case, citations: &Citations) -> TestCaseStatus {
     match case.grade {
         Grade::Pass | Grade::PassLenient => TestCaseStatus::success(),
         Grade::Unimplemented | Grade::Informational => {
-            let reason = match &case.deviation {
-                Some(deviation) => {
-                    format!("known deviation {}: {}", deviation.fact, deviation.text)
-                }
-                None => format!(
-                    "{}: {}",
-                    case.grade.name(),
-                    found.unwrap_or_else(|| case.title.clone())
-                ),
-            };
+            let found = found.unwrap_or_else(|| case.title.clone());
+            let reason = case.deviation.as_ref().map_or_else(
+                || format!("{}: {found}", case.grade.name()),
+                |known| format!("known deviation {}: {}", known.fact, known.text),
+            );
             let mut status = TestCaseStatus::skipped();
             status.set_message(reason);
             status

@@ -22,21 +22,21 @@ pub trait Playable {
     /// Unique in the suite, and stable.
     fn name(&self) -> String;
 
-    /// What selects it besides its name: its parts, its number, its type.
+    /// Returns what selects it besides its name: its parts, its number, its type.
     fn words(&self) -> Vec<String>;
 
-    /// Its facts and requirements.
+    /// Returns the facts and requirements.
     fn spec(&self) -> Vec<String>;
 
-    /// The commands that it is about.
+    /// Returns the commands that it is about.
     fn commands(&self) -> Vec<Command>;
 
-    /// Its effect on a live target.
+    /// Returns the effect on a live target.
     fn hazard(&self) -> Option<Hazard> {
         None
     }
 
-    /// How strongly the document requires it.
+    /// Returns how strongly the document requires it.
     fn level(&self) -> Level {
         Level::of(&self.spec())
     }
@@ -74,12 +74,12 @@ pub trait Playable {
 pub struct Glob(String);
 
 impl Glob {
-    /// The pattern's text.
+    /// Returns the pattern's text.
     pub fn new(pattern: impl Into<String>) -> Self {
         Self(pattern.into())
     }
 
-    /// The word before the first colon, and the pattern after it: `rule:R-EVP-*`.
+    /// Returns the word before the first colon, and the pattern after it: `rule:R-EVP-*`.
     pub fn kind(&self) -> Option<(&str, Self)> {
         self.0.split_once(':').map(|(kind, rest)| (kind, Self::new(rest)))
     }

@@ -7,13 +7,13 @@ use dotnet_diagnostics_ipc_vectors::player::{Conversation, EventKind, TurnDirect
 use serde::{Deserialize, Serialize};
 
 /// The most bytes kept of a turn.
-const KEPT: usize = 4096;
+const MAX_KEPT_BYTES: usize = 4096;
 
 /// Bytes in one direction on a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Turn {
-    /// Its place in the conversation, from 1 on, over all connections.
+    /// The place in the conversation, from 1 on, over all connections.
     pub turn: usize,
     /// The connection, by its name in the script or scenario.
     pub connection: String,
@@ -36,7 +36,7 @@ const fn is_zero(number: &usize) -> bool {
 }
 
 impl Turn {
-    /// The bytes of a turn, of which at most 4,096 are kept.
+    /// Returns the bytes of a turn, of which at most 4,096 are kept.
     /// [`Detail::conversation`](super::Detail::conversation) counts the turns.
     pub fn new(connection: &str, direction: TurnDirection, bytes: &[u8]) -> Self {
         let connection = connection.to_owned();
@@ -46,7 +46,7 @@ impl Turn {
         turn
     }
 
-    /// Those of a conversation: consecutive bytes in one direction of a connection are one.
+    /// Returns the turns of a conversation: consecutive bytes in one direction of a connection are one.
     pub fn all(conversation: &Conversation) -> Vec<Self> {
         let mut turns: Vec<Self> = Vec::new();
         for (event, bytes) in conversation.passed() {
@@ -68,7 +68,7 @@ impl Turn {
     /// Adds bytes, of which there were `len`.
     fn extend(&mut self, bytes: &[u8], len: u64) {
         let all = self.length.unwrap_or(self.bytes.len() as u64) + len;
-        let room = KEPT.saturating_sub(self.bytes.len()).min(bytes.len());
+        let room = MAX_KEPT_BYTES.saturating_sub(self.bytes.len()).min(bytes.len());
         self.bytes.extend_from_slice(bytes.get(..room).unwrap_or_default());
         self.length = (self.bytes.len() as u64 != all).then_some(all);
     }
@@ -112,13 +112,13 @@ pub enum Said {
 }
 
 impl Said {
-    /// The text of its JSON.
+    /// Returns the text of its JSON.
     pub fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// What was sent, and what was received, counted from 1 on.
+/// Returns what was sent, and what was received, counted from 1 on.
 pub(super) fn split(turns: impl IntoIterator<Item = Turn>) -> (Said, Said) {
     let counted =
         turns.into_iter().enumerate().map(|(index, turn)| Turn { turn: index + 1, ..turn });

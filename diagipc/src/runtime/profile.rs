@@ -6,7 +6,7 @@ use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 
-use crate::known::{Detail, Does, Layer, Profile, Request, Row, rows};
+use crate::known::{Does, Layer, Profile, Quirk, Request, Row, rows};
 
 impl Profile {
     /// The answer to a request that the exchange refuses.
@@ -118,7 +118,7 @@ impl Profile {
 
     /// Returns what it does, once it has started, with a startup hook that cannot be loaded.
     pub(super) fn misses_hook(self) -> Option<Does> {
-        let detail = Detail::MissingHook;
+        let detail = Quirk::MissingHook;
         self.host_does(Request { detail, ..Request::right(Command::APPLY_STARTUP_HOOK) })
     }
 
@@ -133,7 +133,7 @@ impl Profile {
 
 fn variable_request(request: &SetEnvironmentVariable<'_>) -> Request {
     Request {
-        detail: Detail::of_variable(request),
+        detail: Quirk::of_variable(request),
         ..Request::right(Command::SET_ENVIRONMENT_VARIABLE)
     }
 }

@@ -12,10 +12,8 @@ use serde::Deserialize;
 use super::{ServerCase, ServerCaseKind};
 use crate::known::{Family, Profile};
 
-/// Whether a target supports something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Has {
-    /// Yes.
     Yes,
     /// No, by declaration or observation: how.
     No(String),
@@ -36,7 +34,6 @@ pub(super) struct Abilities {
     pub(super) wrong_unknown: Option<HResult>,
 }
 
-/// Why a case is not played.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lack {
     /// The target's file does not claim it.
@@ -48,17 +45,11 @@ pub(super) enum Lack {
 }
 
 impl Abilities {
-    /// The result for a command.
-    pub(super) fn command(&self, command: Command) -> Option<&Has> {
-        self.commands.get(&command)
-    }
-
-    /// The commands that are answered.
     pub(super) fn served(&self) -> impl Iterator<Item = Command> {
         self.commands.iter().filter(|(_, has)| **has == Has::Yes).map(|(command, _)| *command)
     }
 
-    /// What `case` needs and the target does not support.
+    /// Returns what `case` needs and the target does not support.
     ///
     /// What a profile includes is required, whatever the target reports.
     pub(super) fn lack(
@@ -67,31 +58,29 @@ impl Abilities {
         profile: Profile,
         claims: &Claims,
     ) -> Option<Lack> {
-        for command in
-            case.wanted_commands().into_iter().filter(|command| command.since().is_some())
-        {
+        let is_of_a_version = [Family::CoreClr, Family::NativeAot].contains(&profile.family())
+            && profile.version().is_some();
+        let lacks_command = |command: Command| {
             let name = command.name().unwrap_or_default();
-            match claims.claims(command) {
-                Some(true) => continue,
-                Some(false) => return Some(Lack::Unclaimed(format!("{name}: not claimed"))),
-                None => {}
-            }
-            if self.command(command) == Some(&Has::Silent) {
-                let silent = "no reply to a complete and valid message, so it was not sent";
-                return Some(Lack::Silent(format!("{name}: {silent}")));
-            }
-            let is_of_a_version = [Family::CoreClr, Family::NativeAot].contains(&profile.family())
-                && profile.version().is_some();
             let must_have = is_of_a_version && profile.knows(command);
-            let is_known = self
-                .command(command)
-                .is_some_and(|has| *has == Has::Yes || matches!(has, Has::No(_)));
-            if is_of_a_version && !must_have && !is_known {
-                return Some(Lack::Missing(format!("{name}: newer than {profile}, and not tried")));
+            match (claims.claims(command), self.commands.get(&command)) {
+                (Some(false), _) => Some(Lack::Unclaimed(format!("{name}: not claimed"))),
+                (None, Some(Has::Silent)) => {
+                    let silent = "no reply to a complete and valid message, so it was not sent";
+                    Some(Lack::Silent(format!("{name}: {silent}")))
+                }
+                (None, Some(Has::No(why))) if !must_have => {
+                    Some(Lack::Missing(format!("{name}: {why}")))
+                }
+                (None, Some(Has::Unclear) | None) if is_of_a_version && !must_have => {
+                    Some(Lack::Missing(format!("{name}: newer than {profile}, and not tried")))
+                }
+                _ => None,
             }
-            if let Some(Has::No(why)) = self.command(command).filter(|_| !must_have) {
-                return Some(Lack::Missing(format!("{name}: {why}")));
-            }
+        };
+        let known = case.wanted_commands().into_iter().filter(|one| one.since().is_some());
+        if let Some(lack) = known.into_iter().find_map(lacks_command) {
+            return Some(lack);
         }
         case.wants().into_iter().find_map(|ability| {
             match (claims.has(ability), self.features.get(&ability)) {
@@ -104,7 +93,7 @@ impl Abilities {
 }
 
 impl ServerCase<'_> {
-    /// Its needs besides commands, of what the document leaves open.
+    /// Returns what it needs besides commands, of what the document leaves open.
     pub(super) fn wants(&self) -> Vec<Ability> {
         let target = match self.kind {
             ServerCaseKind::Script { target, .. } => target,
@@ -160,10 +149,9 @@ impl ServerCase<'_> {
 pub struct Claims {
     /// The server's name in reports.
     pub name: Option<String>,
-    /// Its profile.
+    /// The profile.
     pub profile: Option<Profile>,
     commands: Option<BTreeSet<Command>>,
-    /// Unsupported command sets.
     without: BTreeSet<u8>,
     abilities: BTreeMap<Ability, bool>,
 }
@@ -175,20 +163,20 @@ struct RawClaims {
     profile: Option<String>,
     commands: Option<Vec<String>>,
     #[serde(default)]
-    abilities: RawAbilities,
+    abilities: BTreeMap<Claim, bool>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RawAbilities {
-    ports: Option<bool>,
-    suspension: Option<bool>,
-    user_events: Option<bool>,
-    one_client_at_a_time: Option<bool>,
-    netperf: Option<bool>,
-    dumps: Option<bool>,
-    streams: Option<bool>,
-    profilers: Option<bool>,
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Claim {
+    Ports,
+    Suspension,
+    UserEvents,
+    OneClientAtATime,
+    Netperf,
+    Dumps,
+    Streams,
+    Profilers,
 }
 
 impl Claims {
@@ -217,42 +205,30 @@ impl Claims {
             .commands
             .map(|names| names.into_iter().map(command).collect::<Result<BTreeSet<_>, _>>())
             .transpose()?;
-        let RawAbilities {
-            ports,
-            suspension,
-            user_events,
-            one_client_at_a_time,
-            netperf,
-            dumps,
-            streams,
-            profilers,
-        } = raw.abilities;
-        let abilities = [
-            (Ability::Ports, ports),
-            (Ability::Suspension, suspension),
-            (Ability::UserEvents, user_events),
-            (Ability::OneClientAtATime, one_client_at_a_time),
-            (Ability::Netperf, netperf),
-        ];
-        let sets = [
-            (Command::GENERATE_CORE_DUMP.set, dumps),
-            (Command::COLLECT_TRACING.set, streams),
-            (Command::ATTACH_PROFILER.set, profilers),
-        ];
-        Ok(Self {
+        let mut claims = Self {
             name: raw.name,
             profile: profile.map_err(|error| format!("{file}: {error}"))?,
             commands,
-            without: sets
-                .into_iter()
-                .filter(|(_, has)| *has == Some(false))
-                .map(|(set, _)| set)
-                .collect(),
-            abilities: abilities
-                .into_iter()
-                .filter_map(|(ability, has)| Some((ability, has?)))
-                .collect(),
-        })
+            ..Self::default()
+        };
+        for (claim, has) in raw.abilities {
+            let part = match claim {
+                Claim::Ports => Ok(Ability::Ports),
+                Claim::Suspension => Ok(Ability::Suspension),
+                Claim::UserEvents => Ok(Ability::UserEvents),
+                Claim::OneClientAtATime => Ok(Ability::OneClientAtATime),
+                Claim::Netperf => Ok(Ability::Netperf),
+                Claim::Dumps => Err(Command::GENERATE_CORE_DUMP.set),
+                Claim::Streams => Err(Command::COLLECT_TRACING.set),
+                Claim::Profilers => Err(Command::ATTACH_PROFILER.set),
+            };
+            match part {
+                Ok(ability) => _ = claims.abilities.insert(ability, has),
+                Err(set) if !has => _ = claims.without.insert(set),
+                Err(_) => {}
+            }
+        }
+        Ok(claims)
     }
 
     /// Whether it declares a command as known; `None` if it says nothing about it.

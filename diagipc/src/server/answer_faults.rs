@@ -7,18 +7,18 @@ use dotnet_diagnostics_ipc_vectors::player::{Difference, Failure, PlayerError};
 use dotnet_diagnostics_ipc_vectors::script::{Captures, Pattern, Step};
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type};
 
-use super::expectation::{Expectation, Refusable, other_refusal_of};
-use super::facts::Facts;
+use super::expectation::{Expectation, other_refusal_of};
+use super::facts::CaseFacts;
 use super::request::{ON, Reaction};
 use super::target::TargetProcess;
-use super::unanswered::{asked, left_open, no_reply, without_stop};
+use super::unanswered::{asked, crash, left_open, no_reply, without_stop};
 use super::{Death, consistency};
 use crate::conversation::{
-    Answer, Exchange, Exchanges, FaultSeen, Reply, is_cut, is_too_small, message_of, request_as,
+    Exchange, Exchanges, FaultSeen, Reply, ReplyKind, is_cut, is_too_small, message_of, request_as,
 };
 use crate::faults::Fault;
 
-/// Why the answer to a request of the vectors is a failure.
+/// Returns why the answer to a request of the vectors is a failure.
 pub(super) fn faults_in_answer(
     process: &TargetProcess,
     expectation: &Expectation<'_>,
@@ -26,8 +26,8 @@ pub(super) fn faults_in_answer(
     death: Option<Death>,
 ) -> Vec<FaultSeen> {
     let due = match expectation.verdict {
-        ExpectedResult::Valid | ExpectedResult::Acceptable => Due::Ok,
-        ExpectedResult::Invalid => expectation.refusal.map_or(Due::Ok, Due::Error),
+        ExpectedResult::Valid | ExpectedResult::Acceptable => ReplyKind::Ok,
+        ExpectedResult::Invalid => expectation.refusal.map_or(ReplyKind::Ok, ReplyKind::Error),
     };
     let exchanges = &answered.exchanges;
     let mut found = consistency::faults_in_case(exchanges, process);
@@ -36,17 +36,21 @@ pub(super) fn faults_in_answer(
         return found;
     }
     if let Some(death) = death {
-        return [FaultSeen::new(Fault::Crash, format!("the target {death}"))].into();
+        return [crash(death)].into();
     }
     let Some(exchange) = exchanges.on(ON) else { return found };
-    match (exchange.answer(), exchange.end()) {
-        (Answer::Ok, _) if expectation.verdict == ExpectedResult::Acceptable => {}
-        (Answer::Ok | Answer::Error(_), _) => {
-            let error = exchange.reply.error();
-            found.extend(answer(exchange, error, due, expectation.refusable, exchanges));
+    match exchange.answer() {
+        ReplyKind::Ok if expectation.verdict == ExpectedResult::Acceptable => {}
+        ReplyKind::Ok => found.extend(wrong_answer(exchange, due, exchanges)),
+        ReplyKind::Error(code) => {
+            let is_allowed = |seen: &FaultSeen| {
+                seen.fault == Fault::ValidRequestRefused && expectation.refusable.takes(code)
+            };
+            let wrong = wrong_answer(exchange, due, exchanges);
+            found.extend(wrong.filter(|seen| !is_allowed(seen)));
         }
-        (Answer::NoHeader, _) => {}
-        (Answer::Nothing | Answer::Other, end) => found.push(no_reply(exchange, end)),
+        ReplyKind::NoHeader => {}
+        ReplyKind::Nothing | ReplyKind::Other => found.push(no_reply(exchange, exchange.end())),
     }
     if answered.left_open {
         found.push(left_open(exchange));
@@ -55,9 +59,9 @@ pub(super) fn faults_in_answer(
     found
 }
 
-/// Why a script failed at a step.
+/// Returns why a script failed at a step.
 pub(super) fn faults_in_failure(
-    facts: &Facts<'_>,
+    facts: &CaseFacts<'_>,
     step: &Step,
     failure: &Failure,
     arrives_in_pieces: bool,
@@ -73,20 +77,20 @@ pub(super) fn faults_in_failure(
         return found;
     }
     if let Some(death) = facts.death {
-        return [FaultSeen::new(Fault::Crash, format!("the target {death}"))].into();
+        return [crash(death)].into();
     }
     let PlayerError::Differs(difference) = &failure.trouble else { return found };
+    let of_patterns = |on: &str, patterns: &[&Pattern]| {
+        let exchange = exchanges.on(on)?;
+        let due = patterns.iter().filter_map(|pattern| due(pattern, exchange, captures));
+        fault_in_reply(exchange, &due.collect::<Vec<_>>(), difference, exchanges)
+    };
     let fault = match step {
-        Step::Expect(expect) => exchanges.on(&expect.on).and_then(|exchange| {
-            let due = due(&expect.expect, exchange, captures);
-            faults_in_reply(exchange, due.as_slice(), difference, exchanges)
-        }),
-        Step::ExpectAnyOf(expect) => exchanges.on(&expect.on).and_then(|exchange| {
-            let patterns = expect.expect_any_of.iter();
-            let due: Vec<Due> =
-                patterns.filter_map(|one| due(&one.expect, exchange, captures)).collect();
-            faults_in_reply(exchange, &due, difference, exchanges)
-        }),
+        Step::Expect(expect) => of_patterns(&expect.on, &[&expect.expect]),
+        Step::ExpectAnyOf(expect) => {
+            let patterns = expect.expect_any_of.iter().map(|one| &one.expect);
+            of_patterns(&expect.on, &patterns.collect::<Vec<_>>())
+        }
         Step::ExpectEnd(expect) => exchanges.on(&expect.on).and_then(|exchange| match difference {
             Difference::NoEnd => Some(left_open(exchange)),
             Difference::End(End::Reset) => Some(FaultSeen::new(
@@ -97,10 +101,7 @@ pub(super) fn faults_in_failure(
         }),
         Step::Send(send) => exchanges.on(&send.on).and_then(|exchange| match difference {
             Difference::PeerGone { before: None, .. } => Some(no_reply(exchange, Some(End::Reset))),
-            Difference::PeerGone { .. } => {
-                let error = exchange.reply.error();
-                answer(exchange, error, Due::Ok, Refusable::Never, exchanges)
-            }
+            Difference::PeerGone { .. } => wrong_answer(exchange, ReplyKind::Ok, exchanges),
             _ => None,
         }),
         Step::Accept(_) | Step::Open(_) if *difference == Difference::NotConnected => {
@@ -131,34 +132,27 @@ pub(super) fn not_connected(exchanges: &Exchanges) -> FaultSeen {
 
 /// That a request is served where an error is due. That is one more fault, whatever the bytes of
 /// the reply are.
-fn served(exchange: &Exchange, due: Due, exchanges: &Exchanges) -> Option<FaultSeen> {
+fn served(exchange: &Exchange, due: ReplyKind, exchanges: &Exchanges) -> Option<FaultSeen> {
     let reply = &exchange.reply;
     let is_refusal = reply.faults().any(|seen| seen.fault == Fault::ErrorAsOk);
     // Some repeat the command of the request in place of an OK.
     let is_ok = reply.is_ok() || reply.code.is_some() && reply.code == exchange.command();
-    let is_served = reply.is_whole() && is_ok && !is_refusal;
-    (is_served && matches!(due, Due::Error(_)))
-        .then(|| answer(exchange, None, due, Refusable::Never, exchanges))?
+    let is_served = reply.is_whole() && is_ok && !is_refusal && due != ReplyKind::Ok;
+    if is_served { wrong_answer(exchange, due, exchanges) } else { None }
 }
 
-/// The required reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
-    Ok,
-    Error(HResult),
-}
-
-/// The reply required by a pattern.
-fn due(pattern: &Pattern, exchange: &Exchange, captures: &Captures) -> Option<Due> {
+/// Returns the reply required by a pattern: an OK or an error.
+fn due(pattern: &Pattern, exchange: &Exchange, captures: &Captures) -> Option<ReplyKind> {
     let bytes = pattern.filled_from(&exchange.came, captures);
     let reply = Reply::read(None, &bytes);
-    let ok = || (reply.is_whole() && reply.is_ok()).then_some(Due::Ok);
-    reply.error().map(Due::Error).or_else(ok)
+    let ok = || (reply.is_whole() && reply.is_ok()).then_some(ReplyKind::Ok);
+    reply.error().map(ReplyKind::Error).or_else(ok)
 }
 
-fn faults_in_reply(
+/// Returns the fault of a reply that fits none of the patterns, which require one of `due`.
+fn fault_in_reply(
     exchange: &Exchange,
-    due: &[Due],
+    due: &[ReplyKind],
     difference: &Difference,
     exchanges: &Exchanges,
 ) -> Option<FaultSeen> {
@@ -176,24 +170,15 @@ fn faults_in_reply(
         }
         Difference::Nothing { after } if after.is_empty() => Some(no_reply(exchange, None)),
         Difference::Bytes { fields, mismatches, .. } => {
-            let first = due.first()?;
-            let error = exchange.reply.error();
-            if !due
-                .iter()
-                .any(|due| matches!((due, error), (Due::Ok, None) | (Due::Error(_), Some(_))))
-            {
-                return answer(exchange, error, *first, Refusable::Never, exchanges);
-            }
-            let of_this_kind =
-                due.iter().copied().find(|due| matches!((due, error), (Due::Error(_), Some(_))));
-            let other_code = of_this_kind
-                .and_then(|due| answer(exchange, error, due, Refusable::Never, exchanges));
-            if other_code.is_some() {
-                return other_code;
+            let is_error = exchange.reply.error().is_some();
+            let of_this_kind = due.iter().find(|due| (**due != ReplyKind::Ok) == is_error);
+            let other = wrong_answer(exchange, *of_this_kind.or(due.first())?, exchanges);
+            if other.is_some() {
+                return other;
             }
             let is_stop = exchange.command() == Some(Command::STOP_TRACING);
             let fault = if is_stop { Fault::StopEchoesAnother } else { Fault::ValueDiffers };
-            let mut texts: Vec<String> = fields.iter().map(|field| format!("{field}")).collect();
+            let mut texts: Vec<String> = fields.iter().map(ToString::to_string).collect();
             // A value that is right for no pattern is in no other.
             if texts.is_empty() && exchange.reply.is_whole() {
                 texts.extend(mismatches.first().map(|one| {
@@ -206,44 +191,19 @@ fn faults_in_reply(
     }
 }
 
-/// The error received instead; `None`: an OK.
-fn answer(
-    exchange: &Exchange,
-    error: Option<HResult>,
-    due: Due,
-    refusable: Refusable<'_>,
-    exchanges: &Exchanges,
-) -> Option<FaultSeen> {
-    let asked = asked(exchange);
-    match (due, error) {
-        (Due::Ok, None) => None,
-        (Due::Ok, Some(HResult::UNKNOWN_COMMAND)) if exchange.asks_known_command() => {
-            if exchange.command() == Some(Command::STOP_TRACING) {
-                return Some(without_stop(exchange));
-            }
-            let text = format!("{asked}: hresult is {}", HResult::UNKNOWN_COMMAND);
-            Some(FaultSeen::new(Fault::KnownCommandRefusedAsUnknown, text))
-        }
-        (Due::Ok, Some(code)) => {
-            let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&code);
-            let text = format!("{asked}: hresult is {code}, expected an OK");
-            let ended = super::consistency::ended_sessions(exchanges)
-                .filter(|_| !of_bytes && exchange.is_answered_as_session());
-            if let Some(ended) = ended {
-                let text =
-                    format!("{text}: {ended} sessions were stopped before, and none is running");
-                return Some(FaultSeen::new(Fault::SessionsLeaked, text));
-            }
-            (!refusable.takes(code)).then(|| FaultSeen::new(Fault::ValidRequestRefused, text))
-        }
-        (Due::Error(due), Some(code)) if due == code => None,
+/// Returns the fault of an OK or an error in place of the one that is due.
+fn wrong_answer(exchange: &Exchange, due: ReplyKind, exchanges: &Exchanges) -> Option<FaultSeen> {
+    let (asked, is_known) = (asked(exchange), exchange.asks_known_command());
+    let (fault, text) = match (due, exchange.reply.error()) {
+        (ReplyKind::Error(due), Some(code)) if due == code => return None,
         // Another order of the checks.
-        (Due::Error(_), Some(code)) if other_refusal_of(&exchange.sent) == Some(code) => None,
-        (Due::Error(due), error) => {
+        (ReplyKind::Error(_), Some(code)) if other_refusal_of(&exchange.sent) == Some(code) => {
+            return None;
+        }
+        (ReplyKind::Error(due), error) => {
             let unchecked = unchecked(exchange);
-            let is_known = exchange.asks_known_command();
             let fault = match (error, unchecked) {
-                (None | Some(HResult::ENVVAR_NOT_FOUND), unchecked) => unchecked,
+                (None | Some(HResult::ENVVAR_NOT_FOUND), _) => unchecked,
                 // It was read further (F-69).
                 (
                     Some(code),
@@ -255,16 +215,34 @@ fn answer(
                 }
                 _ => Fault::WrongErrorCode,
             };
-            let came = error.map_or_else(
-                || String::from("the reply is OK"),
-                |code| format!("hresult is {code}"),
-            );
-            Some(FaultSeen::new(fault, format!("{asked}: {came}, expected {due}")))
+            let received = error
+                .map_or_else(|| "the reply is OK".to_owned(), |code| format!("hresult is {code}"));
+            (fault, format!("{asked}: {received}, expected {due}"))
         }
-    }
+        (_, None) => return None,
+        (_, Some(HResult::UNKNOWN_COMMAND)) if is_known => {
+            if exchange.command() == Some(Command::STOP_TRACING) {
+                return Some(without_stop(exchange));
+            }
+            let text = format!("{asked}: hresult is {}", HResult::UNKNOWN_COMMAND);
+            (Fault::KnownCommandRefusedAsUnknown, text)
+        }
+        (_, Some(code)) => {
+            let is_of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&code);
+            let text = format!("{asked}: hresult is {code}, expected an OK");
+            match consistency::ended_sessions(exchanges) {
+                Some(ended) if !is_of_bytes && exchange.is_answered_as_session() => (
+                    Fault::SessionsLeaked,
+                    format!("{text}: {ended} sessions were stopped before, and none is running"),
+                ),
+                _ => (Fault::ValidRequestRefused, text),
+            }
+        }
+    };
+    Some(FaultSeen::new(fault, text))
 }
 
-/// The missing check because of which this request is served.
+/// Returns the missing check because of which this request is served.
 fn unchecked(exchange: &Exchange) -> Fault {
     let wire = exchange.sent.as_slice();
     if is_too_small(wire) {

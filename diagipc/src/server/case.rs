@@ -84,11 +84,12 @@ impl Playable for ServerCase<'_> {
     }
 
     fn words(&self) -> Vec<String> {
-        let (number, last) = match self.kind {
-            ServerCaseKind::Script { script, .. } => (script.sc_id, script.name.clone()),
-            ServerCaseKind::Request { test, .. } => (test.tc_id, test.tc_id.to_string()),
+        let number = match self.kind {
+            ServerCaseKind::Script { script, .. } => script.sc_id,
+            ServerCaseKind::Request { test, .. } => test.tc_id,
         };
-        vec![self.file.to_owned(), self.section(), self.group(), number.to_string(), last]
+        let (number, last) = (number.to_string(), self.last_word());
+        vec![self.file.to_owned(), self.section(), self.group(), number, last]
     }
 
     fn spec(&self) -> Vec<String> {
@@ -98,7 +99,6 @@ impl Playable for ServerCase<'_> {
         }
     }
 
-    /// In the order of first use.
     fn commands(&self) -> Vec<Command> {
         match self.kind {
             ServerCaseKind::Script { script, .. } => commands_of(&script.steps, |_| true),
@@ -112,25 +112,35 @@ impl Playable for ServerCase<'_> {
 }
 
 impl<'v> ServerCase<'v> {
-    /// `scripts/FILE/NAME`, or `requests/FILE/TCID`.
+    /// Returns `scripts/FILE/NAME`, or `requests/FILE/TCID`.
     pub fn name(&self) -> String {
+        format!("{}/{}", self.section(), self.last_word())
+    }
+
+    fn last_word(&self) -> String {
         match self.kind {
-            ServerCaseKind::Script { script, .. } => {
-                format!("scripts/{}/{}", self.file, script.name)
-            }
-            ServerCaseKind::Request { test, .. } => {
-                format!("requests/{}/{}", self.file, test.tc_id)
-            }
+            ServerCaseKind::Script { script, .. } => script.name.clone(),
+            ServerCaseKind::Request { test, .. } => test.tc_id.to_string(),
         }
     }
 
-    /// How long its script waits, where nothing may happen.
-    pub(super) fn waits(&self) -> Duration {
-        let ServerCaseKind::Script { script, .. } = self.kind else { return Duration::ZERO };
-        Duration::from_millis(script.steps.iter().map(silence_ms).map(u64::from).sum())
+    const fn script(&self) -> Option<&'v Script> {
+        let ServerCaseKind::Script { script, .. } = self.kind else { return None };
+        Some(script)
     }
 
-    /// The group for the counts.
+    const fn target(&self) -> Option<&'v Target> {
+        let ServerCaseKind::Script { target, .. } = self.kind else { return None };
+        Some(target)
+    }
+
+    /// Returns how long its script waits where nothing may happen.
+    pub(super) fn waits(&self) -> Duration {
+        let steps = self.script().into_iter().flat_map(|script| &script.steps);
+        Duration::from_millis(steps.map(silence_ms).map(u64::from).sum())
+    }
+
+    /// Returns the group for the counts.
     pub fn section(&self) -> String {
         match self.kind {
             ServerCaseKind::Script { .. } => format!("scripts/{}", self.file),
@@ -138,7 +148,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// The group of the vector; for a script its number.
+    /// Returns the group of the vector; for a script its number.
     pub fn group(&self) -> String {
         match self.kind {
             ServerCaseKind::Script { script, .. } => script.sc_id.to_string(),
@@ -146,7 +156,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// Its subject.
+    /// Returns the subject.
     pub fn title(&self) -> String {
         match self.kind {
             ServerCaseKind::Script { script, .. } => script.comment.clone(),
@@ -157,7 +167,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// Its effect on a live target. Nothing else decides.
+    /// Returns the effect on a live target. Nothing else decides.
     pub const fn hazard(&self) -> Option<Hazard> {
         match self.kind {
             ServerCaseKind::Script { script, .. } => script.hazard,
@@ -165,7 +175,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// The first version of .NET with its subject.
+    /// Returns the first version of .NET that has its subject.
     pub fn since(&self) -> Option<&str> {
         match self.kind {
             ServerCaseKind::Script { script, .. } => script.since.as_deref(),
@@ -173,15 +183,12 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// The required system; `None` is any.
+    /// Returns the required system; `None` is any.
     pub fn platform(&self) -> Option<&str> {
-        match self.kind {
-            ServerCaseKind::Script { target, .. } => target.platform.as_deref(),
-            ServerCaseKind::Request { .. } => None,
-        }
+        self.target()?.platform.as_deref()
     }
 
-    /// Those that a target must know. A command for which a script accepts
+    /// Returns the commands that a target must know. A command for which a script accepts
     /// `DS_IPC_E_UNKNOWN_COMMAND` is not required.
     pub(super) fn wanted_commands(&self) -> Vec<Command> {
         match self.kind {
@@ -190,7 +197,9 @@ impl<'v> ServerCase<'v> {
             }),
             // A server checks these before the command.
             ServerCaseKind::Request { test, .. }
-                if test.wire.as_deref().is_some_and(is_refused_by_its_header) =>
+                if test.wire.as_deref().is_some_and(|wire| {
+                    is_cut(wire) || is_too_small(wire) || !wire.starts_with(&MAGIC)
+                }) =>
             {
                 Vec::new()
             }
@@ -205,10 +214,9 @@ impl<'v> ServerCase<'v> {
 
     /// Whether it expects `DS_IPC_E_UNKNOWN_COMMAND`.
     pub(super) fn is_about_unknown_commands(&self) -> bool {
-        let ServerCaseKind::Script { script, .. } = self.kind else { return false };
-        script.steps.iter().any(
-            |step| matches!(step, Step::Expect(expect) if says_unknown_command(&expect.expect)),
-        )
+        let is_one =
+            |step: &Step| matches!(step, Step::Expect(one) if says_unknown_command(&one.expect));
+        self.script().is_some_and(|script| script.steps.iter().any(is_one))
     }
 
     /// Whether it passes a descriptor.
@@ -217,28 +225,23 @@ impl<'v> ServerCase<'v> {
         test.wire.as_deref().is_some_and(wants_descriptor)
     }
 
-    /// The fact by which runtimes do something that the document leaves open.
+    /// Returns the fact by which runtimes do something that the document leaves open.
     pub(super) fn habit(&self) -> Option<&'v str> {
-        let ServerCaseKind::Script { script, .. } = self.kind else { return None };
-        let Plays::Client(part) = &script.plays else { return None };
+        let Plays::Client(part) = &self.script()?.plays else { return None };
         part.habit.as_deref()
     }
 
     /// Whether the target must be started in a special way, not only because it may be harmed.
     pub(super) fn wants_a_configuration(&self) -> bool {
-        let ServerCaseKind::Script { target, .. } = self.kind else { return false };
-        target.suspended
-            || !target.ports.is_empty()
-            || !target.environment.is_empty()
-            || !target.default_port
+        self.target().is_some_and(|target| {
+            let has_settings = !target.ports.is_empty() || !target.environment.is_empty();
+            target.suspended || has_settings || !target.default_port
+        })
     }
 
     /// Whether the target must have a default port.
-    pub(super) const fn wants_default_port(&self) -> bool {
-        match self.kind {
-            ServerCaseKind::Script { target, .. } => target.default_port,
-            ServerCaseKind::Request { .. } => true,
-        }
+    pub(super) fn wants_default_port(&self) -> bool {
+        self.target().is_none_or(|target| target.default_port)
     }
 
     /// Whether it needs a target started only for it, as others could not use it afterwards.
@@ -250,21 +253,23 @@ impl<'v> ServerCase<'v> {
     /// directory for its files, or left with connections of which it is not known when it has noticed
     /// their end.
     pub(super) fn cannot_share(&self) -> bool {
-        match self.kind {
-            ServerCaseKind::Script { script, .. } => {
-                let has_signal = |step: &Step| matches!(step, Step::Signal(_));
-                self.wants_a_configuration()
-                    || is_harmful(script.hazard)
-                        && (script.steps.iter().any(has_signal) || leaves_open(&script.steps))
+        let has_signal = |step: &Step| matches!(step, Step::Signal(_));
+        self.wants_a_configuration()
+            || match self.kind {
+                ServerCaseKind::Script { script: Script { steps, .. }, .. } => {
+                    self.hazard() == Some(Hazard::Harmful)
+                        && (steps.iter().any(has_signal) || leaves_open(steps))
+                }
+                ServerCaseKind::Request { test, .. } => {
+                    test.hazard.is_some() && self.asks_for_a_dump()
+                }
             }
-            ServerCaseKind::Request { test, .. } => test.hazard.is_some() && self.asks_for_a_dump(),
-        }
     }
 
     /// Whether a message is sent in pieces: in chunks, or by several steps without a reply between
     /// them.
     pub(super) fn sends_in_pieces(&self) -> bool {
-        let ServerCaseKind::Script { script, .. } = self.kind else { return false };
+        let Some(script) = self.script() else { return false };
         let mut sent: Vec<&str> = Vec::new();
         script.steps.iter().any(|step| match step {
             Step::Send(step) => {
@@ -283,11 +288,6 @@ impl<'v> ServerCase<'v> {
 
 fn command_of(group: &Group) -> Vec<Command> {
     group.command.iter().filter_map(|name| name.parse().ok()).collect()
-}
-
-/// Whether a server refuses it before it checks the command.
-fn is_refused_by_its_header(wire: &[u8]) -> bool {
-    is_cut(wire) || is_too_small(wire) || !wire.starts_with(&MAGIC)
 }
 
 /// Whether a step accepts `DS_IPC_E_UNKNOWN_COMMAND` on this connection.
@@ -310,7 +310,7 @@ fn says_unknown_command(pattern: &Pattern) -> bool {
     pattern.0.iter().any(says_so)
 }
 
-/// The commands of the headers sent by these steps on the connections that are `meant`.
+/// Returns the commands of the headers sent by these steps on the connections that are `meant`.
 fn commands_of(steps: &[Step], meant: impl Fn(&str) -> bool) -> Vec<Command> {
     let mut sent: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
     let mut commands = Vec::new();
@@ -347,8 +347,4 @@ fn leaves_open(steps: &[Step]) -> bool {
         })
     };
     steps.iter().any(|step| matches!(step, Step::Open(step) if !ends(&step.open)))
-}
-
-fn is_harmful(hazard: Option<Hazard>) -> bool {
-    hazard == Some(Hazard::Harmful)
 }

@@ -1,7 +1,6 @@
 //! The faults on all connections of a case: those of each reply, and whether replies and advertises
 //! contradict each other about their process.
 
-use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
@@ -16,7 +15,10 @@ use crate::faults::Fault;
 pub(super) fn faults_in_case(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     let of_replies = exchanges.all.iter().flat_map(|exchange| exchange.reply.faults().cloned());
     let of_processes = processes(exchanges, process).into_iter();
-    let among_them = of_processes.chain(sessions(exchanges)).chain(variables(exchanges));
+    let sessions = history(exchanges).twice.map(|id| {
+        FaultSeen::new(Fault::SessionIdTwice, format!("two running sessions have the id {id}"))
+    });
+    let among_them = of_processes.chain(sessions).chain(variables(exchanges));
     let mut seen: Vec<FaultSeen> = Vec::new();
     for one in of_replies.chain(among_them) {
         if seen.iter().all(|before| before.fault != one.fault) {
@@ -26,78 +28,46 @@ pub(super) fn faults_in_case(exchanges: &Exchanges, process: &TargetProcess) -> 
     seen
 }
 
-/// Process id and cookie, as in a message.
-struct Said {
-    /// `reply` or `advertise`.
-    by: &'static str,
-    id: u64,
-    cookie: [u8; 16],
-}
-
-impl Said {
-    fn of_advertise(advertise: Advertise) -> Self {
-        Self {
-            by: "advertise",
-            id: advertise.process_id,
-            cookie: advertise.runtime_cookie.to_bytes(),
-        }
-    }
-}
-
-/// Process id and cookie of a well-formed reply to `ProcessInfo`, 2 or 3.
-fn said(exchange: &Exchange) -> Option<Said> {
-    let reply = &exchange.reply;
-    let is_well_formed =
-        reply.is_whole() && reply.malformed().all(|seen| seen.fault == Fault::ReservedNotZero);
-    let (id, cookie) = reply.process.filter(|_| is_well_formed)?;
-    Some(Said { by: "reply", id, cookie })
-}
-
+/// Returns what is wrong with the process ids and cookies of advertises, and of well-formed replies
+/// to `ProcessInfo`, 2 or 3.
 fn processes(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     let advertises =
         process.advertise().into_iter().chain(exchanges.all.iter().filter_map(|one| one.advertise));
-    let all = advertises.map(Said::of_advertise).chain(exchanges.all.iter().filter_map(said));
+    let before = advertises.map(|one| ("advertise", one.process_id, one.runtime_cookie.to_bytes()));
+    let replied = exchanges.all.iter().filter_map(|Exchange { reply, .. }| {
+        let is_well_formed =
+            reply.is_whole() && reply.malformed().all(|seen| seen.fault == Fault::ReservedNotZero);
+        let (id, cookie) = reply.process.filter(|_| is_well_formed)?;
+        Some(("reply", id, cookie))
+    });
     let mut found = Vec::new();
-    let mut first: Option<Said> = None;
-    for said in all {
-        found.extend(fault_of_another_process(&said, process));
-        let Some(Said { id, cookie, .. }) = first else {
-            first = Some(said);
-            continue;
-        };
-        let by = said.by;
-        if said.id != id {
-            let text = format!("processId is {id}, but {} in another {by}", said.id);
-            let is_swapped = said.id.swap_bytes() == id;
+    let mut first = None;
+    for (by, id, cookie) in before.chain(replied) {
+        // Reversed bytes have a separate name.
+        let is_swapped = u32::try_from(id).is_err() && u32::try_from(id.swap_bytes()).is_ok();
+        found.extend(process.expected_in_place_of(id).filter(|_| !is_swapped).map(|expected| {
+            let text = format!("processId of the {by} is {id}, expected {expected}");
+            FaultSeen::new(Fault::ProcessIdWrong, text)
+        }));
+        let (first_id, first_cookie) = *first.get_or_insert((id, cookie));
+        if id != first_id {
+            let text = format!("processId is {first_id}, but {id} in another {by}");
+            let is_swapped = id.swap_bytes() == first_id;
             let fault = if is_swapped { Fault::NumbersBigEndian } else { Fault::ProcessIdChanges };
             found.push(FaultSeen::new(fault, text));
         }
-        if said.cookie != cookie {
-            let fault = if guid_reversed(said.cookie) == cookie {
-                Fault::GuidBigEndian
-            } else {
-                Fault::CookieChanges
-            };
-            let (cookie, other) = (Guid::from_bytes(cookie), Guid::from_bytes(said.cookie));
-            found.push(FaultSeen::new(
-                fault,
-                format!("runtimeCookie is {cookie}, but {other} in another {by}"),
-            ));
+        if cookie != first_cookie {
+            let is_reversed = guid_reversed(cookie) == first_cookie;
+            let fault = if is_reversed { Fault::GuidBigEndian } else { Fault::CookieChanges };
+            let [first, other] = [first_cookie, cookie].map(Guid::from_bytes);
+            let text = format!("runtimeCookie is {first}, but {other} in another {by}");
+            found.push(FaultSeen::new(fault, text));
         }
     }
     found
 }
 
-/// An id other than that of the target's process.
-fn fault_of_another_process(said: &Said, process: &TargetProcess) -> Option<FaultSeen> {
-    // Reversed bytes have a separate name.
-    let is_swapped = u32::try_from(said.id).is_err() && u32::try_from(said.id.swap_bytes()).is_ok();
-    let expected = process.expected_in_place_of(said.id).filter(|_| !is_swapped)?;
-    let text = format!("processId of the {} is {}, expected {expected}", said.by, said.id);
-    Some(FaultSeen::new(Fault::ProcessIdWrong, text))
-}
-
-/// A variable that was set, and has another value in the environment since.
+/// Returns a variable that was set, and has another value in the environment since.
 fn variables(exchanges: &Exchanges) -> Option<FaultSeen> {
     let mut values: Vec<(String, String)> = Vec::new();
     for exchange in exchanges.answered().filter(|exchange| exchange.reply.is_ok()) {
@@ -119,7 +89,7 @@ fn variables(exchanges: &Exchanges) -> Option<FaultSeen> {
     None
 }
 
-/// The variable of a request, with its value if that is not deleted.
+/// Returns the variable of a request, with its value if that is not deleted.
 fn variable_set_by(request: &[u8]) -> Option<(String, Option<String>)> {
     let (message, _) = Message::decode_prefix(request).ok()?;
     let set = message.request_as::<SetEnvironmentVariable<'_>>().ok()?;
@@ -131,34 +101,19 @@ fn variable_set_by(request: &[u8]) -> Option<(String, Option<String>)> {
     Some((name, value))
 }
 
-/// Ids of concurrent sessions.
-fn sessions(exchanges: &Exchanges) -> Option<FaultSeen> {
-    history(exchanges).twice.map(|id| {
-        FaultSeen::new(Fault::SessionIdTwice, format!("two running sessions have the id {id}"))
-    })
-}
-
-/// How many sessions of a case were stopped, if any, and none is running.
+/// Returns how many sessions of a case were stopped, if any, and none is running.
 pub(super) fn ended_sessions(exchanges: &Exchanges) -> Option<usize> {
     let History { running, ended, .. } = history(exchanges);
     (running.is_empty() && ended > 0).then_some(ended)
 }
 
-/// The sessions of a case.
 #[derive(Default)]
 struct History {
     /// By exchange number, with their ids.
     running: Vec<(usize, u64)>,
-    /// How many were stopped.
     ended: usize,
     /// The first id shared by two concurrent sessions.
     twice: Option<u64>,
-}
-
-/// The session that a request stops.
-fn stopped_by(request: &[u8]) -> Option<u64> {
-    let (message, _) = Message::decode_prefix(request).ok()?;
-    message.request_as::<StopTracing>().ok().map(|stop| stop.session_id)
 }
 
 fn history(exchanges: &Exchanges) -> History {
@@ -166,7 +121,9 @@ fn history(exchanges: &Exchanges) -> History {
     for (nth, is_sent) in &exchanges.order {
         let Some(exchange) = exchanges.all.get(*nth) else { continue };
         if *is_sent && exchange.command() == Some(Command::STOP_TRACING) {
-            let stopped = stopped_by(&exchange.sent);
+            let message = Message::decode_prefix(&exchange.sent).ok();
+            let stop = message.and_then(|(message, _)| message.request_as::<StopTracing>().ok());
+            let stopped = stop.map(|stop| stop.session_id);
             let before = history.running.len();
             history.running.retain(|(_, id)| Some(*id) != stopped);
             history.ended =
@@ -187,50 +144,4 @@ fn history(exchanges: &Exchanges) -> History {
         }
     }
     history
-}
-
-#[cfg(test)]
-mod tests {
-    use dotnet_diagnostics_ipc::message::encode_to_vec;
-    use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfoReply};
-
-    use dotnet_diagnostics_ipc::exchange::End;
-
-    use super::*;
-
-    const PID: u32 = 4242;
-
-    /// An advertise of this process and cookie, followed by a reply of another.
-    fn faults(advertised: (u64, u8), replied: (u64, u8)) -> Vec<&'static str> {
-        let cookie = |byte| Guid::from_bytes([byte; 16]);
-        let info = ProcessInfoReply {
-            process_id: replied.0,
-            runtime_cookie: cookie(replied.1),
-            command_line: "app".into(),
-            os: "Linux".into(),
-            arch: "x64".into(),
-        };
-        let advertise =
-            Advertise { runtime_cookie: cookie(advertised.1), process_id: advertised.0, future: 0 };
-        let request = encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {}).unwrap();
-        let reply = encode_to_vec(Command::OK, &info).unwrap();
-        let exchange = Exchange {
-            advertise: Some(advertise),
-            ..Exchange::new("a", &request, &reply, End::TimedOut)
-        };
-        let exchanges = Exchanges { all: [exchange].into(), order: Vec::new() };
-        let process = TargetProcess { named: Some(PID), ..TargetProcess::default() };
-        faults_in_case(&exchanges, &process).iter().map(|seen| seen.fault.name()).collect()
-    }
-
-    #[test]
-    fn advertise_and_reply_must_agree_on_process_and_cookie() {
-        let pid = u64::from(PID);
-        assert_eq!(faults((pid, 1), (pid, 1)), [""; 0]);
-        assert_eq!(faults((pid, 1), (pid, 2)), ["cookie-changes"]);
-        assert_eq!(faults((7, 1), (7, 1)), ["process-id-wrong"]);
-        assert_eq!(faults((pid, 1), (7, 1)), ["process-id-wrong", "process-id-changes"]);
-        // Reversed bytes have a separate name.
-        assert_eq!(faults((pid.swap_bytes(), 1), (pid.swap_bytes(), 1)), ["numbers-big-endian"]);
-    }
 }

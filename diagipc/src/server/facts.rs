@@ -11,11 +11,9 @@ use super::request::Reaction;
 use super::target::TargetProcess;
 use crate::conversation::Exchanges;
 
-/// What playing a case showed.
-pub(super) struct Facts<'c> {
+pub(super) struct CaseFacts<'c> {
     pub(super) end: PlayEnd<'c>,
     pub(super) conversation: Conversation,
-    /// The conversation by connection.
     pub(super) exchanges: Exchanges,
     pub(super) process: TargetProcess,
     /// How the target ended, if it did while the case was played.
@@ -29,7 +27,6 @@ pub(super) struct Facts<'c> {
     pub(super) fails: bool,
 }
 
-/// How far a case was played.
 pub(super) enum PlayEnd<'c> {
     /// It was not played: the target lacks a requirement.
     Lacks(Lack),
@@ -37,20 +34,17 @@ pub(super) enum PlayEnd<'c> {
     NotStarted(String),
     /// It cannot be played on this machine.
     Unavailable(String),
-    /// A request was not sent.
     NotSent(Difference),
-    /// A request was sent.
     Reacted(Reaction),
     /// A script went as written, or as in a known deviation.
     AsWritten(Option<&'c Deviation>),
-    /// A step of a script differed.
     Differs(Failure, Option<&'c Step>),
 }
 
-impl Facts<'_> {
-    /// The facts about a case that was not played.
-    pub(super) fn unplayed(end: PlayEnd<'_>) -> Facts<'_> {
-        Facts {
+impl CaseFacts<'_> {
+    /// Returns the facts about a case that was not played.
+    pub(super) fn unplayed(end: PlayEnd<'_>) -> CaseFacts<'_> {
+        CaseFacts {
             end,
             conversation: Conversation::default(),
             exchanges: Exchanges::default(),

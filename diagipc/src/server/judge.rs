@@ -2,22 +2,22 @@
 //! the verdict afterwards.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::player::{Conversation, Difference, Failure};
-use dotnet_diagnostics_ipc_vectors::script::{Deviation, Step};
+use dotnet_diagnostics_ipc_vectors::player::{Conversation, Difference};
+use dotnet_diagnostics_ipc_vectors::script::Deviation;
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Hazard, Test, Value};
 
 use super::abilities::{Abilities, Lack};
-use super::expectation::{Expectation, by_the_document, expected, grade};
-use super::facts::{Facts, PlayEnd};
+use super::expectation::Expectation;
+use super::facts::{CaseFacts, PlayEnd};
 use super::request::Reaction;
+use super::unanswered::crash;
 use super::{Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency};
-use crate::conversation::{Answer, Exchange, Exchanges, FaultSeen, is_cut};
+use crate::conversation::{Exchange, Exchanges, FaultSeen, ReplyKind, is_cut};
 use crate::faults::Fault;
-use crate::known::{Family, Layer, Outcome, Profile, Request, Row, Seen, explain, harm_of};
+use crate::known::{CaseOutcome, Effect, Family, Layer, Profile, Request, Row, explain, harm_of};
 use crate::{Case, CaseFault, Detail, Grade, KnownDeviation, Playable as _, Turn};
 
 /// What is known of a target before a case.
@@ -29,7 +29,6 @@ pub(super) struct Known<'o> {
     pub(super) served: BTreeSet<Command>,
 }
 
-/// A verdict, and why.
 #[derive(Clone, Debug)]
 pub(crate) struct Verdict {
     pub(super) grade: Grade,
@@ -38,7 +37,7 @@ pub(crate) struct Verdict {
     /// Only with [`Grade::Fail`].
     pub(super) faults: Vec<FaultSeen>,
     /// What the target did, whatever is known of it.
-    pub(super) outcome: Option<Outcome>,
+    pub(super) outcome: Option<CaseOutcome>,
 }
 
 impl Verdict {
@@ -48,6 +47,17 @@ impl Verdict {
 
     fn fail(text: String, faults: Vec<FaultSeen>) -> Self {
         Self { faults, ..Self::new(Grade::Fail, [text].into()) }
+    }
+
+    fn of_fault(seen: FaultSeen) -> Self {
+        Self::fail(seen.text.clone(), [seen].into())
+    }
+
+    /// Whether a case may have failed by time alone: no received message is wrong in itself.
+    pub(super) fn may_be_late(&self) -> bool {
+        self.grade == Grade::Fail
+            && self.deviation.is_none()
+            && self.faults.iter().all(FaultSeen::may_be_lateness)
     }
 
     pub(super) fn known(fact: &str, text: &str, found: Vec<String>) -> Self {
@@ -65,7 +75,7 @@ impl Verdict {
         known
     }
 
-    /// The target does not know a command.
+    /// The verdict about a target that does not know a command.
     fn unknown_command(command: Option<Command>) -> Self {
         let name =
             command.and_then(Command::name).map_or_else(String::new, |name| format!("{name}: "));
@@ -94,51 +104,38 @@ impl Verdict {
         })
     }
 
-    /// Returns the entry of the report.
     pub(super) fn case(self, case: &ServerCase<'_>, conversation: &Conversation) -> Case {
-        let Self { grade, deviation, found, faults, outcome } = self;
-        let detail = (grade != Grade::Pass).then(|| {
-            let expected = match case.kind {
-                ServerCaseKind::Request { group, test } => {
-                    expected(&Expectation::of_vector(group, test))
-                }
-                ServerCaseKind::Script { script, .. } => {
-                    format!("as in script {}: diagipc explain {}", script.sc_id, script.name)
-                }
-            };
-            let mut detail = Detail::conversation(Turn::all(conversation), &expected, found);
-            // What was not sent has harmed nothing.
-            let is_played = conversation.has_bytes();
-            if let (Some(Hazard::Harmful), Some(word), true) =
-                (case.hazard(), case.words().last(), is_played)
-            {
-                detail.about.push(harm_of(word));
-            }
-            detail
-        });
-        Case {
-            name: case.name(),
-            section: case.section(),
-            group: case.group(),
-            title: case.title(),
-            grade,
-            spec: case.spec(),
-            level: case.level(),
-            detail,
-            deviation,
-            faults: faults.iter().map(CaseFault::from).collect(),
-            hazard: case.hazard(),
-            outcome: outcome.map(|outcome| outcome.to_string()),
-            took: Duration::ZERO,
+        let (section, group, title) = (case.section(), case.group(), case.title());
+        let mut entry = Case::new(&case.name(), &section, &group, &title, self.grade);
+        (entry.spec, entry.level, entry.hazard) = (case.spec(), case.level(), case.hazard());
+        entry.faults = self.faults.iter().map(CaseFault::from).collect();
+        entry.deviation = self.deviation;
+        entry.outcome = self.outcome.map(|outcome| outcome.to_string());
+        if self.grade == Grade::Pass {
+            return entry;
         }
+        let expected = match case.kind {
+            ServerCaseKind::Request { group, test } => {
+                Expectation::of_vector(group, test).in_words()
+            }
+            ServerCaseKind::Script { script, .. } => {
+                format!("as in script {}: diagipc explain {}", script.sc_id, script.name)
+            }
+        };
+        let mut detail = Detail::conversation(Turn::all(conversation), &expected, self.found);
+        // What was not sent has harmed nothing.
+        if case.hazard() == Some(Hazard::Harmful) && conversation.has_bytes() {
+            detail.about.extend(case.words().last().map(|word| harm_of(word)));
+        }
+        entry.detail = Some(detail);
+        entry
     }
 }
 
-/// Decides about a case.
-pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &Facts<'_>) -> Verdict {
+pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &CaseFacts<'_>) -> Verdict {
     let mut verdict = match &facts.end {
         PlayEnd::Lacks(Lack::Silent(found)) => {
-            Verdict::fail(found.clone(), [FaultSeen::new(Fault::NoAnswer, found.clone())].into())
+            Verdict::of_fault(FaultSeen::new(Fault::NoAnswer, found))
         }
         PlayEnd::Lacks(Lack::Missing(found) | Lack::Unclaimed(found)) => {
             Verdict::new(Grade::Unimplemented, [found.clone()].into())
@@ -154,7 +151,16 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &Facts<'_>
         PlayEnd::Reacted(reaction) => of_request(known, case, facts, reaction),
         PlayEnd::AsWritten(deviation) => of_played_script(known, case, facts, *deviation),
         PlayEnd::Differs(failure, step) => {
-            let (text, faults) = difference(known, case, facts, failure, *step);
+            let is_served = |command| known.serves(Some(command));
+            let arrives_in_pieces =
+                case.sends_in_pieces() && case.wanted_commands().into_iter().all(is_served);
+            let faults = step.map_or_else(Vec::new, |step| {
+                answer_faults::faults_in_failure(facts, step, failure, arrives_in_pieces)
+            });
+            let text = match facts.death {
+                Some(death) => format!("{failure} (the target {death})"),
+                None => failure.to_string(),
+            };
             of_failed_script(known, case, facts, text, faults)
         }
     };
@@ -163,7 +169,7 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &Facts<'_>
         verdict.found.push(reason.clone());
     }
     name_unknown_command(known, facts, &mut verdict.faults);
-    if let Some(fact) = of_script(known.profile, case, &facts.exchanges) {
+    if let Some(fact) = habit_of_script(known.profile, case, &facts.exchanges) {
         let lives = facts.death.is_none() && facts.death_after.is_none();
         if verdict.grade == Grade::Fail && lives && verdict.may_be_habit() {
             verdict = Verdict { outcome: verdict.outcome, ..unspecified(fact, verdict.found) };
@@ -171,41 +177,30 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &Facts<'_>
     }
     if verdict.grade == Grade::Unimplemented {
         let is_required = known.options.require.iter().any(|glob| case.is_chosen(glob));
-        let is_claimed = facts.conversation.has_bytes()
-            && case.wanted_commands().into_iter().any(|command| known.claims(command));
-        for (text, is_so) in [("it is required", is_required), ("it is claimed", is_claimed)] {
-            if is_so && verdict.grade == Grade::Unimplemented {
-                verdict.grade = Grade::Fail;
-                verdict.found.insert(0, text.to_owned());
-            }
+        let claims = |command| known.options.claims.claims(command) == Some(true);
+        let is_claimed =
+            facts.conversation.has_bytes() && case.wanted_commands().into_iter().any(claims);
+        if is_required || is_claimed {
+            let text = if is_required { "it is required" } else { "it is claimed" };
+            verdict.grade = Grade::Fail;
+            verdict.found.insert(0, text.to_owned());
         }
     }
     verdict
 }
 
 impl Known<'_> {
-    fn claims(&self, command: Command) -> bool {
-        self.options.claims.claims(command) == Some(true)
-    }
-
     /// Whether a command was answered with an OK.
     fn serves(&self, command: Option<Command>) -> bool {
         command.is_some_and(|command| self.served.contains(&command))
     }
 }
 
-/// Whether a case may have failed by time alone: no received message is wrong in itself.
-pub(super) fn may_be_late(verdict: &Verdict) -> bool {
-    verdict.grade == Grade::Fail
-        && verdict.deviation.is_none()
-        && verdict.faults.iter().all(FaultSeen::may_be_lateness)
-}
-
 /// Decides about a reaction to a request.
 fn of_request(
     known: &Known<'_>,
     case: &ServerCase<'_>,
-    facts: &Facts<'_>,
+    facts: &CaseFacts<'_>,
     reaction: &Reaction,
 ) -> Verdict {
     let ServerCaseKind::Request { group, test } = case.kind else {
@@ -214,7 +209,7 @@ fn of_request(
     let is_served = known.serves(Expectation::command_of(group));
     let expectation = Expectation { is_served, ..Expectation::of_vector(group, test) };
     let (profile, death) = (known.profile, facts.death);
-    let habit = fault_in_request(profile, &expectation, test, reaction);
+    let habit = habit_of_request(profile, &expectation, test, reaction);
     let verdict = habit.filter(|_| death.is_none()).unwrap_or_else(|| {
         let mut faults =
             answer_faults::faults_in_answer(&facts.process, &expectation, reaction, death);
@@ -225,64 +220,44 @@ fn of_request(
     });
     match facts.death_after {
         Some(death) if verdict.grade != Grade::Fail && verdict.deviation.is_none() => {
-            let died = Seen { answer: Answer::Other, died: true, left_open: false, wrong: false };
-            Verdict { outcome: Some(Outcome::Answered(died)), ..crash(death) }
+            let died =
+                Effect { answer: ReplyKind::Other, died: true, left_open: false, wrong: false };
+            let outcome = Some(CaseOutcome::Answered(died));
+            Verdict { outcome, ..Verdict::of_fault(crash(death)) }
         }
         _ => verdict,
     }
-}
-
-fn crash(death: Death) -> Verdict {
-    let text = format!("the target {death}");
-    Verdict::fail(text.clone(), [FaultSeen::new(Fault::Crash, text)].into())
 }
 
 /// Decides about a script that was played to its end.
 fn of_played_script(
     known: &Known<'_>,
     case: &ServerCase<'_>,
-    facts: &Facts<'_>,
+    facts: &CaseFacts<'_>,
     deviation: Option<&Deviation>,
 ) -> Verdict {
     // A target's known reply may be malformed.
-    let faults = match deviation {
+    let mut faults = match deviation {
         None => consistency::faults_in_case(&facts.exchanges, &facts.process),
         Some(_) => Vec::new(),
     };
+    if faults.is_empty() {
+        faults.extend(facts.death_after.map(crash));
+    }
     if !faults.is_empty() {
-        let texts: Vec<String> = faults.iter().map(|seen| seen.text.clone()).collect();
+        let texts: Vec<&str> = faults.iter().map(|seen| seen.text.as_str()).collect();
         return of_failed_script(known, case, facts, texts.join("; "), faults);
     }
-    if let Some(death) = facts.death_after {
-        let Verdict { found, faults, .. } = crash(death);
-        return of_failed_script(known, case, facts, found.concat(), faults);
-    }
     match deviation {
-        None => {
-            Verdict { outcome: Some(Outcome::AsWritten), ..Verdict::new(Grade::Pass, Vec::new()) }
-        }
+        None => Verdict {
+            outcome: Some(CaseOutcome::AsWritten),
+            ..Verdict::new(Grade::Pass, Vec::new())
+        },
         Some(deviation) => Verdict {
-            outcome: Some(Outcome::Deviated(deviation.fact.clone())),
+            outcome: Some(CaseOutcome::Deviated(deviation.fact.clone())),
             ..Verdict::known(&deviation.fact, &deviation.text, Vec::new())
         },
     }
-}
-
-/// Returns what differed in a script, and the faults shown by it.
-fn difference(
-    known: &Known<'_>,
-    case: &ServerCase<'_>,
-    facts: &Facts<'_>,
-    failure: &Failure,
-    step: Option<&Step>,
-) -> (String, Vec<FaultSeen>) {
-    let faults = step.map_or_else(Vec::new, |step| {
-        let arrives_in_pieces = case.sends_in_pieces()
-            && case.wanted_commands().into_iter().all(|one| known.serves(Some(one)));
-        answer_faults::faults_in_failure(facts, step, failure, arrives_in_pieces)
-    });
-    let death = facts.death.map_or_else(String::new, |death| format!(" (the target {death})"));
-    (format!("{failure}{death}"), faults)
 }
 
 /// Decides about a script that failed: the target lacks the command, or is known for this, or
@@ -290,7 +265,7 @@ fn difference(
 fn of_failed_script(
     known: &Known<'_>,
     case: &ServerCase<'_>,
-    facts: &Facts<'_>,
+    facts: &CaseFacts<'_>,
     text: String,
     faults: Vec<FaultSeen>,
 ) -> Verdict {
@@ -314,7 +289,7 @@ fn of_failed_script(
         Some((row, _)) => Verdict::of_row(row, [text].into()).with_faults(faults),
         None => Verdict::fail(text, faults),
     };
-    Verdict { outcome: Some(Outcome::Otherwise(answer)), ..verdict }
+    Verdict { outcome: Some(CaseOutcome::Otherwise(answer)), ..verdict }
 }
 
 /// Whether the target answers that it does not know the command.
@@ -331,7 +306,7 @@ fn lacks_it(known: &Known<'_>, case: &ServerCase<'_>, exchanges: &Exchanges) -> 
 }
 
 /// Names a refusal that is the one of commands that do not exist: the request is not misread.
-fn name_unknown_command(known: &Known<'_>, facts: &Facts<'_>, faults: &mut [FaultSeen]) {
+fn name_unknown_command(known: &Known<'_>, facts: &CaseFacts<'_>, faults: &mut [FaultSeen]) {
     let is_unknown = |exchange: &Exchange| {
         let error = exchange.reply.error();
         !known.serves(exchange.command())
@@ -348,14 +323,14 @@ fn name_unknown_command(known: &Known<'_>, facts: &Facts<'_>, faults: &mut [Faul
 }
 
 /// Returns the target's answer to each request of a script; if it died, to the last one.
-fn seen_in(case: &ServerCase<'_>, exchanges: &Exchanges, died: bool) -> Vec<(Request, Seen)> {
+fn seen_in(case: &ServerCase<'_>, exchanges: &Exchanges, died: bool) -> Vec<(Request, Effect)> {
     let in_pieces = case.sends_in_pieces();
-    let seen = |answer| Seen { answer, died, left_open: false, wrong: false };
+    let seen = |answer| Effect { answer, died, left_open: false, wrong: false };
     if died {
         let request = exchanges.last_asked().and_then(|exchange| {
             Some(Request { in_pieces, ..Request::of(exchange.command()?, &exchange.sent) })
         });
-        return request.into_iter().map(|request| (request, seen(Answer::Other))).collect();
+        return request.into_iter().map(|request| (request, seen(ReplyKind::Other))).collect();
     }
     let answered = exchanges.answered().map(|exchange| {
         let command = exchange.command().unwrap_or(Command::OK);
@@ -364,7 +339,7 @@ fn seen_in(case: &ServerCase<'_>, exchanges: &Exchanges, died: bool) -> Vec<(Req
         } else {
             Request::of(command, &exchange.sent)
         };
-        let answer = exchange.reply.error().map_or(Answer::Ok, Answer::Error);
+        let answer = exchange.reply.error().map_or(ReplyKind::Ok, ReplyKind::Error);
         (Request { in_pieces, ..request }, seen(answer))
     });
     answered.collect()
@@ -378,43 +353,34 @@ pub(crate) fn judge(
     answered: &Reaction,
     death: Option<Death>,
 ) -> Verdict {
-    let seen = seen(answered, death);
-    let mut found: Vec<String> = answered.wrong().collect();
+    let exchange = answered.exchange();
+    let seen = Effect {
+        answer: exchange.answer(),
+        died: death.is_some(),
+        left_open: answered.left_open,
+        wrong: answered.is_wrong(),
+    };
+    let mut found = Vec::new();
+    if expectation.by_the_document(profile, &seen).is_none() {
+        found.push(match seen.answer {
+            ReplyKind::Error(hresult) => format!("the reply is the error {hresult}"),
+            ReplyKind::Ok => "the reply is OK".into(),
+            ReplyKind::NoHeader | ReplyKind::Nothing | ReplyKind::Other => exchange.to_string(),
+        });
+    }
+    found.extend(answered.wrong());
     if answered.left_open {
         found.push("the connection stays open".into());
     }
-    if let Some(death) = death {
-        found.push(format!("the target {death}"));
-    }
-    if by_the_document(profile, expectation, &seen).is_none() {
-        found.insert(0, came(answered.exchange()));
-    }
-    let verdict = match grade(profile, expectation, &seen) {
+    found.extend(death.map(|death| format!("the target {death}")));
+    let verdict = match expectation.grade(profile, &seen) {
         (_, Some(row)) => Verdict::of_row(row, found),
         (Grade::Unimplemented, None) => {
             Verdict::unknown_command(expectation.request.map(|request| request.command))
         }
         (grade, None) => Verdict::new(grade, found),
     };
-    Verdict { outcome: Some(Outcome::Answered(seen)), ..verdict }
-}
-
-fn came(exchange: &Exchange) -> String {
-    match exchange.answer() {
-        Answer::Error(hresult) => format!("the reply is the error {hresult}"),
-        Answer::Ok => "the reply is OK".into(),
-        Answer::NoHeader | Answer::Nothing | Answer::Other => exchange.to_string(),
-    }
-}
-
-/// The result of a request.
-fn seen(answered: &Reaction, death: Option<Death>) -> Seen {
-    Seen {
-        answer: answered.exchange().answer(),
-        died: death.is_some(),
-        left_open: answered.left_open,
-        wrong: answered.is_wrong(),
-    }
+    Verdict { outcome: Some(CaseOutcome::Answered(seen)), ..verdict }
 }
 
 /// The text for anything that the document leaves open.
@@ -423,13 +389,13 @@ const LEFT_OPEN: &str = "runtimes do this; the document leaves it open";
 /// The fact that runtimes answer `StopTracing` of any id with OK.
 const STOPS_ANY_ID: &str = "F-31";
 
-/// The verdict about a server that differs from runtimes, by this fact.
+/// Returns the verdict about a server that differs from runtimes, by this fact.
 fn unspecified(fact: &str, found: Vec<String>) -> Verdict {
     Verdict::known(fact, LEFT_OPEN, found)
 }
 
-/// The fact by which a failed script requires a habit. Only a runtime must have it.
-pub(super) fn of_script<'v>(
+/// Returns the fact by which a failed script requires a habit. Only a runtime must have it.
+fn habit_of_script<'v>(
     profile: Profile,
     case: &ServerCase<'v>,
     exchanges: &Exchanges,
@@ -438,8 +404,8 @@ pub(super) fn of_script<'v>(
     (habit != STOPS_ANY_ID || has_a_refused_stop(exchanges)).then_some(habit)
 }
 
-/// A requirement of a request that only runtimes meet, if a server differs.
-pub(super) fn fault_in_request(
+/// Returns a requirement of a request that only runtimes meet, if a server differs.
+fn habit_of_request(
     profile: Profile,
     expectation: &Expectation<'_>,
     test: &Test,
@@ -452,15 +418,15 @@ pub(super) fn fault_in_request(
     let command = expectation.request.map(|request| request.command);
     let (answer, error) = (answered.exchange().answer(), answered.exchange().reply.error());
     let (fact, found) = match (answer, answered.exchange().end()) {
-        (Answer::Other, Some(end)) if is_cut && answered.exchange().came.is_empty() => {
+        (ReplyKind::Other, Some(end)) if is_cut && answered.exchange().came.is_empty() => {
             ("F-69", format!("the input ends too early, and {end} without a reply"))
         }
-        (Answer::Error(_), _)
+        (ReplyKind::Error(_), _)
             if refuses_a_stop(command, error) && expectation.verdict != ExpectedResult::Invalid =>
         {
             (STOPS_ANY_ID, "a nonexistent session is refused".to_owned())
         }
-        (Answer::Ok, _) if has_a_name_of_nuls(test) => {
+        (ReplyKind::Ok, _) if has_a_name_of_nuls(test) => {
             ("P-43", "a name of NULs is not treated as empty".to_owned())
         }
         _ => return None,

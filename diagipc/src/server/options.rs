@@ -27,7 +27,7 @@ pub struct Options {
     pub finds_weaknesses: bool,
     /// The default time limit of a step; `None`: that of the script's file.
     pub within: Option<Duration>,
-    /// Its author's declarations; the rest is found out by asking.
+    /// What the target's author declares; the rest is found out by asking.
     pub claims: Claims,
     /// The percentage of the claimed cases that must be judged, or the run does not pass.
     pub min_judged: u8,

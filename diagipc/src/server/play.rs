@@ -8,54 +8,39 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::Hazard;
-use dotnet_diagnostics_ipc_vectors::player::{Failure, Network, Player, PlayerError};
+use dotnet_diagnostics_ipc_vectors::player::{Failure, Player, PlayerError};
 use dotnet_diagnostics_ipc_vectors::script::{self, Life, Script, Step};
+use dotnet_diagnostics_ipc_vectors::{Hazard, Test};
 
-use super::facts::{Facts, PlayEnd};
-use super::judge::{Known, decide, may_be_late};
-use super::request::{CLOSES, Patience};
-use super::spawn::RunsIn;
-use super::spawn::{BEGINS, is_suspended};
+use super::facts::{CaseFacts, PlayEnd};
+use super::judge::{Known, decide};
+use super::request::{CLOSE_TIMEOUT, Patience, after};
+use super::spawn::{RunsIn, START_TIMEOUT, Spawned, is_suspended};
 use super::survey::Survey;
-use super::target::TargetProcess;
 use super::target::{Target, process_of};
 use super::timeouts::{About, Pace, WITHIN};
 use super::{Death, Options, ServerCase, ServerCaseKind, consistency, request};
 use crate::conversation::{Exchange, Exchanges};
 use crate::known::ways_of;
 use crate::process::timeouts::Limit;
-use crate::suite::Played;
+use crate::suite::CaseResult;
 use crate::{Case, Grade, Playable as _};
 
 /// How long a target whose start-up has not ended is left alone.
-const STARTS: Duration = Duration::from_millis(100);
+const START_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a process may take to end after its last message.
+const DEATH_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Plays cases to a target.
 pub(super) struct CasePlayer<'o> {
     pub(super) subject: Target,
     known: Known<'o>,
     pace: Pace,
     /// Whether targets still answered that their start-up has not ended after all the time for it.
     never_starts: Cell<bool>,
-    /// Why there is no target any more.
+    /// Why there is no target any more: the last case has lost it.
     lost: Option<String>,
-}
-
-/// How a case is played.
-struct Way<'w> {
-    /// With a target that is started for it.
-    own: bool,
-    target: &'w script::Target,
-    within: Duration,
-}
-
-/// What a case uses while it is played.
-struct Stage<'s> {
-    process: &'s TargetProcess,
-    /// The directory of a target that was started for the case.
-    directory: Option<&'s Path>,
-    death: &'s dyn Fn() -> Option<Death>,
+    pub(super) last: Option<String>,
+    again: bool,
 }
 
 impl<'o> CasePlayer<'o> {
@@ -69,26 +54,32 @@ impl<'o> CasePlayer<'o> {
             pace: survey.pace.clone(),
             never_starts: Cell::new(false),
             lost: None,
+            last: None,
+            again: false,
         }
     }
 
-    /// Why the target was lost by the last case, which shows it.
+    /// Returns why the target was lost by the last case, once.
     pub(super) fn lost(&mut self) -> Option<String> {
         self.lost.take()
     }
 
-    /// Before a case is played again: silence is waited for as if it were the first.
+    /// Prepares for cases that are played again: silence is waited for once more.
     pub(super) fn begins_again(&mut self) {
-        self.pace.forget_silence();
+        if !std::mem::replace(&mut self.again, true) {
+            self.pace.forget_silence();
+        }
     }
 
     /// Plays a case; `Err` if the target is lost.
-    pub(super) fn play(&mut self, case: &ServerCase<'_>) -> Result<Played<Case>, String> {
+    pub(super) fn play(&mut self, case: &ServerCase<'_>) -> Result<CaseResult<Case>, String> {
         let wants_own =
             case.cannot_share() || case.wants_own_target() && !self.known.options.keep_target;
         let own = wants_own && self.subject.can_spawn();
         let began = Instant::now();
-        let facts = self.collect(case, own)?;
+        let facts =
+            self.collect(case, own).map_err(|reason| format!("by {}: {reason}", case.name()))?;
+        self.last = Some(case.name());
         let served = facts.exchanges.answered().filter(|exchange| exchange.reply.is_ok());
         self.known.served.extend(served.filter_map(Exchange::command));
         if !facts.fails {
@@ -98,17 +89,17 @@ impl<'o> CasePlayer<'o> {
             self.pace.was_silent(about(case));
         }
         if let PlayEnd::Unavailable(why) = facts.end {
-            return Ok(Played::Unavailable(why));
+            return Ok(CaseResult::Unavailable(why));
         }
         let verdict = decide(&self.known, case, &facts);
         // A target that others use is harmed once.
-        let is_late = may_be_late(&verdict) && (own || case.hazard() != Some(Hazard::Harmful));
+        let is_late = verdict.may_be_late() && (own || case.hazard() != Some(Hazard::Harmful));
         let entry = Case { took: began.elapsed(), ..verdict.case(case, &facts.conversation) };
-        Ok(if is_late { Played::Late(entry) } else { Played::Done(entry) })
+        Ok(if is_late { CaseResult::Late(entry) } else { CaseResult::Done(entry) })
     }
 
     /// Whether the target did not do what the case expects, whatever is known of it.
-    fn fails(&self, case: &ServerCase<'_>, facts: &Facts<'_>) -> bool {
+    fn fails(&self, case: &ServerCase<'_>, facts: &CaseFacts<'_>) -> bool {
         match &facts.end {
             PlayEnd::AsWritten(Some(_)) => facts.death_after.is_some(),
             PlayEnd::AsWritten(None) => {
@@ -122,73 +113,64 @@ impl<'o> CasePlayer<'o> {
 
     /// Plays a request once, and a script in each way in which the target may be known to go, until
     /// one fits. The first way that did not fit is what counts otherwise.
-    fn collect<'c>(&mut self, case: &ServerCase<'c>, own: bool) -> Result<Facts<'c>, String> {
-        let within = self.within(case);
-        match case.kind {
-            ServerCaseKind::Request { test, .. } => {
-                let keeps_open = self.known.abilities.keeps_open;
-                let patience = Patience {
-                    reply: within,
-                    rest: within,
-                    close: if keeps_open { Duration::ZERO } else { CLOSES },
-                    may_be_held: self.subject.may_be_held(self.known.profile),
-                };
-                let target = script::Target::default();
-                let way = Way { own, target: &target, within };
-                self.with_target(case, &way, |player, stage| {
-                    let sent = stage
-                        .directory
-                        .map_or(Cow::Borrowed(test), |path| request::with_dump_below(path, test));
-                    let mut reaction = match request::play(player, &sent, patience) {
-                        Ok(reaction) => reaction,
-                        Err(PlayerError::Unavailable(why)) => {
-                            return (PlayEnd::Unavailable(why), None, None);
-                        }
-                        Err(PlayerError::Differs(difference)) => {
-                            return (PlayEnd::NotSent(difference), None, None);
-                        }
-                    };
-                    reaction.left_open &= !keeps_open;
-                    let lives = reaction.exchange().reply.is_whole()
-                        && test.hazard != Some(Hazard::Harmful);
-                    let death = if lives { None } else { dying(player, stage.death) };
-                    let exchanges = reaction.exchanges.clone();
-                    (PlayEnd::Reacted(reaction), death, Some(exchanges))
-                })
-            }
-            ServerCaseKind::Script { script, target, .. } => {
-                let way = Way { own, target, within };
-                let mut first = None;
-                for deviation in ways_of(self.known.profile, script) {
-                    let steps = match deviation {
-                        Some(deviation) => script.steps_of(deviation),
-                        None => self.steps(script),
-                    };
-                    let facts = self.with_target(case, &way, |player, stage| {
-                        match player.play(steps.iter().copied()) {
-                            Ok(()) => (PlayEnd::AsWritten(deviation), None, None),
-                            Err(Failure { trouble: PlayerError::Unavailable(why), .. }) => {
-                                (PlayEnd::Unavailable(why), None, None)
-                            }
-                            Err(failure) => {
-                                let death = dying(player, stage.death);
-                                let step = steps.get(failure.step).copied();
-                                (PlayEnd::Differs(failure, step), death, None)
-                            }
-                        }
-                    })?;
-                    let is_unavailable = matches!(facts.end, PlayEnd::Unavailable(_));
-                    if is_unavailable || !facts.fails {
-                        return Ok(facts);
+    fn collect<'c>(&mut self, case: &ServerCase<'c>, own: bool) -> Result<CaseFacts<'c>, String> {
+        let (script, target) = match case.kind {
+            ServerCaseKind::Request { test, .. } => return self.collect_request(case, test, own),
+            ServerCaseKind::Script { script, target, .. } => (script, target),
+        };
+        let mut first = None;
+        for deviation in ways_of(self.known.profile, script) {
+            let steps = match deviation {
+                Some(deviation) => script.steps_of(deviation),
+                None => self.steps(script),
+            };
+            let facts = self.with_target(case, own, target, |player, _| {
+                match player.play(steps.iter().copied()) {
+                    Ok(()) => PlayEnd::AsWritten(deviation),
+                    Err(Failure { trouble: PlayerError::Unavailable(why), .. }) => {
+                        PlayEnd::Unavailable(why)
                     }
-                    first.get_or_insert(facts);
+                    Err(failure) => {
+                        let step = steps.get(failure.step).copied();
+                        PlayEnd::Differs(failure, step)
+                    }
                 }
-                first.ok_or_else(|| format!("{}: nothing to play", case.name()))
+            })?;
+            if matches!(facts.end, PlayEnd::Unavailable(_)) || !facts.fails {
+                return Ok(facts);
             }
+            first.get_or_insert(facts);
         }
+        first.ok_or_else(|| "nothing to play".to_owned())
     }
 
-    /// The case's default time limit.
+    fn collect_request<'c>(
+        &mut self,
+        case: &ServerCase<'c>,
+        test: &Test,
+        own: bool,
+    ) -> Result<CaseFacts<'c>, String> {
+        let (within, keeps_open) = (self.within(case), self.known.abilities.keeps_open);
+        let patience = Patience {
+            reply: within,
+            rest: within,
+            close: if keeps_open { Duration::ZERO } else { CLOSE_TIMEOUT },
+            may_be_held: self.subject.may_be_held(self.known.profile),
+        };
+        self.with_target(case, own, &script::Target::default(), |player, directory| {
+            let sent =
+                directory.map_or(Cow::Borrowed(test), |path| request::with_dump_below(path, test));
+            match request::play(player, &sent, patience) {
+                Ok(mut reaction) => {
+                    reaction.left_open &= !keeps_open;
+                    PlayEnd::Reacted(reaction)
+                }
+                Err(PlayerError::Unavailable(why)) => PlayEnd::Unavailable(why),
+                Err(PlayerError::Differs(difference)) => PlayEnd::NotSent(difference),
+            }
+        })
+    }
+
     fn whole(&self, case: &ServerCase<'_>) -> Duration {
         let own = match case.kind {
             ServerCaseKind::Request { .. } => WITHIN,
@@ -221,45 +203,62 @@ impl<'o> CasePlayer<'o> {
         script.steps.iter().filter(is_due).collect()
     }
 
-    /// Plays a case to a target, and checks the target afterwards. A target for one case has a
-    /// directory for its files.
+    /// Plays a case to a target, and checks the target afterwards. A target that is started for the
+    /// case has a directory for its files.
     fn with_target<'c>(
         &mut self,
         case: &ServerCase<'c>,
-        way: &Way<'_>,
-        play: impl Fn(&mut Player<'_>, &Stage<'_>) -> (PlayEnd<'c>, Option<Death>, Option<Exchanges>),
-    ) -> Result<Facts<'c>, String> {
-        let stand_in = self.known.options.stand_in_for_user_events;
-        if way.own {
-            let runs_in = if case.asks_for_a_dump() {
-                RunsIn::OwnDirectory
-            } else {
-                RunsIn::CurrentDirectory
-            };
-            let (spawned, network) = match self.subject.own(way.target, runs_in) {
-                Ok(started) => started,
-                Err(reason) => return Ok(Facts::unplayed(PlayEnd::NotStarted(reason))),
-            };
-            let mut network = network.with_user_events_data(stand_in);
-            let process = process_of(&network);
-            let directory = Some(spawned.directory());
-            let stage = Stage { process: &process, directory, death: &|| spawned.death() };
-            let mut facts = self.once_started(!is_suspended(way.target), || {
-                facts_of(&mut network, way.within, &stage, &play)
-            });
-            facts.fails = self.fails(case, &facts);
-            return Ok(facts);
-        }
-        let mut network = self.subject.shared()?.with_user_events_data(stand_in);
+        own: bool,
+        target: &script::Target,
+        play: impl Fn(&mut Player<'_>, Option<&Path>) -> PlayEnd<'c>,
+    ) -> Result<CaseFacts<'c>, String> {
+        let within = self.within(case);
+        let (spawned, network) = if own {
+            let has_files = case.asks_for_a_dump();
+            let runs_in = if has_files { RunsIn::OwnDirectory } else { RunsIn::CurrentDirectory };
+            match self.subject.own(target, runs_in) {
+                Ok((spawned, network)) => (Some(spawned), network),
+                Err(reason) => return Ok(CaseFacts::unplayed(PlayEnd::NotStarted(reason))),
+            }
+        } else {
+            (None, self.subject.shared()?)
+        };
+        let mut network =
+            network.with_user_events_data(self.known.options.stand_in_for_user_events);
         let process = process_of(&network);
-        let stage = Stage { process: &process, directory: None, death: &|| self.subject.death() };
-        let mut facts =
-            self.once_started(true, || facts_of(&mut network, way.within, &stage, &play));
+        let directory = spawned.as_ref().map(Spawned::directory);
+        let death = || spawned.as_ref().map_or_else(|| self.subject.death(), Spawned::death);
+        let mut facts = self.once_started(!own || !is_suspended(target), || {
+            let mut player = Player::new(&mut network, within);
+            let began = Instant::now();
+            let end = play(&mut player, directory);
+            let exchanges = match &end {
+                PlayEnd::Reacted(reaction) => reaction.exchanges.clone(),
+                _ => Exchanges::of(player.conversation()),
+            };
+            let is_dying = match &end {
+                PlayEnd::Reacted(reaction) => {
+                    let is_answered = reaction.exchange().reply.is_whole();
+                    !is_answered || case.hazard() == Some(Hazard::Harmful)
+                }
+                PlayEnd::Differs(..) => true,
+                _ => false,
+            };
+            let death = if is_dying { dying(&mut player, &death) } else { None };
+            let took = began.elapsed();
+            // Dropping the network ends the connections anyway.
+            let _ = player.close_all();
+            let conversation = player.conversation().clone();
+            let process = process.clone();
+            CaseFacts { conversation, exchanges, process, death, took, ..CaseFacts::unplayed(end) }
+        });
         drop(network);
-        facts.death_after = self.subject.death();
-        let is_unavailable = matches!(facts.end, PlayEnd::Unavailable(_));
+        if !own {
+            facts.death_after = self.subject.death();
+        }
         facts.fails = self.fails(case, &facts);
-        if facts.fails && facts.death_after.is_none() && !is_unavailable {
+        let is_unavailable = matches!(facts.end, PlayEnd::Unavailable(_));
+        if !own && facts.fails && facts.death_after.is_none() && !is_unavailable {
             self.look_after(case, &mut facts);
         }
         Ok(facts)
@@ -267,8 +266,12 @@ impl<'o> CasePlayer<'o> {
 
     /// Plays until the target's start-up has ended: a runtime answers profiler commands with an
     /// error before (F-56), unless its start was asked to wait (F-153).
-    fn once_started<'c>(&self, starts: bool, mut play: impl FnMut() -> Facts<'c>) -> Facts<'c> {
-        let limit = Limit::new(BEGINS);
+    fn once_started<'c>(
+        &self,
+        starts: bool,
+        mut play: impl FnMut() -> CaseFacts<'c>,
+    ) -> CaseFacts<'c> {
+        let limit = Limit::new(START_TIMEOUT);
         loop {
             let facts = play();
             let is_early = starts
@@ -281,12 +284,12 @@ impl<'o> CasePlayer<'o> {
                 self.never_starts.set(true);
                 return facts;
             }
-            thread::sleep(STARTS);
+            thread::sleep(START_INTERVAL);
         }
     }
 
     /// Whether the shared target still answers. Otherwise it is restarted for the next case.
-    fn look_after(&mut self, case: &ServerCase<'_>, facts: &mut Facts<'_>) {
+    fn look_after(&mut self, case: &ServerCase<'_>, facts: &mut CaseFacts<'_>) {
         let Err(reason) = self.subject.reacts() else { return };
         if !self.subject.end_shared() {
             let text = decide(&self.known, case, facts).found.join("; ");
@@ -297,43 +300,13 @@ impl<'o> CasePlayer<'o> {
     }
 }
 
-/// What a case is about.
 fn about(case: &ServerCase<'_>) -> About {
     case.commands().first().copied().filter(|command| command.name().is_some())
 }
 
-fn facts_of<'c>(
-    network: &mut dyn Network,
-    within: Duration,
-    stage: &Stage<'_>,
-    play: impl FnOnce(&mut Player<'_>, &Stage<'_>) -> (PlayEnd<'c>, Option<Death>, Option<Exchanges>),
-) -> Facts<'c> {
-    let mut player = Player::new(network, within);
-    let began = Instant::now();
-    let (end, death, exchanges) = play(&mut player, stage);
-    let took = began.elapsed();
-    let exchanges = exchanges.unwrap_or_else(|| Exchanges::of(player.conversation()));
-    // Dropping the network ends the connections anyway.
-    let _ = player.close_all();
-    let conversation = player.conversation().clone();
-    let process = stage.process.clone();
-    Facts {
-        end,
-        conversation,
-        exchanges,
-        process,
-        death,
-        death_after: None,
-        hangs: None,
-        took,
-        fails: false,
-    }
-}
-
-/// How the target ended, if it is ending: it may take a moment after its last message.
+/// Returns how the target ended, if it is ending: it may take a moment after its last message.
 fn dying(player: &mut Player<'_>, death: &dyn Fn() -> Option<Death>) -> Option<Death> {
-    const MOMENT: Duration = Duration::from_millis(300);
-    let until = player.network().now() + MOMENT;
+    let until = after(player, DEATH_TIMEOUT);
     // A process that closed without a reply may still be exiting. Others have most often not ended.
     let conversation = player.conversation();
     let _ = if conversation.has_end() && !conversation.has_received() {

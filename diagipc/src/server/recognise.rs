@@ -44,7 +44,6 @@ pub(super) struct Recognition {
     pub(super) header_in_pieces: Option<Exchange>,
 }
 
-/// A profile, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Conclusion {
     pub(super) profile: Profile,
@@ -113,47 +112,47 @@ fn conclude_version(
         return Conclusion::strict(&format!("{says}, but {why}"));
     }
     let native_aot = profile.of_family(Family::NativeAot);
-    let fits = format!("{says}, and its commands are those of .NET {major}");
-    let Some(came) = &recognition.unknown_profiler_id else {
-        let hook = "the reply to a startup hook without a path is";
-        let (profile, why) = match recognition.absent_hook.as_ref().and_then(error_of) {
+    let hook = "the reply to a startup hook without a path is";
+    let asked = "the reply to an unknown id of the profiler set is";
+    let (profile, why) = match &recognition.unknown_profiler_id {
+        None => match recognition.absent_hook.as_ref().and_then(error_of) {
             Some(HResult::NOT_SUPPORTED) => {
                 (native_aot, format!("{hook} NOTSUPPORTED: NativeAOT (F-93)"))
             }
             Some(HResult::INVALID_ARG) => (profile, format!("{hook} INVALIDARG: CoreCLR")),
-            _ => (
-                profile,
-                "CoreCLR is assumed: asking may cost the target a descriptor (F-74)".to_owned(),
-            ),
-        };
-        return Conclusion { profile, why: format!("{fits}; {why}") };
-    };
-    let asked = "the reply to an unknown id of the profiler set is";
-    match came.reply.error() {
-        Some(HResult::UNKNOWN_COMMAND) => {
-            Conclusion { profile, why: format!("{fits}; {asked} UNKNOWN_COMMAND: CoreCLR") }
-        }
-        Some(HResult::NOT_SUPPORTED) => match recognition.dump_type_0.as_ref().map(error_of) {
-            Some(Some(HResult::NOT_SUPPORTED)) => Conclusion {
-                profile: profile.of_family(Family::Mono),
-                why: format!("{fits}; {asked} NOTSUPPORTED, and so is that to a dump: Mono"),
-            },
-            Some(Some(HResult::FAIL)) => Conclusion {
-                profile: native_aot,
-                why: format!(
-                    "{fits}; {asked} NOTSUPPORTED, and that to a dump of type 0 is E_FAIL: NativeAOT"
-                ),
-            },
-            None => Conclusion {
-                profile: native_aot,
-                why: format!("{fits}; {asked} NOTSUPPORTED: NativeAOT"),
-            },
-            _ => Conclusion::strict(&format!(
-                "{says}; {asked} NOTSUPPORTED, but that to a dump of type 0 is not E_FAIL"
-            )),
+            _ => {
+                let why = "CoreCLR is assumed: asking may cost the target a descriptor (F-74)";
+                (profile, why.to_owned())
+            }
         },
-        _ => Conclusion::strict(&format!("{says}; {asked} not one of a runtime: {came}")),
-    }
+        Some(reply) => match (error_of(reply), recognition.dump_type_0.as_ref().map(error_of)) {
+            (Some(HResult::UNKNOWN_COMMAND), _) => {
+                (profile, format!("{asked} UNKNOWN_COMMAND: CoreCLR"))
+            }
+            (Some(HResult::NOT_SUPPORTED), None) => {
+                (native_aot, format!("{asked} NOTSUPPORTED: NativeAOT"))
+            }
+            (Some(HResult::NOT_SUPPORTED), Some(Some(HResult::NOT_SUPPORTED))) => (
+                profile.of_family(Family::Mono),
+                format!("{asked} NOTSUPPORTED, and so is that to a dump: Mono"),
+            ),
+            (Some(HResult::NOT_SUPPORTED), Some(Some(HResult::FAIL))) => (
+                native_aot,
+                format!("{asked} NOTSUPPORTED, and that to a dump of type 0 is E_FAIL: NativeAOT"),
+            ),
+            (Some(HResult::NOT_SUPPORTED), _) => {
+                return Conclusion::strict(&format!(
+                    "{says}; {asked} NOTSUPPORTED, but that to a dump of type 0 is not E_FAIL"
+                ));
+            }
+            _ => {
+                let text = format!("{says}; {asked} not one of a runtime: {reply}");
+                return Conclusion::strict(&text);
+            }
+        },
+    };
+    let fits = format!("{says}, and its commands are those of .NET {major}");
+    Conclusion { profile, why: format!("{fits}; {why}") }
 }
 
 /// Whether a target knows the commands of a profile, and no later ones, as far as it was asked.
@@ -174,7 +173,7 @@ fn error_of(came: &Exchange) -> Option<HResult> {
     came.reply.error()
 }
 
-/// The version in a reply to `ProcessInfo2`, if all of it can be a runtime's.
+/// Returns the version in a reply to `ProcessInfo2`, if all of it can be a runtime's.
 fn version(came: &Exchange) -> Result<(String, u8), String> {
     if !came.reply.is_whole() {
         return Err(format!("no valid reply to ProcessInfo2: {came}"));
@@ -198,7 +197,7 @@ fn version(came: &Exchange) -> Result<(String, u8), String> {
     Ok((text.to_owned(), major))
 }
 
-/// The major version of `10.0.9` and `11.0.0-preview.1`, if it is of a .NET that knows
+/// Returns the major version of `10.0.9` and `11.0.0-preview.1`, if it is of a .NET that knows
 /// `ProcessInfo2`.
 pub(super) fn known_version(text: &str) -> Option<u8> {
     let release = text.split(['-', '+', ' ']).next()?;
@@ -241,11 +240,7 @@ mod tests {
         came(&encode_to_vec(Command::OK, &info).unwrap())
     }
 
-    fn unknown() -> Has {
-        Has::No("UNKNOWN_COMMAND".to_owned())
-    }
-
-    /// The abilities of a runtime of this version.
+    /// Returns the abilities of a runtime of this version.
     fn runtime(profile: Profile) -> Abilities {
         const ASKED: [Command; 6] = [
             Command::PROCESS_INFO,
@@ -255,107 +250,71 @@ mod tests {
             Command::COLLECT_TRACING3,
             Command::COLLECT_TRACING5,
         ];
-        let has = |command| if profile.knows(command) { Has::Yes } else { unknown() };
+        let has = |command| if profile.knows(command) { Has::Yes } else { Has::No(String::new()) };
         Abilities {
             commands: ASKED.map(|command| (command, has(command))).into(),
             ..Abilities::default()
         }
     }
 
-    fn concluded(recognition: &Recognition, abilities: &Abilities) -> String {
-        conclude(recognition, abilities).profile.to_string()
-    }
-
+    /// Each row is what a target answers, the version whose commands it knows, and a part of the
+    /// profile and the reason.
     #[test]
-    fn runtime_is_recognised_by_its_fields_commands_and_profiler_set() {
+    fn profile_follows_from_fields_commands_and_profiler_set() {
         let ask = |version, set| Recognition {
             process_info2: Some(says(version, "Linux")),
             unknown_profiler_id: Some(error(set)),
             ..Recognition::default()
         };
-        let (nine, ten) = (runtime(Profile::CORECLR_9), runtime(Profile::CORECLR_10));
-        assert_eq!(concluded(&ask("9.0.5", HResult::UNKNOWN_COMMAND), &nine), "coreclr-9.0.5");
-        assert_eq!(
-            concluded(&ask("10.0.0-rc.1.25451.107", HResult::UNKNOWN_COMMAND), &ten),
-            "coreclr-10"
-        );
-        assert_eq!(concluded(&ask("9.0.20", HResult::NOT_SUPPORTED), &nine), "nativeaot-9.0.20");
-        let aot = Recognition {
-            dump_type_0: Some(error(HResult::FAIL)),
-            ..ask("9.0.20", HResult::NOT_SUPPORTED)
-        };
-        assert_eq!(concluded(&aot, &nine), "nativeaot-9.0.20");
-        let dump = Recognition {
-            dump_type_0: Some(error(HResult::NOT_SUPPORTED)),
-            ..ask("9.0.20", HResult::NOT_SUPPORTED)
-        };
-        assert_eq!(concluded(&dump, &nine), "mono-9.0.20");
-        // Where that may not be asked, a hook without a path says it.
+        let (right, lacks) = (HResult::UNKNOWN_COMMAND, HResult::NOT_SUPPORTED);
+        let dump =
+            |hresult| Recognition { dump_type_0: Some(error(hresult)), ..ask("9.0.20", lacks) };
         let hook = |hresult| Recognition {
             absent_hook: Some(error(hresult)),
             unknown_profiler_id: None,
-            ..ask("9.0.20", HResult::OK)
+            ..ask("9.0.20", right)
         };
-        assert_eq!(concluded(&hook(HResult::NOT_SUPPORTED), &nine), "nativeaot-9.0.20");
-        assert_eq!(concluded(&hook(HResult::INVALID_ARG), &nine), "coreclr-9.0.20");
-        // Unasked commands are assumed, and the note says so.
-        let running = Recognition { unknown_profiler_id: None, ..ask("9.0.5", HResult::OK) };
-        assert!(conclude(&running, &nine).note().contains("assumed"));
-        // .NET 3 knows neither.
-        let old = Recognition {
-            process_info2: Some(error(HResult::UNKNOWN_COMMAND)),
-            header_in_pieces: Some(error(HResult::BAD_ENCODING)),
+        let of = |reply| Recognition { process_info2: Some(reply), ..ask("9.0.5", right) };
+        let old = |pieces| Recognition {
+            process_info2: Some(error(right)),
+            header_in_pieces: Some(error(pieces)),
             ..Recognition::default()
         };
-        assert_eq!(concluded(&old, &runtime(Profile::CORECLR_3_1)), "coreclr-3.1");
-    }
-
-    #[test]
-    fn server_without_dotnet_evidence_is_strict() {
-        let ask = |reply| Recognition {
-            process_info2: Some(reply),
-            unknown_profiler_id: Some(error(HResult::UNKNOWN_COMMAND)),
-            ..Recognition::default()
-        };
-        let nine = runtime(Profile::CORECLR_9);
-        let strict = |recognition: &Recognition, abilities: &Abilities, why: &str| {
-            let conclusion = conclude(recognition, abilities);
-            assert!(
-                conclusion.profile == Profile::STRICT && conclusion.why.contains(why),
-                "{conclusion:?}"
-            );
-        };
-        strict(&ask(says("1.0.0", "Linux")), &nine, "\"1.0.0\"");
-        strict(&ask(says("9", "Linux")), &nine, "\"9\"");
-        strict(&ask(says("9.1.0", "Linux")), &nine, "\"9.1.0\"");
-        strict(&ask(says("9.0.5", "TempleOS")), &nine, "TempleOS");
-        strict(
-            &ask(says("9.0.5", "Linux")),
-            &runtime(Profile::CORECLR_8),
-            "it does not know CollectTracing3",
-        );
-        strict(
-            &ask(says("9.0.5", "Linux")),
-            &runtime(Profile::CORECLR_10),
-            "CollectTracing5, which is newer",
-        );
-        strict(&ask(error(HResult::FAIL)), &nine, "ProcessInfo2 with 0x80004005");
-        strict(&ask(came(&[])), &nine, "ProcessInfo2: no reply");
-        strict(&Recognition::default(), &nine, "does not answer");
-        let other = Recognition {
-            unknown_profiler_id: Some(error(HResult::FAIL)),
-            ..ask(says("9.0.5", "Linux"))
-        };
-        strict(&other, &nine, "profiler set");
+        let unasked = Recognition { unknown_profiler_id: None, ..ask("9.0.5", right) };
+        let (nine, ten) = (Profile::CORECLR_9, Profile::CORECLR_10);
+        for (recognition, knows, profile, why) in vec![
+            (ask("9.0.5", right), nine, "coreclr-9.0.5", "CoreCLR"),
+            (ask("10.0.0-rc.1.25451.107", right), ten, "coreclr-10", "CoreCLR"),
+            (ask("9.0.20", lacks), nine, "nativeaot-9.0.20", "NativeAOT"),
+            (dump(HResult::FAIL), nine, "nativeaot-9.0.20", "E_FAIL"),
+            (dump(lacks), nine, "mono-9.0.20", "Mono"),
+            // Where that may not be asked, a hook without a path says it.
+            (hook(lacks), nine, "nativeaot-9.0.20", "F-93"),
+            (hook(HResult::INVALID_ARG), nine, "coreclr-9.0.20", "INVALIDARG"),
+            (unasked, nine, "coreclr-9.0.5", "assumed"),
+            // .NET 3 knows neither.
+            (old(HResult::BAD_ENCODING), Profile::CORECLR_3_1, "coreclr-3.1", "in pieces"),
+            // Three commands without ProcessInfo2 alone do not mean .NET 3.
+            (old(right), Profile::CORECLR_3_1, "strict", "accepts a header in pieces"),
+            (ask("1.0.0", right), nine, "strict", "\"1.0.0\""),
+            (ask("9", right), nine, "strict", "\"9\""),
+            (ask("9.1.0", right), nine, "strict", "\"9.1.0\""),
+            (of(says("9.0.5", "TempleOS")), nine, "strict", "TempleOS"),
+            (ask("9.0.5", right), Profile::CORECLR_8, "strict", "does not know CollectTracing3"),
+            (ask("9.0.5", right), ten, "strict", "CollectTracing5, which is newer"),
+            (of(error(HResult::FAIL)), nine, "strict", "ProcessInfo2 with 0x80004005"),
+            (of(came(&[])), nine, "strict", "ProcessInfo2: no reply"),
+            (Recognition::default(), nine, "strict", "does not answer"),
+            (ask("9.0.5", HResult::FAIL), nine, "strict", "profiler set"),
+        ] {
+            let conclusion = conclude(&recognition, &runtime(knows));
+            let is_it = conclusion.profile.to_string() == profile && conclusion.why.contains(why);
+            assert!(is_it, "expected {profile}, {why}: {conclusion:?}");
+        }
         let beside = Has::No("it answers a second client".to_owned());
-        let concurrent =
-            Abilities { features: [(Ability::OneClientAtATime, beside)].into(), ..nine.clone() };
-        strict(&ask(says("9.0.5", "Linux")), &concurrent, "a second client");
-        // Three commands without ProcessInfo2 alone do not mean .NET 3.
-        let small = Recognition {
-            header_in_pieces: Some(error(HResult::UNKNOWN_COMMAND)),
-            ..ask(error(HResult::UNKNOWN_COMMAND))
-        };
-        strict(&small, &runtime(Profile::CORECLR_3_1), "accepts a header in pieces");
+        let features = [(Ability::OneClientAtATime, beside)].into();
+        let concurrent = Abilities { features, ..runtime(nine) };
+        let conclusion = conclude(&ask("9.0.5", right), &concurrent);
+        assert!(conclusion.why.contains("a second client"), "{conclusion:?}");
     }
 }

@@ -3,12 +3,11 @@
 use dotnet_diagnostics_ipc_vectors::player::Conversation;
 use dotnet_diagnostics_ipc_vectors::script::Plays;
 
-use super::expectation::{Expectation, grade};
+use super::expectation::Expectation;
 use super::judge::Verdict;
 use super::{ServerCase, ServerCaseKind, cases};
-use crate::embedded;
-use crate::known::{self, Outcome, Profile, Recording};
-use crate::{Case, Grade, Report};
+use crate::known::{self, BuildRecording, CaseOutcome, Profile};
+use crate::{Case, Grade, Report, embedded};
 
 /// The report of a file of `evidence/`. It has no conversations: they were not kept. The error is a
 /// text.
@@ -23,7 +22,7 @@ use crate::{Case, Grade, Report};
 /// # Ok::<(), String>(())
 /// ```
 pub fn report_of_recording(text: &str) -> Result<Report, String> {
-    let recording = Recording::parse(text)?;
+    let recording = BuildRecording::parse(text)?;
     let scripts = embedded::scripts().map_err(|error| error.to_string())?;
     let vectors = embedded::vectors().map_err(|error| error.to_string())?;
     let mut report = Report::new("server", &recording.build);
@@ -40,19 +39,20 @@ pub fn report_of_recording(text: &str) -> Result<Report, String> {
     }
 }
 
-fn judged(profile: Profile, case: &ServerCase<'_>, outcome: &Outcome) -> Result<Case, String> {
+fn judged(profile: Profile, case: &ServerCase<'_>, outcome: &CaseOutcome) -> Result<Case, String> {
     let text = outcome.to_string();
+    let graded = |(grade, row)| match row {
+        Some(row) => Verdict::of_row(row, vec![text.clone()]),
+        None => Verdict::new(grade, vec![text.clone()]),
+    };
     let verdict = match (case.kind, outcome) {
-        (ServerCaseKind::Request { group, test }, Outcome::Answered(seen)) => {
-            match grade(profile, &Expectation::of_vector(group, test), seen) {
-                (_, Some(row)) => Verdict::of_row(row, vec![text.clone()]),
-                (grade, None) => Verdict::new(grade, vec![text.clone()]),
-            }
+        (ServerCaseKind::Request { group, test }, CaseOutcome::Answered(seen)) => {
+            graded(Expectation::of_vector(group, test).grade(profile, seen))
         }
-        (ServerCaseKind::Script { .. }, Outcome::AsWritten) => {
+        (ServerCaseKind::Script { .. }, CaseOutcome::AsWritten) => {
             Verdict::new(Grade::Pass, Vec::new())
         }
-        (ServerCaseKind::Script { script, .. }, Outcome::Deviated(fact)) => {
+        (ServerCaseKind::Script { script, .. }, CaseOutcome::Deviated(fact)) => {
             let Plays::Client(part) = &script.plays else {
                 return Err(format!("{} is not played to servers", case.name()));
             };
@@ -60,12 +60,9 @@ fn judged(profile: Profile, case: &ServerCase<'_>, outcome: &Outcome) -> Result<
             let known = known.ok_or_else(|| format!("{} has no deviation {fact}", case.name()))?;
             Verdict::known(fact, &known.text, vec![text.clone()])
         }
-        (ServerCaseKind::Script { script, .. }, Outcome::Otherwise(seen)) => {
+        (ServerCaseKind::Script { script, .. }, CaseOutcome::Otherwise(seen)) => {
             let row = seen.and_then(|seen| known::explain_script(profile, script, &seen));
-            row.map_or_else(
-                || Verdict::new(Grade::Fail, vec![text.clone()]),
-                |row| Verdict::of_row(row, vec![text.clone()]),
-            )
+            graded((Grade::Fail, row))
         }
         _ => return Err(format!("{}: {text} is no outcome of it", case.name())),
     };

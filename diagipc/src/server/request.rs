@@ -9,17 +9,17 @@ use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfo2};
-use dotnet_diagnostics_ipc::message::{AnyRequest, Message, encode_to_vec};
-use dotnet_diagnostics_ipc::wire::{Encode, IpcString};
+use dotnet_diagnostics_ipc::message::{AnyRequest, Message, Request, encode_to_vec};
+use dotnet_diagnostics_ipc::wire::IpcString;
 use dotnet_diagnostics_ipc_vectors::player::{
-    Conversation, Network, Player, PlayerError, Received, Sent,
+    Conversation, Network, Player, PlayerError, Received,
 };
 use dotnet_diagnostics_ipc_vectors::script::{EndStep, Ending, FdKind, Step};
-use dotnet_diagnostics_ipc_vectors::{Test, Value, player};
+use dotnet_diagnostics_ipc_vectors::{Test, Value};
 
 use super::unanswered::{STREAMS_ON, not_stopped};
 use crate::conversation::{
-    Answer, Exchange, Exchanges, FaultSeen, fault_in_stream, is_cut, wants_descriptor,
+    Exchange, Exchanges, FaultSeen, ReplyKind, fault_in_stream, is_cut, wants_descriptor,
 };
 use crate::faults::Fault;
 
@@ -27,11 +27,10 @@ use crate::faults::Fault;
 pub(crate) const ON: &str = "a";
 const STOP: &str = "stop";
 /// How long a server may take to close a connection that is over.
-pub(super) const CLOSES: Duration = Duration::from_secs(1);
+pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long to wait for more if something is already wrong.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+const SURPLUS_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A server's reaction to a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reaction {
     /// The connection of the request, and the one that stops its session.
@@ -45,23 +44,21 @@ pub(crate) struct Reaction {
 }
 
 impl Reaction {
-    /// What was received, and nothing wrong with it.
+    /// Returns what was received, and nothing wrong with it.
     pub(crate) fn of(conversation: &Conversation) -> Self {
         Self { exchanges: Exchanges::of(conversation), ..Self::default() }
     }
 
-    /// The connection of the request.
     pub(crate) fn exchange(&self) -> &Exchange {
         self.exchanges.newest(ON)
     }
 
-    /// Why the message or what follows it is wrong, whatever was expected.
+    /// Returns why the message or what follows it is wrong, whatever was expected.
     pub(crate) fn wrong(&self) -> impl Iterator<Item = String> {
         let all = self.exchange().reply.malformed().chain(&self.wrong);
         all.map(|seen| seen.text.clone())
     }
 
-    /// Whether it is.
     pub(crate) fn is_wrong(&self) -> bool {
         self.wrong().next().is_some()
     }
@@ -85,7 +82,7 @@ pub(crate) struct Patience {
     pub(crate) rest: Duration,
     /// To close a connection that is over.
     pub(crate) close: Duration,
-    /// Its sessions may have no bytes, as it may wait at its start.
+    /// Whether sessions may have no bytes, as the server may wait at its start.
     pub(crate) may_be_held: bool,
 }
 
@@ -105,9 +102,7 @@ pub(crate) fn play(
         }
     }
     let until = after(player, patience.reply);
-    player.open(ON, until)?;
-    // A server that refuses early does not read the rest; its answer explains why.
-    if let Sent::PeerGone(_) = player.send(ON, wire, None, until)? {}
+    send(player, ON, wire, until)?;
     if wants_descriptor(wire) {
         // Separately, and before the reply (F-19, F-20). It is unsuitable for a session, so none
         // starts.
@@ -129,17 +124,16 @@ pub(crate) fn read(
     let so_far = next_message(player, ON, until)?;
     let mut seen = Reaction::default();
     match so_far.answer() {
-        Answer::Ok | Answer::Error(_) => follow(player, &so_far, asked, patience, &mut seen)?,
+        ReplyKind::Ok | ReplyKind::Error(_) => follow(player, &so_far, asked, patience, &mut seen)?,
         // The rest shows what was meant.
-        Answer::NoHeader => hear_out(player)?,
-        Answer::Nothing | Answer::Other => {}
+        ReplyKind::NoHeader => hear_out(player)?,
+        ReplyKind::Nothing | ReplyKind::Other => {}
     }
     seen.exchanges.all.push(so_far);
     seen.exchanges.complete(player.conversation());
     Ok(seen)
 }
 
-/// What follows a reply.
 fn follow(
     player: &mut Player<'_>,
     so_far: &Exchange,
@@ -153,11 +147,9 @@ fn follow(
         // The rest shows the right size.
         _ if reply.refusal.is_some() => hear_out(player),
         _ if !reply.is_ok() => close(player, patience, answered),
-        (Some(Command::STOP_TRACING), id, _) => {
+        (Some(Command::STOP_TRACING), Some(id), _) => {
             let asked = asked.get("sessionId").and_then(Value::as_str);
-            if let (Some(id), Some(asked)) =
-                (id, asked.filter(|asked| id.is_none_or(|id| id.to_string() != **asked)))
-            {
+            if let Some(asked) = asked.filter(|asked| **asked != id.to_string()) {
                 let text = format!("sessionId is {id}, expected {asked}");
                 answered.wrong.push(FaultSeen::new(Fault::StopEchoesAnother, text));
             }
@@ -166,20 +158,13 @@ fn follow(
         (_, Some(id), _) => stop(player, &so_far.sent, id, until, patience.may_be_held, answered),
         (Some(Command::PROCESS_ENVIRONMENT), _, announced) => {
             let mut block = Vec::new();
-            let cut = player::Received::fill(&mut block, announced.unwrap_or(0), |missing| {
+            let cut = Received::fill(&mut block, announced.unwrap_or(0), |missing| {
                 player.receive(ON, missing, until)
             })?;
             if cut.is_none() { close(player, patience, answered) } else { Ok(()) }
         }
         // A second reply may follow (F-81).
-        (
-            Some(
-                Command::GENERATE_CORE_DUMP
-                | Command::GENERATE_CORE_DUMP2
-                | Command::GENERATE_CORE_DUMP3,
-            ),
-            ..,
-        ) => Ok(()),
+        (Some(command), ..) if command.set == Command::GENERATE_CORE_DUMP.set => Ok(()),
         _ => close(player, patience, answered),
     }
 }
@@ -195,10 +180,7 @@ fn stop(
 ) -> Result<(), PlayerError> {
     let stream = player.link(ON)?;
     player.network().drain(stream)?;
-    player.open(STOP, until)?;
-    let request = encode_to_vec(Command::STOP_TRACING, &StopTracing { session_id: id });
-    let request = request.map_err(|error| PlayerError::differs(error.to_string()))?;
-    let _ = player.send(STOP, &request, None, until)?;
+    send(player, STOP, &encode(&StopTracing { session_id: id })?, until)?;
     let came = next_message(player, STOP, until)?;
     let not_stopped = not_stopped(&came, id);
     let is_without_stop =
@@ -231,9 +213,9 @@ fn close(
     answered: &mut Reaction,
 ) -> Result<(), PlayerError> {
     let until = after(player, patience.close);
-    let came = player.receive(ON, 1, until)?;
-    answered.left_open = !matches!(came, player::Received::End(_));
-    answered.has_surplus = matches!(came, player::Received::Bytes(..));
+    let received = player.receive(ON, 1, until)?;
+    answered.left_open = !matches!(received, Received::End(_));
+    answered.has_surplus = matches!(received, Received::Bytes(..));
     if answered.has_surplus {
         hear_out(player)?;
     }
@@ -242,17 +224,17 @@ fn close(
 
 /// Reads what else is available: it explains more than the first wrong byte.
 fn hear_out(player: &mut Player<'_>) -> Result<(), PlayerError> {
-    let until = after(player, LAST_WORDS);
-    while let player::Received::Bytes(..) = player.listen(ON, Conversation::KEPT, until)? {}
+    let until = after(player, SURPLUS_TIMEOUT);
+    while let Received::Bytes(..) = player.listen(ON, Conversation::KEPT, until)? {}
     Ok(())
 }
 
-fn after(player: &mut Player<'_>, time: Duration) -> Duration {
+pub(super) fn after(player: &mut Player<'_>, time: Duration) -> Duration {
     player.network().now().saturating_add(time)
 }
 
 /// How long the rest of a reply of no interest may take.
-const REST: Duration = Duration::from_secs(1);
+const REST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Waits for one message, and reads no byte beyond it. Returns the connection so far, with its first
 /// reply.
@@ -261,16 +243,6 @@ pub(super) fn next_message(
     on: &str,
     until: Duration,
 ) -> Result<Exchange, PlayerError> {
-    hear_message(player, on, until)?;
-    player.so_far(on).map(Exchange::so_far)
-}
-
-/// Waits for one message, whatever it says.
-pub(super) fn hear_message(
-    player: &mut Player<'_>,
-    on: &str,
-    until: Duration,
-) -> Result<(), PlayerError> {
     let (mut bytes, mut wanted) = (Vec::new(), HEADER_LEN);
     while bytes.len() < wanted {
         let missing =
@@ -280,7 +252,36 @@ pub(super) fn hear_message(
             _ => break,
         }
     }
-    Ok(())
+    player.so_far(on).map(Exchange::so_far)
+}
+
+pub(super) fn encode<'a, R: Request<'a>>(request: &R) -> Result<Vec<u8>, PlayerError> {
+    encode_to_vec(R::COMMAND, request).map_err(|error| PlayerError::differs(error.to_string()))
+}
+
+/// Opens a connection, and sends bytes. If they cannot be sent, the reply explains why.
+pub(super) fn send(
+    player: &mut Player<'_>,
+    on: &str,
+    wire: &[u8],
+    until: Duration,
+) -> Result<(), PlayerError> {
+    player.open(on, until)?;
+    player.send(on, wire, None, until).map(drop)
+}
+
+/// Returns the answer to a request, over a connection that is then closed.
+pub(super) fn reply_to(
+    network: &mut dyn Network,
+    wire: &[u8],
+    within: Duration,
+) -> Result<Exchange, PlayerError> {
+    let mut player = Player::new(network, within);
+    let until = after(&mut player, within);
+    send(&mut player, ON, wire, until)?;
+    let received = next_message(&mut player, ON, until);
+    let _ = player.close_all();
+    received
 }
 
 /// A runtime's reply to `ProcessInfo2`.
@@ -293,101 +294,62 @@ pub(crate) struct Identity {
     pub(crate) runs: bool,
 }
 
-/// Sends `ProcessInfo2`, a complete message (F-72). `None` if the answer is an error.
-fn identity(
-    player: &mut Player<'_>,
-    on: &str,
-    until: Duration,
+/// Asks a target about itself with `ProcessInfo2`, a complete message (F-72). Returns `None` if the
+/// answer is an error.
+pub(super) fn identity_of(
+    network: &mut dyn Network,
+    within: Duration,
 ) -> Result<Option<Identity>, PlayerError> {
-    let exchange = ask(player, on, Command::PROCESS_INFO2, &ProcessInfo2 {}, until)?;
-    let reply = exchange.reply;
+    let reply = reply_to(network, &encode(&ProcessInfo2 {})?, within)?.reply;
     let said = reply.text("clrProductVersion").zip(reply.text("managedEntrypointAssemblyName"));
     Ok(said.filter(|_| reply.is_whole() && reply.refusal.is_none()).map(|(version, assembly)| {
         Identity { version: version.to_owned(), runs: !assembly.is_empty() }
     }))
 }
 
-/// A target's information about itself.
-pub(super) fn identity_of(
-    network: &mut dyn Network,
-    within: Duration,
-) -> Result<Option<Identity>, PlayerError> {
-    let until = network.now().saturating_add(within);
-    let mut player = Player::new(network, within);
-    identity(&mut player, "who are you", until)
-}
-
-/// Whether it still answers a `ProcessInfo` with a message.
-pub(super) fn answers(
-    player: &mut Player<'_>,
-    on: &str,
-    until: Duration,
-) -> Result<(), PlayerError> {
-    let exchange = ask(player, on, Command::PROCESS_INFO, &ProcessInfo {}, until)?;
+/// Checks that a target answers a `ProcessInfo` with a message.
+pub(super) fn answers(network: &mut dyn Network, within: Duration) -> Result<(), PlayerError> {
+    let exchange = reply_to(network, &encode(&ProcessInfo {})?, within)?;
     if exchange.reply.is_whole() && exchange.reply.is_one() {
         return Ok(());
     }
     Err(PlayerError::differs(format!("no valid reply to a complete ProcessInfo: {exchange}")))
 }
 
-/// Whether it still reacts to a `ProcessInfo`: the cases judge the answer.
+/// Checks that a target still reacts to a `ProcessInfo`: the cases judge the answer.
 pub(super) fn reacts(network: &mut dyn Network, within: Duration) -> Result<(), PlayerError> {
-    let until = network.now().saturating_add(within);
     let mut player = Player::new(network, within);
-    let on = "the last one";
-    let request = encode_to_vec(Command::PROCESS_INFO, &ProcessInfo {})
-        .map_err(|error| PlayerError::differs(format!("{error}")))?;
-    player.open(on, until)?;
-    let _ = player.send(on, &request, None, until)?;
-    let first = player.receive(on, 1, until)?;
+    let until = after(&mut player, within);
+    send(&mut player, ON, &encode(&ProcessInfo {})?, until)?;
+    let first = player.receive(ON, 1, until)?;
     // A slow target reacts too.
-    let until = player.network().now().saturating_add(REST.min(within));
-    while let Received::Bytes(..) = player.listen(on, Conversation::KEPT, until)? {}
-    player.end(on, Ending::Close)?;
+    let until = after(&mut player, REST_TIMEOUT.min(within));
+    while let Received::Bytes(..) = player.listen(ON, Conversation::KEPT, until)? {}
     if first == Received::Nothing {
         return Err(PlayerError::differs("a complete ProcessInfo gets no answer"));
     }
     Ok(())
 }
 
-/// Opens a connection, sends a request, reads the reply, and closes.
-fn ask(
-    player: &mut Player<'_>,
-    on: &str,
-    command: Command,
-    request: &impl Encode,
-    until: Duration,
-) -> Result<Exchange, PlayerError> {
-    let request = encode_to_vec(command, request)
-        .map_err(|error| PlayerError::differs(format!("{error}")))?;
-    player.open(on, until)?;
-    // If it cannot be sent, the reply explains why.
-    let _ = player.send(on, &request, None, until)?;
-    let came = next_message(player, on, until);
-    player.end(on, Ending::Close)?;
-    came
-}
-
 /// Returns the request with the named file in `directory` if it would be written anywhere else. A
 /// path that cannot be written stays: its answer depends on that.
 pub(super) fn with_dump_below<'t>(directory: &Path, test: &'t Test) -> Cow<'t, Test> {
-    let wire = test.wire.as_deref().and_then(|wire| moved(directory, wire));
-    wire.map_or(Cow::Borrowed(test), |wire| Cow::Owned(Test { wire: Some(wire), ..test.clone() }))
-}
-
-fn moved(directory: &Path, wire: &[u8]) -> Option<Vec<u8>> {
-    let message = Message::decode(wire).ok()?;
-    let mut request = message.request().ok()?;
-    let name = match &mut request {
-        AnyRequest::GenerateCoreDump(request) => &mut request.dump_name,
-        AnyRequest::GenerateCoreDump2(request) => &mut request.dump_name,
-        AnyRequest::GenerateCoreDump3(request) => &mut request.dump_name,
-        _ => return None,
+    let moved = || {
+        let message = Message::decode(test.wire.as_deref()?).ok()?;
+        let mut request = message.request().ok()?;
+        let name = match &mut request {
+            AnyRequest::GenerateCoreDump(request) => &mut request.dump_name,
+            AnyRequest::GenerateCoreDump2(request) => &mut request.dump_name,
+            AnyRequest::GenerateCoreDump3(request) => &mut request.dump_name,
+            _ => return None,
+        };
+        let path = name.to_unicode()?;
+        let path = Path::new(&path);
+        let is_elsewhere = path.has_root() && path.parent().is_some_and(Path::is_dir);
+        let own = directory.join(path.file_name().filter(|_| is_elsewhere)?);
+        *name = IpcString::new(own.to_str()?);
+        encode_to_vec(message.command, &request).ok()
     };
-    let path = name.to_unicode()?;
-    let path = Path::new(&path);
-    let is_elsewhere = path.has_root() && path.parent().is_some_and(Path::is_dir);
-    let own = directory.join(path.file_name().filter(|_| is_elsewhere)?);
-    *name = IpcString::new(own.to_str()?);
-    encode_to_vec(message.command, &request).ok()
+    moved()
+        .map_or(Cow::Borrowed(test), |wire| Cow::Owned(Test { wire: Some(wire), ..test.clone() }))
 }

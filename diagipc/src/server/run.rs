@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc_vectors::script::Ability;
 
 use super::ServerCase;
 use super::abilities::Lack;
-use super::facts::{Facts, PlayEnd};
+use super::facts::{CaseFacts, PlayEnd};
 use super::judge::{Known, decide};
 use super::options::Options;
 use super::play::CasePlayer;
@@ -19,18 +19,15 @@ use super::timeouts::WITHIN;
 use crate::conversation::FaultSeen;
 use crate::known::Profile;
 use crate::network::address::Address;
-use crate::suite::{Failure, Played, RunLimits, Suite};
+use crate::suite::{CaseResult, Failure, RunLimits, Suite};
 use crate::{Case, Grade, Interrupted, Lost, Report, TooFewJudged, suite};
 
 /// The decision about a case before anything is played.
 enum Plan {
-    /// It is played.
     Play,
     /// It may not be played, or not here.
     LeftOut(&'static str),
-    /// It is for another system.
     Elsewhere(String),
-    /// The target lacks a requirement.
     Lacks(Lack),
 }
 
@@ -79,33 +76,34 @@ pub fn run(
     };
     report.runtime = identity.as_ref().map(|identity| format!("{system} {}", identity.version));
 
-    let mut entries: Vec<Option<Case>> = cases.iter().map(|_| None).collect();
+    let mut entries: BTreeMap<usize, Case> = BTreeMap::new();
     let (mut to_play, mut left_out) = (Vec::new(), Vec::new());
     let mut notes: Vec<String> = survey.conclusion.iter().map(Conclusion::note).collect();
     if survey.conclusion.is_none() && survey.profile.is_predicted() {
         notes.push(format!("profile {}: {}", survey.profile, survey.profile.held_to()));
     }
     notes.extend(subject.unknown_process().map(String::from));
-    notes.extend(survey.weaknesses.iter().map(note_of_weakness));
-    let (mut elsewhere, mut unclaimed) = (LeftOut::default(), 0_usize);
+    notes.extend(survey.weaknesses.iter().map(|FaultSeen { fault, text, .. }| {
+        format!("{fault}: {text}. {} {}", fault.sentence(), fault.fix())
+    }));
+    let (mut elsewhere, mut unclaimed) = (Vec::new(), 0_usize);
     let known = Known {
         options,
         profile: survey.profile,
         abilities: &survey.abilities,
         served: BTreeSet::new(),
     };
-    for (nth, (case, slot)) in cases.iter().zip(&mut entries).enumerate() {
-        let planned = plan(case, &subject, &survey, options);
-        match planned {
+    for (nth, case) in cases.iter().enumerate() {
+        match plan(case, &subject, &survey, options) {
             Plan::Play => to_play.push(nth),
             Plan::LeftOut(why) => left_out.push(why),
-            Plan::Elsewhere(why) => elsewhere.push(case, why),
+            Plan::Elsewhere(why) => elsewhere.push((why, case.name())),
             Plan::Lacks(lack) => {
                 unclaimed += usize::from(matches!(lack, Lack::Unclaimed(_)));
-                let facts = Facts::unplayed(PlayEnd::Lacks(lack));
+                let facts = CaseFacts::unplayed(PlayEnd::Lacks(lack));
                 let case = decide(&known, case, &facts).case(case, &facts.conversation);
                 done(&case);
-                *slot = Some(case);
+                entries.insert(nth, case);
             }
         }
     }
@@ -121,49 +119,27 @@ pub fn run(
     };
     let suite = ServerSuite { cases, address, options, survey: &survey };
     let waits = |nth: usize| cases.get(nth).map(ServerCase::waits).unwrap_or_default();
-    let first = suite.player_of(subject);
+    let first = CasePlayer::new(subject, &survey, options);
     let played = suite::run(&suite, turns, waits, &limits, Some(first), &mut |_, case| done(case));
     played.end_into(&mut report);
-    let mut unavailable = LeftOut::default();
-    for (nth, why) in played.unavailable {
-        cases.get(nth).into_iter().for_each(|case| unavailable.push(case, why.clone()));
-    }
-    for (nth, case) in played.results {
-        if let Some(slot) = entries.get_mut(nth) {
-            *slot = Some(case);
-        }
-    }
+    elsewhere.extend(played.unavailable.into_iter().map(|(nth, why)| (why, suite.name(nth))));
+    entries.extend(played.results);
     notes.extend(played.notes);
-    for case in entries.into_iter().flatten() {
+    for case in entries.into_values() {
         report.add(case);
     }
-    let judged = report.counts.all().saturating_sub(report.counts.unimplemented);
+    let judged = report.counts.judged();
     let claimed = report.counts.all().saturating_sub(unclaimed);
     if report.interrupted.is_none() && report.lost.is_none() {
         report.too_few_judged = TooFewJudged::of(judged, claimed, options.min_judged);
     }
-    notes.extend(not_played(&left_out));
-    notes.extend(elsewhere.notes());
-    notes.extend(unavailable.notes());
+    for why in [SIDE_EFFECTS, HARMFUL, OWN_TARGET] {
+        let count = left_out.iter().filter(|one| **one == why).count();
+        notes.extend((count > 0).then(|| format!("{count} cases were not played: {why}")));
+    }
+    notes.extend(notes_on(&elsewhere));
     report.notes = notes;
     report
-}
-
-/// The note on what a server should not do, though no rule forbids it.
-fn note_of_weakness(seen: &FaultSeen) -> String {
-    let FaultSeen { fault, text, .. } = seen;
-    format!("{fault}: {text}. {} {}", fault.sentence(), fault.fix())
-}
-
-/// How many cases were not played, for each reason.
-fn not_played(left_out: &[&str]) -> Vec<String> {
-    let count = |why| (left_out.iter().filter(|one| **one == why).count(), why);
-    [SIDE_EFFECTS, HARMFUL, OWN_TARGET]
-        .map(count)
-        .into_iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, why)| format!("{n} cases were not played: {why}"))
-        .collect()
 }
 
 /// Dumps are last: one may remove the target's socket (P-6).
@@ -171,7 +147,7 @@ fn dumps_last(cases: &[ServerCase<'_>], to_play: &mut [usize]) {
     to_play.sort_by_key(|nth| cases.get(*nth).is_some_and(ServerCase::asks_for_a_dump));
 }
 
-/// Why a case may not be played.
+/// Returns why a case may not be played.
 fn not_allowed(case: &ServerCase<'_>, options: &Options) -> Option<&'static str> {
     match case.hazard() {
         Some(Hazard::SideEffect) if !options.allow_side_effects => Some(SIDE_EFFECTS),
@@ -244,42 +220,25 @@ struct ServerSuite<'r> {
     survey: &'r Survey,
 }
 
-impl<'r> ServerSuite<'r> {
-    fn player_of(&self, subject: Target) -> WorkerOfTarget<'r> {
-        let player = CasePlayer::new(subject, self.survey, self.options);
-        WorkerOfTarget { player, last: None, again: false }
-    }
-}
-
-/// A player, with the name of its last case.
-struct WorkerOfTarget<'r> {
-    player: CasePlayer<'r>,
-    last: Option<String>,
-    /// Whether it plays cases again.
-    again: bool,
-}
-
 impl<'r> Suite for ServerSuite<'r> {
-    type Player = WorkerOfTarget<'r>;
+    type Player = CasePlayer<'r>;
     type Result = Case;
 
     fn name(&self, case: usize) -> String {
         self.cases.get(case).map_or_else(String::new, ServerCase::name)
     }
 
-    fn player(&self) -> Result<WorkerOfTarget<'r>, String> {
+    fn player(&self) -> Result<CasePlayer<'r>, String> {
         let Options { within, trust, canceller, .. } = self.options;
         let within = within.unwrap_or(WITHIN);
         Target::find(self.address, within, *trust, canceller.as_ref())
-            .map(|subject| self.player_of(subject))
+            .map(|subject| CasePlayer::new(subject, self.survey, self.options))
     }
 
-    fn play(&self, worker: &mut WorkerOfTarget<'r>, nth: usize) -> Result<Played<Case>, String> {
-        let Some(case) = self.cases.get(nth) else { return Err(format!("there is no case {nth}")) };
-        let name = case.name();
-        let played = worker.player.play(case).map_err(|reason| format!("by {name}: {reason}"))?;
-        worker.last = Some(name);
-        Ok(played)
+    fn play(&self, player: &mut CasePlayer<'r>, nth: usize) -> Result<CaseResult<Case>, String> {
+        self.cases
+            .get(nth)
+            .map_or_else(|| Err(format!("there is no case {nth}")), |case| player.play(case))
     }
 
     fn failure(&self, case: &Case) -> Option<Failure> {
@@ -293,48 +252,39 @@ impl<'r> Suite for ServerSuite<'r> {
         })
     }
 
-    fn check(&self, worker: &mut WorkerOfTarget<'r>) -> Result<(), String> {
-        let name = worker.last.as_deref().unwrap_or_default();
-        worker.player.lost().map_or(Ok(()), |reason| Err(format!("by {name}: {reason}")))
+    fn check(&self, player: &mut CasePlayer<'r>) -> Result<(), String> {
+        let name = player.last.clone().unwrap_or_default();
+        player.lost().map_or(Ok(()), |reason| Err(format!("by {name}: {reason}")))
     }
 
-    fn finish(&self, worker: &mut WorkerOfTarget<'r>) -> Result<(), String> {
-        worker.player.subject.reacts().map_err(|reason| match &worker.last {
+    fn finish(&self, player: &mut CasePlayer<'r>) -> Result<(), String> {
+        player.subject.reacts().map_err(|reason| match &player.last {
             Some(name) => format!("after {name}, the last case: {reason}"),
             None => format!("before the first case: {reason}"),
         })
     }
 
-    fn begin_again(&self, worker: &mut WorkerOfTarget<'r>, together: usize) {
-        if !std::mem::replace(&mut worker.again, true) {
-            worker.player.begins_again();
-        }
+    fn begin_again(&self, player: &mut CasePlayer<'r>, together: usize) {
+        player.begins_again();
         if together > 1 {
-            worker.player.subject.end_shared();
+            player.subject.end_shared();
         }
     }
 }
 
-/// The names of the cases by reason, in order of appearance.
-#[derive(Default)]
-pub(super) struct LeftOut(Vec<(String, Vec<String>)>);
-
-impl LeftOut {
-    /// Adds a case that cannot be played here, for this reason.
-    pub(super) fn push(&mut self, case: &ServerCase<'_>, why: String) {
-        match self.0.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, cases)) => cases.push(case.name()),
-            None => self.0.push((why, vec![case.name()])),
+/// Returns a line for each reason why cases cannot be played here, with their names.
+fn notes_on(cases: &[(String, String)]) -> impl Iterator<Item = String> {
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (why, name) in cases {
+        match by_reason.iter_mut().find(|(reason, _)| reason == why) {
+            Some((_, names)) => names.push(name),
+            None => by_reason.push((why, vec![name])),
         }
     }
-
-    /// A line for each reason.
-    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        self.0.iter().map(|(why, cases)| {
-            let s = if cases.len() == 1 { "" } else { "s" };
-            format!("{} case{s} cannot be played here: {why}: {}", cases.len(), cases.join(", "))
-        })
-    }
+    by_reason.into_iter().map(|(why, names)| {
+        let s = if names.len() == 1 { "" } else { "s" };
+        format!("{} case{s} cannot be played here: {why}: {}", names.len(), names.join(", "))
+    })
 }
 
 #[cfg(test)]
@@ -353,11 +303,9 @@ mod tests {
         let first = order.iter().position(|nth| cases[*nth].asks_for_a_dump()).unwrap();
         let is_dump = |name: &String| name.contains("/dump-") || name.starts_with("requests/dump/");
         assert!(!names[..first].iter().any(is_dump), "{:?}", &names[..first]);
-        assert!(
-            names[first..].contains(&"scripts/dump_profiler/dump-full".to_owned()),
-            "{names:?}"
-        );
-        assert!(names[first..].contains(&"requests/dump/4021".to_owned()), "{names:?}");
+        for dump in ["scripts/dump_profiler/dump-full", "requests/dump/4021"] {
+            assert!(names[first..].contains(&dump.to_owned()), "{names:?}");
+        }
     }
 
     #[test]

@@ -18,26 +18,27 @@ use super::request::{Identity, identity_of};
 use super::{Death, system};
 use crate::network::LiveNetwork;
 use crate::network::address::SpawnCommand;
-use crate::process::program::Program;
-use crate::process::program::{Captured, Keep, TooLong, on_standard_error};
+use crate::process::program::{Captured, Keep, Program, TooLong, on_standard_error};
 use crate::process::timeouts::Limit;
 use crate::process::{OwnDirectory, Started};
 
-/// The interval of polling.
-const PAUSE: Duration = Duration::from_millis(20);
-/// How much of the target's output is kept for an error.
-const LAST_WORDS: usize = 2000;
+/// How long managed code may take to start.
+pub(super) const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// How often a target is looked for, and asked whether it runs.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+const RESTART_INTERVAL: Duration = Duration::from_millis(50);
+/// How many bytes of the target's output are kept for an error.
+const KEPT_ERRORS: usize = 2000;
 /// The variable of .NET for the directory of perf maps, by default `/tmp`.
 const PERF_MAP_PATH: &str = "DOTNET_PerfMapJitDumpPath";
 /// Why nothing is started, or waited for, any more.
 pub(super) const INTERRUPTED: &str = "the run was interrupted";
 /// The longest first line: a path is shorter.
-const LONGEST_LINE: usize = 64 * 1024;
+const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// The current directory of a started target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunsIn {
-    /// That of this process.
     CurrentDirectory,
     /// A new one, removed at the end: for files with relative names.
     OwnDirectory,
@@ -83,20 +84,28 @@ impl Spawned {
         if !addresses.is_empty() {
             process.env(PORTS_VARIABLE, addresses.join(";"));
         }
-        configure(&mut process, target)?;
+        if target.suspended {
+            process.env(DEFAULT_PORT_SUSPEND_VARIABLE, "1");
+        }
+        for (name, value) in &target.environment {
+            let value = system::variable(value).ok_or_else(|| {
+                format!("{name}: a variable of this system cannot hold these bytes")
+            })?;
+            process.env(name, value);
+        }
         let mut started = Started::start(&mut process).map_err(failed)?;
         let (id, (stdout, stderr)) = (started.id(), started.take_output());
         system::without_core_file(id);
         let mut spawned = Self {
             process: Arc::new(Mutex::new(started)),
-            errors: Captured::start(stderr, Keep::Last(LAST_WORDS)),
+            errors: Captured::start(stderr, Keep::Last(KEPT_ERRORS)),
             directory,
             address: PathBuf::new(),
         };
         let lookout = Lookout {
             directory: spawned.directory.path().to_owned(),
             id,
-            output: Captured::start(stdout, Keep::First(LONGEST_LINE + 1)),
+            output: Captured::start(stdout, Keep::First(MAX_LINE_BYTES + 1)),
             canceller: canceller.cloned(),
         };
         if target.default_port {
@@ -115,7 +124,6 @@ impl Spawned {
         Ok((spawned, network.with_process(move || death(&process).is_none())))
     }
 
-    /// Connections to it.
     pub(super) fn network(&self) -> LiveNetwork {
         let process = self.process.clone();
         LiveNetwork::to(&self.address).with_process(move || death(&process).is_none())
@@ -129,60 +137,51 @@ impl Spawned {
         canceller: Option<&Canceller>,
     ) -> Result<PathBuf, String> {
         let limit = Limit::new(patience);
-        loop {
+        let reason = loop {
             match lookout.find() {
                 Ok(Some(address)) => return Ok(address),
                 Ok(None) => {}
                 Err(TooLong) => {
-                    let text =
-                        format!("the first line of the target is longer than {LONGEST_LINE} bytes");
-                    return Err(format!("{text}{}", self.last_words()));
+                    break format!(
+                        "the first line of the target is longer than {MAX_LINE_BYTES} bytes"
+                    );
                 }
             }
             if let Some(death) = self.death() {
-                return Err(format!(
-                    "the target {death} before it could be reached (each start needs an endpoint of its own, such as a socket in its TMPDIR){}",
-                    self.last_words()
-                ));
+                break format!(
+                    "the target {death} before it could be reached (each start needs an endpoint of its own, such as a socket in its TMPDIR)"
+                );
             }
             if canceller.is_some_and(Canceller::is_cancelled) {
                 return Err(INTERRUPTED.to_owned());
             }
             if limit.is_over() {
-                return Err(format!(
-                    "the target {} after {} s{}",
-                    system::NO_ENDPOINT,
-                    patience.as_secs(),
-                    self.last_words()
-                ));
+                let seconds = patience.as_secs();
+                break format!("the target {} after {seconds} s", system::NO_ENDPOINT);
             }
-            thread::sleep(PAUSE);
-        }
+            thread::sleep(POLL_INTERVAL);
+        };
+        let is_over = self.death().is_some();
+        let errors = if is_over { self.errors.whole() } else { self.errors.so_far() };
+        Err(format!("{reason}{}", on_standard_error(&errors)))
     }
 
-    /// Its own directory, removed in the end.
+    /// Returns its own directory, removed in the end.
     pub(super) fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The id of the started process.
     pub(super) fn process_id(&self) -> u32 {
         self.process.lock().unwrap_or_else(PoisonError::into_inner).id()
     }
 
-    /// Where it listens.
     pub(super) fn address(&self) -> &Path {
         &self.address
     }
 
-    /// How the process ended, if it did.
+    /// Returns how the process ended, if it did.
     pub(super) fn death(&self) -> Option<Death> {
         death(&self.process)
-    }
-
-    fn last_words(&self) -> String {
-        let is_over = self.death().is_some();
-        on_standard_error(&if is_over { self.errors.whole() } else { self.errors.so_far() })
     }
 }
 
@@ -203,7 +202,6 @@ struct Lookout {
 }
 
 impl Lookout {
-    /// Its address, if known by now.
     fn find(&self) -> Result<Option<PathBuf>, TooLong> {
         let line = self.output.first_line().transpose()?;
         let named = line.and_then(|line| system::named(&line, self.canceller.as_ref()));
@@ -212,7 +210,7 @@ impl Lookout {
 }
 
 impl RunsIn {
-    /// The command of a target whose own directory this is.
+    /// Returns the command of a target whose own directory this is.
     fn command(self, program: &Program, directory: &Path) -> Command {
         let mut command = match self {
             Self::CurrentDirectory => program.command(),
@@ -235,19 +233,6 @@ impl RunsIn {
     }
 }
 
-/// Sets what a script wants of its target.
-fn configure(command: &mut Command, target: &Target) -> Result<(), String> {
-    if target.suspended {
-        command.env(DEFAULT_PORT_SUSPEND_VARIABLE, "1");
-    }
-    for (name, value) in &target.environment {
-        let value = system::variable(value)
-            .ok_or_else(|| format!("{name}: a variable of this system cannot hold these bytes"))?;
-        command.env(name, value);
-    }
-    Ok(())
-}
-
 /// A word of a command, made independent of the current directory. A program without a `/` is
 /// searched in `PATH`.
 fn from_anywhere(word: &OsStr, is_program: bool) -> OsString {
@@ -264,76 +249,6 @@ fn death(process: &Mutex<Started>) -> Option<Death> {
     process.lock().unwrap_or_else(PoisonError::into_inner).death()
 }
 
-/// How long managed code may take to start.
-pub(super) const BEGINS: Duration = Duration::from_secs(20);
-/// The interval of polling.
-const RESTART_PAUSE: Duration = Duration::from_millis(50);
-
-/// What starts a target.
-pub(super) struct Respawned {
-    command: SpawnCommand,
-    /// The one that runs.
-    spawned: Option<Box<Spawned>>,
-    /// Whether waiting for an assembly name has failed once: others of this command are not waited
-    /// for.
-    stays_nameless: Cell<bool>,
-}
-
-impl Respawned {
-    pub(super) fn new(command: &SpawnCommand) -> Self {
-        Self { command: command.clone(), spawned: None, stays_nameless: Cell::new(false) }
-    }
-
-    /// The target shared by cases. It is started if it is not running.
-    pub(super) fn shared(
-        &mut self,
-        within: Duration,
-        often: bool,
-        canceller: Option<&Canceller>,
-    ) -> Result<LiveNetwork, String> {
-        if let Some(running) = self.spawned.as_ref().filter(|spawned| spawned.death().is_none()) {
-            return Ok(running.network().with_canceller(canceller.cloned()));
-        }
-        self.spawned = None;
-        let runs_in = if often { RunsIn::OwnDirectory } else { RunsIn::CurrentDirectory };
-        let (started, mut network) =
-            Spawned::start(&self.command, &Target::default(), runs_in, canceller)?;
-        until_it_runs(
-            &mut network,
-            within,
-            if often { Duration::ZERO } else { self.command.settles },
-            &self.stays_nameless,
-        )?;
-        self.spawned = Some(Box::new(started));
-        Ok(network)
-    }
-
-    /// A target for one case.
-    pub(super) fn own(
-        &self,
-        target: &Target,
-        runs_in: RunsIn,
-        within: Duration,
-        canceller: Option<&Canceller>,
-    ) -> Result<(Spawned, LiveNetwork), String> {
-        let (spawned, mut network) = Spawned::start(&self.command, target, runs_in, canceller)?;
-        if target.default_port && !is_suspended(target) {
-            until_it_runs(&mut network, within, self.command.settles, &self.stays_nameless)?;
-        }
-        Ok((spawned, network))
-    }
-
-    /// The shared one, if it was started.
-    pub(super) fn running(&self) -> Option<&Spawned> {
-        self.spawned.as_deref()
-    }
-
-    /// Ends the shared one.
-    pub(super) fn end(&mut self) {
-        self.spawned = None;
-    }
-}
-
 /// Whether a target may have been asked to wait at its start.
 pub(super) fn is_suspended(target: &Target) -> bool {
     let is_told = |name: &&str| target.environment.contains_key(*name);
@@ -344,29 +259,28 @@ pub(super) fn is_suspended(target: &Target) -> bool {
 
 /// Waits until managed code runs, as scripts expect of a target that is not suspended: .NET then
 /// reports its assembly, and is given time to become idle, as is a target that cannot be asked. One
-/// that is not .NET is ready once its endpoint exists.
-fn until_it_runs(
+/// that is not .NET is ready once its endpoint exists. `is_nameless` is set if the time ended, so that
+/// other targets of the command are not waited for.
+pub(super) fn until_it_runs(
     network: &mut LiveNetwork,
     within: Duration,
     settled: Duration,
-    nameless: &Cell<bool>,
+    is_nameless: &Cell<bool>,
 ) -> Result<(), String> {
-    let limit = Limit::new(BEGINS);
-    while !nameless.get() {
-        let identity = identity_of(network, within).map_err(|trouble| trouble.to_string())?;
-        match identity {
+    let limit = Limit::new(START_TIMEOUT);
+    let pause = |network: &mut LiveNetwork, time| {
+        let until = network.now().saturating_add(time);
+        network.wait(until).map_err(|trouble| trouble.to_string())
+    };
+    while !is_nameless.get() {
+        match identity_of(network, within).map_err(|trouble| trouble.to_string())? {
             Some(Identity { version, .. }) if known_version(&version).is_none() => return Ok(()),
-            Some(Identity { runs: false, .. }) => nameless.set(limit.is_over()),
+            Some(Identity { runs: false, .. }) => is_nameless.set(limit.is_over()),
             Some(Identity { runs: true, .. }) | None => break,
         }
-        pause(network, RESTART_PAUSE)?;
+        pause(network, RESTART_INTERVAL)?;
     }
     pause(network, settled)
-}
-
-fn pause(network: &mut LiveNetwork, time: Duration) -> Result<(), String> {
-    let until = network.now().saturating_add(time);
-    network.wait(until).map_err(|trouble| trouble.to_string())
 }
 
 #[cfg(all(test, unix))]
@@ -385,36 +299,23 @@ mod tests {
         SpawnCommand { program, patience, settles }
     }
 
-    /// What a target writes is not kept on disk, and its last words are in the error.
+    /// What a target writes is not kept on disk, and its last words are in the error. The last of it
+    /// arrives only if the rest is read.
     #[test]
-    fn target_that_fills_its_standard_error_leaves_the_disk_free() {
-        let script =
+    fn output_of_any_length_is_drained_and_not_kept() {
+        let fills =
             r#"yes 0123456789 | head -c 20000000 >&2; echo >&2; du -k "$TMPDIR" >&2; exit 3"#;
-        let error =
+        let endless = "head -c 1000000 /dev/zero | tr '\\0' x; echo done >&2; exec sleep 1000";
+        let [filled, endless] = [fills, endless].map(|script| {
             Spawned::start(&shell(script), &Target::default(), RunsIn::CurrentDirectory, None)
                 .err()
-                .unwrap();
-        let kilobytes: u32 = error
-            .lines()
-            .last()
-            .and_then(|line| line.split_whitespace().next()?.parse().ok())
-            .unwrap();
-        assert!(kilobytes < 1000, "{error}");
-        assert!(error.len() < 3000, "{error}");
-    }
-
-    #[test]
-    fn target_without_newline_is_refused_and_drained() {
-        // The last of it arrives only if the rest is read.
-        let script = "head -c 1000000 /dev/zero | tr '\\0' x; echo done >&2; exec sleep 1000";
-        let error =
-            Spawned::start(&shell(script), &Target::default(), RunsIn::CurrentDirectory, None)
-                .err()
-                .unwrap();
-        assert!(
-            error.starts_with("the first line of the target is longer than 65536 bytes"),
-            "{error}"
-        );
+                .unwrap()
+        });
+        let last = filled.lines().last().unwrap();
+        let kilobytes: u32 = last.split_whitespace().next().unwrap().parse().unwrap();
+        assert!(kilobytes < 1000 && filled.len() < 3000, "{filled}");
+        let text = "the first line of the target is longer than 65536 bytes";
+        assert!(endless.starts_with(text), "{endless}");
     }
 
     #[test]

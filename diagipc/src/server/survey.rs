@@ -2,6 +2,7 @@
 //! profile.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
@@ -16,6 +17,7 @@ use dotnet_diagnostics_ipc_vectors::script::{self, Ability};
 use super::abilities::{Abilities, Has};
 use super::probe::{self, Waits, WithPort};
 use super::recognise::{Conclusion, Recognition, conclude};
+use super::request::reply_to;
 use super::spawn::RunsIn;
 use super::target::Target;
 use super::timeouts::{Pace, WITHIN};
@@ -27,11 +29,12 @@ use crate::known::{Family, Profile};
 /// An id of the profiler set that no edition has.
 const UNKNOWN_PROFILER_ID: Command = Command::from_code(0x03fe);
 /// An id of a set that no edition has.
-const UNKNOWN: Command = Command::from_code(0x6301);
+const UNKNOWN_ID: Command = Command::from_code(0x6301);
+/// How many times a complete `ProcessInfo` is asked for, to measure the speed of a target.
+const SPEED_SAMPLES: usize = 3;
 /// So many bytes of a request come alone: its header lacks one.
-const FIRST_PIECE: usize = 19;
+const FIRST_PIECE_BYTES: usize = 19;
 
-/// The results.
 pub(crate) struct Survey {
     pub(crate) profile: Profile,
     /// How the profile was concluded; `None` if it was given.
@@ -51,11 +54,19 @@ pub(crate) fn survey(
     let given = options.profile.or(options.claims.profile);
     let (mut abilities, mut pace) = (Abilities::default(), Pace::default());
     // Cases show what is wrong with the replies of others.
-    let answers = probe::measure(subject, &mut pace).is_ok();
+    let answers = (0..SPEED_SAMPLES).all(|_| {
+        let began = Instant::now();
+        let is_answered = subject.answers().is_ok();
+        if is_answered {
+            pace.answered(began.elapsed());
+        }
+        is_answered
+    });
     let vectors = embedded::vectors().map_err(|error| error.to_string())?;
-    let waits = Waits::of(options.within.unwrap_or(WITHIN), &pace);
+    let whole = options.within.unwrap_or(WITHIN);
+    let waits = Waits { whole, learned: pace.learned().min(whole) };
     if !answers && probe::is_silent(&mut subject.shared()?, waits) {
-        // Its first case shows that, and nothing else can be learned.
+        // The first case shows that, and nothing else can be learned.
         let conclusion = given.is_none().then(|| conclude(&Recognition::default(), &abilities));
         let (profile, weaknesses) = (given.unwrap_or(Profile::STRICT), subject.exposures());
         return Ok(Survey { profile, conclusion, abilities, pace, weaknesses });
@@ -69,33 +80,13 @@ pub(crate) fn survey(
         None => Some(conclude(&Recognition::default(), surveyor.abilities)),
     };
     let profile = given.or(conclusion.as_ref().map(|one| one.profile)).unwrap_or(Profile::STRICT);
-    let is_undeclared = |ability: &Ability| options.claims.has(*ability).is_none();
-    let wanted: BTreeSet<Ability> = match profile.family() {
-        Family::Strict => {
-            cases.iter().flat_map(|case| case.wants()).filter(is_undeclared).collect()
-        }
-        _ => BTreeSet::new(),
-    };
-    let with_port = (wanted.contains(&Ability::Ports) && surveyor.subject.can_spawn())
-        .then(|| WithPort::start(surveyor.subject, waits));
-    if profile.family() == Family::Strict {
-        surveyor.find_abilities(&wanted)?;
-    }
     let mut weaknesses = Vec::new();
     if options.finds_weaknesses {
         weaknesses.extend(surveyor.subject.exposures());
-        let is_about_peers =
-            |case: &&ServerCase<'_>| case.wants().contains(&Ability::OneClientAtATime);
-        if profile.family() == Family::Strict && answers && cases.iter().any(is_about_peers) {
-            weaknesses.extend(surveyor.silent_peer()?);
-        }
     }
-    if profile.family() == Family::Strict && answers {
-        surveyor.ask_the_unknown()?;
-    }
-    if let Some(with_port) = with_port {
-        // If it does not start, its cases show it.
-        surveyor.note(Ability::Ports, Ok(with_port.map_or(Has::Yes, WithPort::connects)));
+    if profile.family() == Family::Strict {
+        let wanted: BTreeSet<Ability> = cases.iter().flat_map(|case| case.wants()).collect();
+        weaknesses.extend(surveyor.find_abilities(&wanted, answers)?);
     }
     for (command, _) in abilities.commands.iter().filter(|(_, has)| **has == Has::Silent) {
         pace.was_silent(Some(*command));
@@ -163,7 +154,6 @@ impl Surveyor<'_> {
         self.abilities.commands.insert(command, has);
     }
 
-    /// The target's profile.
     fn conclude(&mut self) -> Result<Conclusion, String> {
         let vectors = self.vectors;
         let hazard = |command| probe::message_for(vectors, command).map(|test| test.hazard);
@@ -171,14 +161,12 @@ impl Surveyor<'_> {
         self.find_habits()?;
         let ask = encode_to_vec(Command::PROCESS_INFO2, &ProcessInfo2 {}).unwrap_or_default();
         let whole = self.waits.whole;
-        let mut recognition = Recognition {
-            process_info2: probe::reply_to(&mut self.subject.shared()?, &ask, whole).ok(),
-            ..Recognition::default()
-        };
+        let mut recognition =
+            Recognition { process_info2: self.reply_to(&ask, whole)?, ..Recognition::default() };
         let is_unknown =
             recognition.process_info2.as_ref().is_some_and(|came| came.reply.error().is_some());
         if is_unknown {
-            let (first, others) = ask.split_at_checked(FIRST_PIECE).unwrap_or((&ask, &[]));
+            let (first, others) = ask.split_at_checked(FIRST_PIECE_BYTES).unwrap_or((&ask, &[]));
             let (mut network, waits) = (self.subject.shared()?, self.waits);
             recognition.header_in_pieces =
                 probe::reply_to_pieces(&mut network, first, others, waits).ok();
@@ -190,21 +178,19 @@ impl Surveyor<'_> {
         }
         if self.subject.can_spawn() || self.options.allow_harmful {
             let unknown = encode_to_vec(UNKNOWN_PROFILER_ID, &ProcessInfo2 {}).unwrap_or_default();
-            recognition.unknown_profiler_id =
-                probe::reply_to(&mut self.subject.shared()?, &unknown, whole).ok();
+            recognition.unknown_profiler_id = self.reply_to(&unknown, whole)?;
             if self.options.allow_side_effects {
                 recognition.dump_type_0 = self.dump_of_type_0();
             }
         } else if self.options.allow_side_effects && profile.knows(Command::APPLY_STARTUP_HOOK) {
             let hook = ApplyStartupHook { startup_hook_path: IpcString::ABSENT };
             let hook = encode_to_vec(Command::APPLY_STARTUP_HOOK, &hook).unwrap_or_default();
-            recognition.absent_hook =
-                probe::reply_to(&mut self.subject.shared()?, &hook, whole).ok();
+            recognition.absent_hook = self.reply_to(&hook, whole)?;
         }
         Ok(conclude(&recognition, self.abilities))
     }
 
-    /// The answer to a dump of an invalid type, from a target started for it.
+    /// Returns the answer to a dump of an invalid type, from a target started for it.
     fn dump_of_type_0(&self) -> Option<Exchange> {
         let (_spawned, mut network) =
             self.subject.own(&script::Target::default(), RunsIn::OwnDirectory).ok()?;
@@ -214,10 +200,10 @@ impl Surveyor<'_> {
             diagnostics: 0,
         };
         let request = encode_to_vec(Command::GENERATE_CORE_DUMP, &request).ok()?;
-        probe::reply_to(&mut network, &request, self.waits.whole).ok()
+        reply_to(&mut network, &request, self.waits.whole).ok()
     }
 
-    /// Where all .NET runtimes agree: one client at a time, one request per connection.
+    /// Finds out where all .NET runtimes agree: one client at a time, one request per connection.
     fn find_habits(&mut self) -> Result<(), String> {
         if self.abilities.features.contains_key(&Ability::OneClientAtATime) {
             return Ok(());
@@ -232,50 +218,58 @@ impl Surveyor<'_> {
         Ok(())
     }
 
-    /// Whether a silent client blocks others without a limit.
-    fn silent_peer(&mut self) -> Result<Option<FaultSeen>, String> {
-        let found = self.abilities.features.get(&Ability::OneClientAtATime) == Some(&Has::Yes);
-        if !self.options.claims.has(Ability::OneClientAtATime).unwrap_or(found) {
-            return Ok(None);
-        }
-        let mut network = self.subject.shared()?;
-        Ok(probe::silent_peer(&mut network, self.waits).unwrap_or(None))
-    }
-
-    /// How a command is refused that does not exist: others may be refused like it.
-    fn ask_the_unknown(&mut self) -> Result<(), String> {
-        let unknown = encode_to_vec(UNKNOWN, &ProcessInfo2 {}).unwrap_or_default();
-        let (mut network, waits) = (self.subject.shared()?, self.waits);
-        let came = probe::reply_to(&mut network, &unknown, waits.learned).ok();
-        let error = came.and_then(|came| came.reply.error());
-        self.abilities.wrong_unknown = error.filter(|code| *code != HResult::UNKNOWN_COMMAND);
-        Ok(())
-    }
-
-    /// What the document leaves open, of what is `wanted`.
-    fn find_abilities(&mut self, wanted: &BTreeSet<Ability>) -> Result<(), String> {
+    /// Finds what the document leaves open, of what is `wanted` and not declared. Returns a weakness.
+    fn find_abilities(
+        &mut self,
+        wanted: &BTreeSet<Ability>,
+        answers: bool,
+    ) -> Result<Option<FaultSeen>, String> {
+        let (waits, can_spawn, claims) =
+            (self.waits, self.subject.can_spawn(), &self.options.claims);
+        let is_wanted =
+            |ability: &Ability| wanted.contains(ability) && claims.has(*ability).is_none();
+        let with_port =
+            (is_wanted(&Ability::Ports) && can_spawn).then(|| WithPort::start(self.subject, waits));
         self.find_habits()?;
-        let (waits, can_spawn) = (self.waits, self.subject.can_spawn());
-        for ability in wanted {
-            match ability {
-                Ability::Suspension if can_spawn && self.options.allow_side_effects => {
-                    let has = probe::suspension(self.subject, waits);
-                    self.note(*ability, has);
-                }
-                Ability::Netperf => {
-                    let has = probe::netperf(&mut self.subject.shared()?, waits);
-                    self.note(*ability, has);
-                }
-                Ability::UserEvents if self.options.allow_harmful => {
-                    if let Some(wire) = probe::user_events_request(self.vectors) {
-                        let has = probe::user_events(&mut self.subject.shared()?, wire, waits);
-                        self.note(*ability, has);
-                    }
-                }
-                _ => {}
+        if is_wanted(&Ability::Suspension) && can_spawn && self.options.allow_side_effects {
+            self.note(Ability::Suspension, probe::suspension(self.subject, waits));
+        }
+        if is_wanted(&Ability::UserEvents) && self.options.allow_harmful {
+            if let Some(wire) = probe::user_events_request(self.vectors) {
+                let has = probe::user_events(&mut self.subject.shared()?, wire, waits);
+                self.note(Ability::UserEvents, has);
             }
         }
-        Ok(())
+        if is_wanted(&Ability::Netperf) {
+            let has = probe::netperf(&mut self.subject.shared()?, waits);
+            self.note(Ability::Netperf, has);
+        }
+        let mut weakness = None;
+        if answers {
+            let found = self.abilities.features.get(&Ability::OneClientAtATime) == Some(&Has::Yes);
+            let has_turns = claims.has(Ability::OneClientAtATime).unwrap_or(found);
+            if self.options.finds_weaknesses
+                && wanted.contains(&Ability::OneClientAtATime)
+                && has_turns
+            {
+                weakness =
+                    probe::silent_peer(&mut self.subject.shared()?, waits).unwrap_or_default();
+            }
+            // Commands that exist may be refused like one that does not.
+            let unknown = encode_to_vec(UNKNOWN_ID, &ProcessInfo2 {}).unwrap_or_default();
+            let error = self.reply_to(&unknown, waits.learned)?.and_then(|one| one.reply.error());
+            self.abilities.wrong_unknown = error.filter(|code| *code != HResult::UNKNOWN_COMMAND);
+        }
+        if let Some(with_port) = with_port {
+            // If it does not start, its cases show it.
+            self.note(Ability::Ports, Ok(with_port.map_or(Has::Yes, WithPort::connects)));
+        }
+        Ok(weakness)
+    }
+
+    /// Returns the shared target's answer to a request, if it was sent.
+    fn reply_to(&mut self, wire: &[u8], within: Duration) -> Result<Option<Exchange>, String> {
+        Ok(reply_to(&mut self.subject.shared()?, wire, within).ok())
     }
 
     fn note(&mut self, ability: Ability, has: Result<Has, PlayerError>) {

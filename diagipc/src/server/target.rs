@@ -1,25 +1,25 @@
 //! The target of a run: its location, and whether it is reachable.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::{Canceller, WaitLimit};
-use dotnet_diagnostics_ipc_vectors::player::{Difference, Network as _, Player, PlayerError};
+use dotnet_diagnostics_ipc_vectors::player::{Difference, PlayerError};
 use dotnet_diagnostics_ipc_vectors::script;
 
 use super::request::Identity;
-use super::spawn::{Respawned, RunsIn, Spawned};
+use super::spawn::{RunsIn, Spawned, is_suspended, until_it_runs};
 use super::system::named_process;
 use super::{Death, request, system};
 use crate::conversation::FaultSeen;
 use crate::faults::Fault;
 use crate::known::{Family, Profile};
-use crate::network::address::Address;
+use crate::network::address::{Address, SpawnCommand};
 use crate::network::{Listener, LiveNetwork, Peer, is_served};
 
-/// The target of a run.
 pub(crate) struct Target {
     reach: Reach,
     within: Duration,
@@ -36,8 +36,14 @@ enum Reach {
     Endpoint(PathBuf),
     /// It connects to this port.
     Port(Listener),
-    /// It is started.
-    Spawn(Respawned),
+    /// It is started, and restarted after its death.
+    Spawn {
+        command: SpawnCommand,
+        running: Option<Box<Spawned>>,
+        /// Whether waiting for an assembly name has failed once: others of this command are not
+        /// waited for.
+        is_nameless: Cell<bool>,
+    },
 }
 
 impl Target {
@@ -50,7 +56,11 @@ impl Target {
         canceller: Option<&Canceller>,
     ) -> Result<Self, String> {
         let reach = match address {
-            Address::Spawn(command) => Reach::Spawn(Respawned::new(command)),
+            Address::Spawn(command) => Reach::Spawn {
+                command: command.clone(),
+                running: None,
+                is_nameless: Cell::new(false),
+            },
             Address::Port(path) => {
                 Reach::Port(Listener::bind(path).map_err(|error| format!("{error:#}"))?)
             }
@@ -79,7 +89,7 @@ impl Target {
 
     /// Whether a target for a script can be started that may die.
     pub(crate) const fn can_spawn(&self) -> bool {
-        matches!(self.reach, Reach::Spawn(_))
+        matches!(self.reach, Reach::Spawn { .. })
     }
 
     /// Whether it connects to us: one connection at a time.
@@ -93,7 +103,7 @@ impl Target {
         cfg!(unix) && !self.is_at_port()
     }
 
-    /// The target shared by cases. It is started if necessary.
+    /// Returns the target shared by cases. It is started if necessary.
     pub(crate) fn shared(&mut self) -> Result<LiveNetwork, String> {
         let network = match &mut self.reach {
             Reach::Endpoint(endpoint) => {
@@ -101,47 +111,64 @@ impl Target {
                 LiveNetwork::to(&endpoint).with_process(move || system::is_alive(&endpoint))
             }
             Reach::Port(listener) => LiveNetwork::at_port(listener.clone()),
-            Reach::Spawn(respawned) => {
-                return respawned.shared(self.within, self.often, self.canceller.as_ref());
+            Reach::Spawn { command, running, is_nameless } => {
+                if let Some(alive) = running.as_ref().filter(|one| one.death().is_none()) {
+                    return Ok(alive.network().with_canceller(self.canceller.clone()));
+                }
+                *running = None;
+                let (runs_in, settled) = if self.often {
+                    (RunsIn::OwnDirectory, Duration::ZERO)
+                } else {
+                    (RunsIn::CurrentDirectory, command.settles)
+                };
+                let (canceller, target) = (self.canceller.as_ref(), script::Target::default());
+                let (started, mut network) = Spawned::start(command, &target, runs_in, canceller)?;
+                until_it_runs(&mut network, self.within, settled, is_nameless)?;
+                *running = Some(Box::new(started));
+                return Ok(network);
             }
         };
         Ok(network.with_canceller(self.canceller.clone()))
     }
 
-    /// A target for one case.
     pub(super) fn own(
         &self,
         target: &script::Target,
         runs_in: RunsIn,
     ) -> Result<(Spawned, LiveNetwork), String> {
-        let Reach::Spawn(respawned) = &self.reach else {
+        let Reach::Spawn { command, is_nameless, .. } = &self.reach else {
             return Err("this target cannot be started".to_owned());
         };
-        respawned.own(target, runs_in, self.within, self.canceller.as_ref())
+        let canceller = self.canceller.as_ref();
+        let (spawned, mut network) = Spawned::start(command, target, runs_in, canceller)?;
+        if target.default_port && !is_suspended(target) {
+            until_it_runs(&mut network, self.within, command.settles, is_nameless)?;
+        }
+        Ok((spawned, network))
     }
 
-    /// The shared target, if it was started here.
+    /// Returns the shared target, if it was started here.
     fn running(&self) -> Option<&Spawned> {
         match &self.reach {
-            Reach::Spawn(respawned) => respawned.running(),
+            Reach::Spawn { running, .. } => running.as_deref(),
             Reach::Endpoint(_) | Reach::Port(_) => None,
         }
     }
 
-    /// Where the shared target listens, if known.
+    /// Returns where the shared target listens, if known.
     fn endpoint(&self) -> Option<&Path> {
         match &self.reach {
             Reach::Endpoint(endpoint) => Some(endpoint),
-            Reach::Port(_) | Reach::Spawn(_) => self.running().map(Spawned::address),
+            Reach::Port(_) | Reach::Spawn { .. } => self.running().map(Spawned::address),
         }
     }
 
-    /// How the shared target ended, if known.
+    /// Returns how the shared target ended, if known.
     pub(crate) fn death(&self) -> Option<Death> {
         self.running()?.death()
     }
 
-    /// The process of the shared target, if known.
+    /// Returns the process of the shared target, if known.
     pub(crate) fn process_id(&self) -> Option<u32> {
         match self.running() {
             Some(running) => Some(running.process_id()),
@@ -166,34 +193,30 @@ impl Target {
         self.endpoint().is_some_and(|endpoint| !is_served(endpoint))
     }
 
-    /// Why other users of the machine can use or replace the shared target's endpoint.
+    /// Returns why other users of the machine can use or replace the shared target's endpoint.
     pub(super) fn exposures(&self) -> Vec<FaultSeen> {
         self.endpoint().map(system::exposures).unwrap_or_default()
     }
 
     /// Ends the shared target, if it was started here; returns whether it was.
     pub(crate) fn end_shared(&mut self) -> bool {
-        if let Reach::Spawn(respawned) = &mut self.reach {
-            respawned.end();
+        if let Reach::Spawn { running, .. } = &mut self.reach {
+            *running = None;
         }
         self.can_spawn()
     }
 
     /// Whether the shared target still answers a complete `ProcessInfo`.
     pub(crate) fn answers(&mut self) -> Result<(), String> {
-        let mut network = self.shared()?;
-        let until = network.now().saturating_add(self.within);
-        let mut player = Player::new(&mut network, self.within);
-        request::answers(&mut player, "the last one", until).map_err(|trouble| said(&trouble))
+        request::answers(&mut self.shared()?, self.within).map_err(|trouble| said(&trouble))
     }
 
     /// Whether the shared target still reacts to a request: the cases judge its answers.
     pub(super) fn reacts(&mut self) -> Result<(), String> {
-        let mut network = self.shared()?;
-        request::reacts(&mut network, self.within).map_err(|trouble| said(&trouble))
+        request::reacts(&mut self.shared()?, self.within).map_err(|trouble| said(&trouble))
     }
 
-    /// The shared target's information about itself.
+    /// Returns the shared target's information about itself.
     pub(crate) fn identity(&mut self) -> Result<Option<Identity>, String> {
         let mut network = self.shared()?;
         self.process = process_of(&network);
@@ -201,7 +224,7 @@ impl Target {
     }
 }
 
-/// Why a target is lost: with the name of the fault if it does not connect to its port.
+/// Returns why a target is lost: with the name of the fault if it does not connect to its port.
 fn said(trouble: &PlayerError) -> String {
     if *trouble == Difference::NotConnected.into() {
         format!("{}: no connection to the port in time", Fault::PortNotConnected)
@@ -210,7 +233,7 @@ fn said(trouble: &PlayerError) -> String {
     }
 }
 
-/// The process at the other end, as far as known.
+/// Returns the process at the other end, as far as known.
 pub(super) fn process_of(network: &LiveNetwork) -> TargetProcess {
     TargetProcess { named: network.address().and_then(named_process), peer: network.peer() }
 }
@@ -230,19 +253,14 @@ impl TargetProcess {
         self.peer.advertise()
     }
 
-    /// The expected id instead of `said`; `None` if it is right, or unknown.
+    /// Returns the expected id instead of `said`; `None` if it is right, or unknown.
     pub(super) fn expected_in_place_of(&self, said: u64) -> Option<String> {
-        if self.named.is_some_and(|named| u64::from(named) == said) {
-            return None;
-        }
+        let is_one = |id: &u32| u64::from(*id) == said;
         match (ids_of(&self.peer), self.named) {
-            (Some(process), _)
-                if process.ids.iter().any(|id| u64::from(*id) == said) || process.is_kin(said) =>
-            {
-                None
-            }
-            (Some(process), _) => {
-                let ids: Vec<String> = process.ids.iter().map(|id| format!("{id}")).collect();
+            (_, Some(named)) if is_one(&named) => None,
+            (Some(ids), _) if ids.iter().any(is_one) || is_kin(&ids, said) => None,
+            (Some(ids), _) => {
+                let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
                 Some(format!("{}, the id of the listening process", ids.join(" or ")))
             }
             (None, Some(named)) => Some(format!("{named}, as in the name of its endpoint")),
@@ -250,7 +268,7 @@ impl TargetProcess {
         }
     }
 
-    /// Why process ids cannot be compared, if so.
+    /// Returns why process ids cannot be compared, if so.
     pub(super) fn unknown(&self) -> Option<&'static str> {
         (self.named.is_none() && ids_of(&self.peer).is_none()).then_some(
             "processId was not checked: the process of the target, or its own id, is unknown here",
@@ -258,35 +276,28 @@ impl TargetProcess {
     }
 }
 
-/// The ids of a process: ours first, then those of its pid namespaces, its own last.
-struct Process {
-    ids: Vec<u32>,
-}
-
+/// Returns the ids of a process: ours first, then those of its pid namespaces, its own last.
 #[cfg(target_os = "linux")]
-fn ids_of(peer: &Peer) -> Option<Process> {
-    Some(Process { ids: linux::ids(peer.process_id()?) }).filter(|process| !process.ids.is_empty())
+fn ids_of(peer: &Peer) -> Option<Vec<u32>> {
+    Some(linux::ids(peer.process_id()?)).filter(|ids| !ids.is_empty())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn ids_of(peer: &Peer) -> Option<Process> {
-    peer.process_id().map(|id| Process { ids: [id].into() })
+fn ids_of(peer: &Peer) -> Option<Vec<u32>> {
+    peer.process_id().map(|id| vec![id])
 }
 
-impl Process {
-    /// Whether `said` is a descendant of this process, or in its process group: a server may listen
-    /// in one process and serve in another.
-    #[cfg(target_os = "linux")]
-    fn is_kin(&self, said: u64) -> bool {
-        let (Some(first), Ok(said)) = (self.ids.first(), u32::try_from(said)) else { return false };
-        linux::is_kin(*first, said)
-    }
+/// Whether `said` is a descendant of the process with these ids, or in its process group: a server
+/// may listen in one process and serve in another.
+#[cfg(target_os = "linux")]
+fn is_kin(ids: &[u32], said: u64) -> bool {
+    let (Some(first), Ok(said)) = (ids.first(), u32::try_from(said)) else { return false };
+    linux::is_kin(*first, said)
+}
 
-    #[cfg(not(target_os = "linux"))]
-    #[allow(clippy::unused_self, reason = "on Linux the system is asked")]
-    const fn is_kin(&self, _: u64) -> bool {
-        false
-    }
+#[cfg(not(target_os = "linux"))]
+const fn is_kin(_: &[u32], _: u64) -> bool {
+    false
 }
 
 #[cfg(target_os = "linux")]

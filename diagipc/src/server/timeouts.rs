@@ -11,11 +11,11 @@ use crate::process::timeouts::idle;
 /// The time limit of a request of the vectors, and the default for scripts.
 pub(super) const WITHIN: Duration = Duration::from_secs(10);
 /// The minimum wait for an answer.
-const LEAST: Duration = Duration::from_millis(500);
+const MIN_WAIT: Duration = Duration::from_millis(500);
 /// How many times its slowest answer to a `ProcessInfo` a target may take.
-const TIMES: u32 = 20;
+const ANSWER_FACTOR: u32 = 20;
 /// How many times the longest time of a case that passed another one of the same command may take.
-const TIMES_PASSED: u32 = 4;
+const PASSED_FACTOR: u32 = 4;
 
 /// What cases are about: their first command, if it is a known one.
 pub(super) type About = Option<Command>;
@@ -25,7 +25,7 @@ pub(super) type About = Option<Command>;
 pub(super) struct Pace {
     /// How long a `ProcessInfo`, its reply and the end may take.
     slowest: Duration,
-    /// The same of cases like those that passed.
+    /// How long a case may take, by those that passed.
     passed: BTreeMap<About, Duration>,
     /// What got no answer within its full time.
     silent: BTreeSet<About>,
@@ -34,13 +34,13 @@ pub(super) struct Pace {
 impl Pace {
     /// A `ProcessInfo` was answered after this time.
     pub(super) fn answered(&mut self, after: Duration) {
-        self.slowest = self.slowest.max(of(TIMES, after));
+        self.slowest = self.slowest.max(of(ANSWER_FACTOR, after));
     }
 
     /// A case passed after this time.
     pub(super) fn passed(&mut self, about: About, after: Duration) {
         let slowest = self.passed.entry(about).or_default();
-        *slowest = (*slowest).max(of(TIMES_PASSED, after));
+        *slowest = (*slowest).max(of(PASSED_FACTOR, after));
     }
 
     /// A case got no answer within its full time. That is waited for once.
@@ -53,9 +53,9 @@ impl Pace {
         self.silent.clear();
     }
 
-    /// How long a `ProcessInfo` may take if a target of this speed answers at all.
+    /// Returns how long a `ProcessInfo` may take if a target of this speed answers at all.
     pub(super) fn learned(&self) -> Duration {
-        self.slowest.max(LEAST)
+        self.slowest.max(MIN_WAIT)
     }
 
     /// The time for an answer, given `whole`: all of it, until the target has exceeded it once.
@@ -70,7 +70,7 @@ impl Pace {
 
 /// So many times `after` on an idle machine; 0 if that is less than anything has.
 fn of(times: u32, after: Duration) -> Duration {
-    if after.saturating_mul(times) <= LEAST {
+    if after.saturating_mul(times) <= MIN_WAIT {
         return Duration::ZERO;
     }
     idle(after).saturating_mul(times)
@@ -86,17 +86,17 @@ mod tests {
         let (dump, info) = (Some(Command::GENERATE_CORE_DUMP), Some(Command::PROCESS_INFO));
         let mut pace = Pace::default();
         pace.answered(Duration::from_millis(2));
-        assert_eq!((pace.within(info, WHOLE), pace.learned()), (WHOLE, LEAST));
+        assert_eq!((pace.within(info, WHOLE), pace.learned()), (WHOLE, MIN_WAIT));
         pace.was_silent(info);
-        assert_eq!((pace.within(info, WHOLE), pace.within(dump, WHOLE)), (LEAST, WHOLE));
+        assert_eq!((pace.within(info, WHOLE), pace.within(dump, WHOLE)), (MIN_WAIT, WHOLE));
         // Both are what they would be on an idle machine.
         pace.answered(Duration::from_secs(60));
-        assert!(pace.within(info, WHOLE) > LEAST);
+        assert!(pace.within(info, WHOLE) > MIN_WAIT);
         let mut pace = Pace::default();
         pace.passed(dump, Duration::from_secs(60));
         pace.was_silent(dump);
         pace.was_silent(info);
-        assert!(pace.within(dump, WHOLE) > LEAST && pace.within(info, WHOLE) == LEAST);
+        assert!(pace.within(dump, WHOLE) > MIN_WAIT && pace.within(info, WHOLE) == MIN_WAIT);
         // Never longer than the given time.
         assert_eq!(pace.within(dump, Duration::from_secs(1)), Duration::from_secs(1));
         pace.forget_silence();

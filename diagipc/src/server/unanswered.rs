@@ -4,8 +4,9 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::hresult::HResult;
 
+use super::Death;
 use crate::conversation::{
-    Answer, Exchange, FaultSeen, is_cut, is_too_small, message_of, request_as,
+    Exchange, FaultSeen, ReplyKind, is_cut, is_too_small, message_of, request_as,
 };
 use crate::faults::Fault;
 
@@ -13,7 +14,10 @@ use crate::faults::Fault;
 pub(super) const STREAMS_ON: &str =
     "the session was stopped, but its stream continues or stays open";
 
-/// The request, in words.
+pub(super) fn crash(death: Death) -> FaultSeen {
+    FaultSeen::new(Fault::Crash, format!("the target {death}"))
+}
+
 pub(super) fn asked(exchange: &Exchange) -> String {
     let len = exchange.sent.len();
     match exchange.command() {
@@ -22,7 +26,7 @@ pub(super) fn asked(exchange: &Exchange) -> String {
     }
 }
 
-/// Why nothing is a reply, if the connection ended like this, or stayed silent.
+/// Returns why nothing is a reply, if the connection ended like this, or stayed silent.
 pub(super) fn no_reply(exchange: &Exchange, end: Option<End>) -> FaultSeen {
     let asked = asked(exchange);
     let (is_malformed, is_known) = (is_malformed(exchange), exchange.asks_known_command());
@@ -39,22 +43,22 @@ pub(super) fn no_reply(exchange: &Exchange, end: Option<End>) -> FaultSeen {
     FaultSeen::new(fault, format!("{asked}: no reply was received"))
 }
 
-/// Why a session is not stopped; `None` if the reply has its id.
+/// Returns why a session is not stopped; `None` if the reply has its id.
 pub(super) fn not_stopped(stop: &Exchange, session_id: u64) -> Option<FaultSeen> {
     if stop.reply.session_id == Some(session_id) {
         return None;
     }
     Some(match stop.answer() {
-        Answer::Error(HResult::UNKNOWN_COMMAND) => without_stop(stop),
-        Answer::Error(code) => FaultSeen::new(
+        ReplyKind::Error(HResult::UNKNOWN_COMMAND) => without_stop(stop),
+        ReplyKind::Error(code) => FaultSeen::new(
             Fault::ValidRequestRefused,
             format!("{}: hresult is {code}, expected an OK", asked(stop)),
         ),
-        Answer::Ok | Answer::NoHeader => FaultSeen::new(
+        ReplyKind::Ok | ReplyKind::NoHeader => FaultSeen::new(
             Fault::StopEchoesAnother,
             "the reply to StopTracing does not have the requested id",
         ),
-        Answer::Nothing | Answer::Other => no_reply(stop, stop.end()),
+        ReplyKind::Nothing | ReplyKind::Other => no_reply(stop, stop.end()),
     })
 }
 
@@ -71,7 +75,7 @@ fn is_malformed(exchange: &Exchange) -> bool {
     is_too_small(wire) || is_cut(wire) || decoded.map_or(true, |decoded| decoded.limit.is_some())
 }
 
-/// Why the end of a connection is missing.
+/// Returns why the end of a connection is missing.
 pub(super) fn left_open(exchange: &Exchange) -> FaultSeen {
     let is_stream = exchange.command().is_some_and(|command| {
         command != Command::STOP_TRACING && command.set == Command::STOP_TRACING.set

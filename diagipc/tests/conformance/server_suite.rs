@@ -91,7 +91,7 @@ fn option_that_chooses_nothing_or_is_wrong_is_refused() {
         (&["--profile", "coreclr", "1"], "coreclr"),
         (&["port:"], "port"),
         (&["--claims", &unknown, "1"], "commands has X"),
-        (&["--claims", &misspelled, "1"], "line 3: unknown field `port`"),
+        (&["--claims", &misspelled, "1"], "line 3: unknown variant `port`"),
         (&[], ""),
     ] {
         let said = errors(&[&["server"], arguments].concat(), 2);

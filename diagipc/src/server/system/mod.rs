@@ -21,7 +21,7 @@ pub(super) use this::{
 
 use crate::network::address::Address;
 
-/// The endpoint in a line that a target prints, once it exists.
+/// Returns the endpoint in a line that a target prints, once it exists.
 pub(super) fn named(line: &str, canceller: Option<&Canceller>) -> Option<PathBuf> {
     let address: Address = line.parse().ok()?;
     address.find(&WaitLimit { deadline: None, canceller }).ok().filter(|path| is_ready(path))

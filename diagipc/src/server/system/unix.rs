@@ -36,7 +36,7 @@ pub(in crate::server) fn is_alive(socket: &Path) -> bool {
     named_process(socket).map_or_else(|| is_served(socket), lives)
 }
 
-/// Why other users of the machine can use or replace the socket.
+/// Returns why other users of the machine can use or replace the socket.
 pub(in crate::server) fn exposures(socket: &Path) -> Vec<FaultSeen> {
     let mut found = Vec::new();
     if let Ok(metadata) = fs::metadata(socket) {
@@ -53,7 +53,7 @@ pub(in crate::server) fn exposures(socket: &Path) -> Vec<FaultSeen> {
     found
 }
 
-/// The address of a port for a target in this directory.
+/// Returns the address of a port for a target in this directory.
 pub(in crate::server) fn port_address(directory: &Path, id: &str) -> PathBuf {
     directory.join(id)
 }
@@ -63,7 +63,7 @@ pub(in crate::server) fn is_ready(socket: &Path) -> bool {
     socket.is_absolute() && socket.exists()
 }
 
-/// The socket of a default port in `directory`: that of the process `id`, or of its child.
+/// Returns the socket of a default port in `directory`: that of the process `id`, or of its child.
 pub(in crate::server) fn default_port(directory: &Path, id: u32) -> Option<PathBuf> {
     let own = format!("dotnet-diagnostic-{id}-");
     let names = fs::read_dir(directory)
@@ -77,12 +77,12 @@ pub(in crate::server) fn default_port(directory: &Path, id: u32) -> Option<PathB
     sockets.first().map(|name| directory.join(name))
 }
 
-/// The process in the name of a socket.
+/// Returns the process in the name of a socket.
 pub(in crate::server) fn named_process(path: &Path) -> Option<u32> {
     SocketName::from_path(path.to_str()?).ok().map(|name| name.pid)
 }
 
-/// The value as passed to a process.
+/// Returns the value as passed to a process.
 #[allow(clippy::unnecessary_wraps, reason = "on Windows not every value can be had")]
 pub(in crate::server) fn variable(value: &VariableValue) -> Option<&OsStr> {
     Some(OsStr::from_bytes(value.as_bytes()))

@@ -20,7 +20,7 @@ pub(in crate::server) const NO_ENDPOINT: &str = "prints no endpoint, and has no 
 pub(in crate::server) const DIRECTORY_VARIABLES: &[&str] = &["TMP", "TEMP", "TMPDIR"];
 /// The delay between a new pipe and its first client: a runtime creates its pipe first and then
 /// waits for a client, and if overtaken it no longer serves anybody (F-120).
-const NEW: Duration = Duration::from_millis(50);
+const FIRST_CLIENT_DELAY: Duration = Duration::from_millis(50);
 
 /// Checks that the pipe exists. The first request shows whether it answers.
 pub(in crate::server) fn check(
@@ -39,18 +39,18 @@ pub(in crate::server) fn is_alive(pipe: &Path) -> bool {
     is_served(pipe)
 }
 
-/// Its name without the prefix.
+/// Returns the name without the prefix.
 fn name(pipe: &Path) -> String {
     let text = pipe.to_string_lossy();
     text.strip_prefix(PIPE_PREFIX).unwrap_or(&text).to_owned()
 }
 
-/// The process in the name of a pipe.
+/// Returns the process in the name of a pipe.
 pub(in crate::server) fn named_process(pipe: &Path) -> Option<u32> {
     PipeName::parse(&name(pipe)).ok().map(|name| name.pid)
 }
 
-/// A pipe is for its user alone.
+/// Returns nothing, as a pipe is for its user alone.
 pub(in crate::server) fn exposures(_: &Path) -> Vec<FaultSeen> {
     Vec::new()
 }
@@ -60,7 +60,7 @@ pub(in crate::server) fn port_address(directory: &Path, id: &str) -> PathBuf {
     format!("{}-{id}", directory.file_name().unwrap_or_default().to_string_lossy()).into()
 }
 
-/// The pipe of the default port of the process `id`.
+/// Returns the pipe of the default port of the process `id`.
 pub(in crate::server) fn default_port(_: &Path, id: u32) -> Option<PathBuf> {
     Some(PathBuf::from(PipeName::new(id).to_string())).filter(|pipe| is_ready(pipe))
 }
@@ -69,12 +69,12 @@ pub(in crate::server) fn default_port(_: &Path, id: u32) -> Option<PathBuf> {
 pub(in crate::server) fn is_ready(pipe: &Path) -> bool {
     let is_there = PipeTransport::is_there(&pipe.to_string_lossy()).is_ok_and(|is_there| is_there);
     if is_there {
-        thread::sleep(NEW);
+        thread::sleep(FIRST_CLIENT_DELAY);
     }
     is_there
 }
 
-/// The value as passed to a process: a variable of Windows is text.
+/// Returns the value as passed to a process: a variable of Windows is text.
 pub(in crate::server) fn variable(value: &VariableValue) -> Option<&OsStr> {
     std::str::from_utf8(value.as_bytes()).ok().map(OsStr::new)
 }
