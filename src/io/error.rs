@@ -190,6 +190,14 @@ pub enum Distrust {
         /// Our user.
         ours: String,
     },
+    /// Only a requested process is trusted ([`TrustPolicy::REQUESTED_PROCESS`]), and none was
+    /// requested, or the system does not report which process listens.
+    ///
+    /// [`TrustPolicy::REQUESTED_PROCESS`]: super::trust::TrustPolicy::REQUESTED_PROCESS
+    UnknownProcess {
+        /// The requested process.
+        expected: Option<u32>,
+    },
     /// Another process listens than the requested one.
     PeerProcess {
         /// The process that listens.
@@ -235,6 +243,12 @@ impl fmt::Display for Distrust {
             }
             Self::PeerUser { owner, ours } => {
                 write!(f, "a process of {owner} created the pipe, expected {ours} or the system")
+            }
+            Self::UnknownProcess { expected: None } => {
+                f.write_str("the policy trusts only a process that is requested by its id")
+            }
+            Self::UnknownProcess { expected: Some(expected) } => {
+                write!(f, "the system does not report whether process {expected} listens there")
             }
             Self::PeerProcess { process_id, expected } => {
                 write!(f, "process {process_id} listens there, expected process {expected}")
