@@ -69,8 +69,10 @@ pub enum ErrorKind {
     Cancelled,
     /// The system reported an error.
     Io(std::io::Error),
-    /// There is no such endpoint: no process with this id, or none that can be diagnosed.
+    /// There is no such process, socket or pipe.
     NotFound(String),
+    /// The process exists, and has no socket or pipe: where it was searched, and why it has none.
+    NoSocket(String),
     /// Something else is in its place.
     NotAnEndpoint(String),
     /// It is not ours, or others could have created it.
@@ -338,7 +340,7 @@ impl fmt::Display for ErrorKind {
             Self::Cancelled => f.write_str("cancelled"),
             Self::Io(error) => error.fmt(f),
             Self::NotFound(what) => write!(f, "{what} was not found"),
-            Self::NotAnEndpoint(what) => f.write_str(what),
+            Self::NoSocket(what) | Self::NotAnEndpoint(what) => f.write_str(what),
             Self::Untrusted(reason) => write!(f, "the endpoint is not trusted: {reason}"),
             Self::Encode(error) => write!(f, "the request cannot be encoded: {error}"),
             Self::Limit(error) => write!(f, "a runtime would refuse it: {error}"),
@@ -399,7 +401,9 @@ impl From<Error> for std::io::Error {
             ErrorKind::Io(system) if system.raw_os_error().is_some() => return system,
             ErrorKind::Io(ref error) => error.kind(),
             ErrorKind::TimedOut => Io::TimedOut,
-            ErrorKind::NotFound(_) | ErrorKind::NotAnEndpoint(_) => Io::NotFound,
+            ErrorKind::NotFound(_) | ErrorKind::NoSocket(_) | ErrorKind::NotAnEndpoint(_) => {
+                Io::NotFound
+            }
             ErrorKind::Unsupported(_) => Io::Unsupported,
             ErrorKind::Ended { .. } | ErrorKind::Incomplete { .. } => Io::UnexpectedEof,
             ErrorKind::Untrusted(_) => Io::PermissionDenied,
