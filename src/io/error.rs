@@ -209,16 +209,24 @@ pub enum Distrust {
     },
 }
 
+/// The users that are trusted by default: this one and root.
+struct Users(u32);
+
+impl fmt::Display for Users {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("root"),
+            ours => write!(f, "user {ours} or root"),
+        }
+    }
+}
+
 impl fmt::Display for Distrust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotASocket { path, is } => write!(f, "{} is {is}, not a socket", path.display()),
             Self::OtherOwner { path, owner, ours } => {
-                write!(
-                    f,
-                    "{} belongs to user {owner}, expected user {ours} or root",
-                    path.display()
-                )
+                write!(f, "{} belongs to user {owner}, expected {}", path.display(), Users(*ours))
             }
             Self::SharedDirectory { path, mode } => {
                 write!(
@@ -228,7 +236,7 @@ impl fmt::Display for Distrust {
                 )
             }
             Self::PeerOwner { owner, ours } => {
-                write!(f, "the listener runs as user {owner}, expected user {ours} or root")
+                write!(f, "the listener runs as user {owner}, expected {}", Users(*ours))
             }
             Self::UnmappedOwner { path, owner } => {
                 write!(
