@@ -14,11 +14,12 @@
  *     const dipc_provider providers[] = {{"Microsoft-Windows-DotNETRuntime", NULL, 1, DIPC_LOG_LEVEL_INFORMATIONAL}};
  *     dipc_client client;
  *     int size = dipc_collect_tracing2(buffer, sizeof buffer, 256, 1, providers, 1);
- *     if (size < 0 || dipc_client_start(&client, buffer, (size_t)size) < 0) ...             wrong arguments: DIPC_E_...
+ *     if (size < 0 || dipc_client_start(&client, buffer, (size_t)size) < 0) ...             what a server refuses, or dies of: DIPC_E_...
  *     while (client.action <= DIPC_RECEIVE) {
  *         ssize_t n = client.action == DIPC_SEND ? write(fd, buffer + client.at, client.size - client.at)
  *                                                : read(fd, buffer + client.at, client.size - client.at);
  *         if (n > 0) dipc_client_did(&client, buffer, sizeof buffer, (size_t)n);
+ *         else if (n < 0 && errno == EINTR) continue;                                       a signal; after EAGAIN, wait with poll
  *         else if (client.action == DIPC_SEND) dipc_client_send_failed(&client);            ignore SIGPIPE; the reply may say why
  *         else dipc_client_ended(&client);                                                  closed, reset or timed out
  *     }
@@ -282,7 +283,8 @@ typedef struct {
     uint64_t number;   /* sessionId, or nIncomingBytes */
     int status;        /* for DIPC_MALFORMED */
 } dipc_client;
-int dipc_client_start(dipc_client *, const uint8_t *request, size_t length);
+int dipc_client_start(dipc_client *, const uint8_t *request, size_t length);           /* also dipc_check_limits; DIPC_MALFORMED: refused */
+int dipc_client_start_unchecked(dipc_client *, const uint8_t *request, size_t length); /* without the limits, to test a server */
 int dipc_client_did(dipc_client *, const uint8_t *buffer, size_t room, size_t n); /* n > 0 of the requested bytes */
 int dipc_client_send_failed(dipc_client *);
 int dipc_client_ended(dipc_client *);
@@ -936,22 +938,32 @@ int dipc_write_end(dipc_writer *w, size_t *size) {
 }
 
 /* The client's side. */
-int dipc_client_start(dipc_client *client, const uint8_t *request, size_t length) {
+static void dipc__idle(dipc_client *client, int status) {
+    client->action = DIPC_MALFORMED;
+    client->continuation = DIPC_CLOSE;
+    client->code = 0;
+    client->at = client->size = client->hresult = 0;
+    client->number = 0;
+    client->status = status;
+}
+int dipc_client_start_unchecked(dipc_client *client, const uint8_t *request, size_t length) {
     dipc_cursor c;
     dipc_field f;
     int status = dipc_read_request(&c, request, length);
-    if (status < 0) return status;
-    while ((status = dipc_next(&c, &f)) == DIPC_FIELD) {}
+    while (status >= 0 && (status = dipc_next(&c, &f)) == DIPC_FIELD) {}
+    dipc__idle(client, status);
     if (status < 0) return status;
     client->action = DIPC_SEND;
     client->code = (uint16_t)dipc__code(request);
     client->continuation = (uint8_t)(dipc__command(client->code)[5] >> (c.variant ? 4 : 0) & 0x0F);
-    client->at = 0;
     client->size = (uint32_t)length;
-    client->hresult = 0;
-    client->number = 0;
-    client->status = DIPC_DONE;
     return DIPC_DONE;
+}
+int dipc_client_start(dipc_client *client, const uint8_t *request, size_t length) {
+    int status = dipc_check_limits(request, length, NULL);
+    if (status >= 0) return dipc_client_start_unchecked(client, request, length);
+    dipc__idle(client, status);
+    return status;
 }
 static void dipc__receive(dipc_client *client) {
     client->action = DIPC_RECEIVE;

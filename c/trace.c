@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #define DOTNET_IPC_IMPLEMENTATION
 #include "dotnet_ipc.h"
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ static void ask(dipc_client *client, uint8_t *buffer, size_t room, int fd, int u
         uint8_t *at = buffer + client->at;
         ssize_t n = client->action == DIPC_SEND ? send(fd, at, client->size - client->at, MSG_NOSIGNAL) : read(fd, at, client->size - client->at);
         if (n > 0) dipc_client_did(client, buffer, room, (size_t)n);
+        else if (n < 0 && errno == EINTR) continue;
         else if (client->action == DIPC_SEND) dipc_client_send_failed(client);
         else dipc_client_ended(client);
     }
@@ -45,6 +47,7 @@ int main(int argc, char **argv) {
     for (struct pollfd readable = {fd, POLLIN, 0};;) {
         if (poll(&readable, 1, 100) > 0) {
             ssize_t n = read(fd, buffer, sizeof buffer);
+            if (n < 0 && errno == EINTR) continue;
             if (n <= 0) break; /* all of the stream is there */
             if (fwrite(buffer, 1, (size_t)n, file) != (size_t)n) give_up("cannot write", 0);
         }

@@ -1,12 +1,13 @@
-//! Reads the stream of a session, in nettrace 4 or 5, as far as it takes to know whether it is whole and
-//! which events the runtime has dropped.
+//! Reads the stream of a session, in nettrace 4 or 5, as far as it takes to know whether it is whole, which
+//! events the runtime has dropped, and how many each provider has.
 //!
 //! Every event has a number, which counts the events of the thread that wrote it, also those that found no
 //! room in the buffer. So a gap is a loss. Sequence points name the last number of each thread.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
+use std::collections::HashMap;
+
 use byteorder::{ByteOrder as _, LittleEndian};
-use fnv::FnvHashMap;
 
 /// The front of a nettrace stream: up to version 5 the name of its serializer follows, from version 6 on
 /// a zero, and then the versions.
@@ -21,8 +22,18 @@ const LAST: u8 = 1;
 const MAX_NAME_BYTES: usize = 64;
 /// Threads of one session; more are not those of a process.
 const MAX_THREADS: usize = 1 << 20;
+/// Types of events and providers that are counted; the events of more are not.
+const MAX_EVENT_TYPES: usize = 1 << 16;
+const MAX_PROVIDERS: usize = 1 << 10;
+/// The bytes of a type's description that are read: its id and the name of its provider in UTF-16.
+const MAX_DESCRIPTION_BYTES: u64 = 4 + 2 * 256;
+/// The providers of events about the session itself: its end lists the methods of the process, and every
+/// stream begins with what the process is.
+const OF_THE_SESSION: [&str; 2] =
+    ["Microsoft-Windows-DotNETRuntimeRundown", "Microsoft-DotNETCore-EventPipe"];
 
-/// What a stream says of itself. It is fed piece by piece, and keeps less than 200 bytes of it.
+/// A reader of a stream. It is fed piece by piece, and keeps less than 600 bytes of it; beside them the
+/// last number of each thread, and a count for each type of event.
 ///
 /// ```
 /// use diagipc::nettrace::{Stream, StreamState};
@@ -41,8 +52,13 @@ pub struct Stream {
     /// How many of the next ones are not looked at.
     skipped: u64,
     part: Part,
-    threads: FnvHashMap<u64, u32>,
+    /// A peer chooses the ids, so the keys of these maps are hashed with a random key.
+    threads: HashMap<u64, u32>,
     lost: u64,
+    /// The provider of each type of event, by its place in `providers`.
+    event_types: HashMap<u32, usize>,
+    providers: Vec<(String, u64)>,
+    places: HashMap<String, usize>,
 }
 
 /// Whether a stream has its end, and all its events.
@@ -55,7 +71,12 @@ pub enum StreamState {
         /// Their number.
         lost: u64,
     },
-    /// It is not of a format that is read here.
+    /// What stands at this byte cannot be read as nettrace, and nothing behind it.
+    Broken {
+        /// The number of bytes before it.
+        at: u64,
+    },
+    /// It is in a newer format, which is not read here.
     Unknown,
 }
 
@@ -67,19 +88,21 @@ enum Part {
     Object,
     /// The length of a block, which is aligned after it.
     Length(Kind),
-    EventsHeader(u64),
+    EventsHeader(u64, Kind),
     /// So many bytes are left of the block.
-    Events(u64, EventHeader),
+    Events(u64, Kind, EventHeader),
     SequencePoint(u64),
     Threads(u64),
     ObjectEnd,
     Over,
+    Broken(u64),
     Unknown,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Events,
+    Metadata,
     SequencePoint,
     Other,
 }
@@ -96,6 +119,7 @@ struct EventHeader {
 enum Stop {
     /// It is longer than what has come.
     Short,
+    Broken,
     Unknown,
 }
 
@@ -118,11 +142,7 @@ impl Stream {
             if bytes.is_empty() || self.skipped > 0 {
                 return;
             }
-            if matches!(self.part, Part::Over) {
-                // Nothing follows the last tag.
-                self.part = Part::Unknown;
-            }
-            if matches!(self.part, Part::Unknown) {
+            if matches!(self.part, Part::Broken(_) | Part::Unknown) {
                 return;
             }
             match self.next(bytes) {
@@ -131,6 +151,7 @@ impl Stream {
                     self.rest.extend_from_slice(bytes);
                     return;
                 }
+                Err(Stop::Broken) => self.part = Part::Broken(self.at),
                 Err(Stop::Unknown) => self.part = Part::Unknown,
             }
         }
@@ -140,11 +161,25 @@ impl Stream {
     pub fn state(&self) -> StreamState {
         match self.part {
             Part::Over => StreamState::Whole { lost: self.lost },
+            Part::Broken(at) => StreamState::Broken { at },
             Part::Unknown => StreamState::Unknown,
-            // A front that is not one is unknown, however little of it came.
-            Part::Front if !FRONTS[0].starts_with(&self.rest) => StreamState::Unknown,
+            // A front that is not one is broken, however little of it came.
+            Part::Front if !FRONTS.iter().any(|front| front.starts_with(&self.rest)) => {
+                StreamState::Broken { at: 0 }
+            }
             _ => StreamState::Cut,
         }
+    }
+
+    /// Returns the providers that have described their events, with the number of their events.
+    pub fn providers(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.providers.iter().map(|(name, events)| (name.as_str(), *events))
+    }
+
+    /// Returns the number of events, without those about the session itself.
+    pub fn events(&self) -> u64 {
+        let counted = self.providers().filter(|(name, _)| !OF_THE_SESSION.contains(name));
+        counted.fold(0, |sum, (_, events)| sum.saturating_add(events))
     }
 
     fn read<'b>(&mut self, bytes: &'b [u8], count: usize) -> &'b [u8] {
@@ -157,22 +192,27 @@ impl Stream {
         let mut cursor = Cursor { bytes, at: 0 };
         match self.part {
             Part::Front => {
-                if cursor.take(FRONTS[0].len())? != FRONTS[0] {
+                let [front, newer] = FRONTS;
+                if cursor.take(newer.len())? == newer {
                     return Err(Stop::Unknown);
+                }
+                cursor.at = 0;
+                if cursor.take(front.len())? != front {
+                    return Err(Stop::Broken);
                 }
                 self.part = Part::Object;
             }
             Part::Object => match cursor.u8()? {
                 LAST => self.part = Part::Over,
                 BEGIN => self.part = self.object(&mut cursor)?,
-                _ => return Err(Stop::Unknown),
+                _ => return Err(Stop::Broken),
             },
             Part::Length(kind) => {
                 let length = u64::from(cursor.u32()?);
                 let after = self.at.saturating_add(4);
                 cursor.take(usize::try_from(after.wrapping_neg() % 4).unwrap_or_default())?;
                 self.part = match kind {
-                    Kind::Events => Part::EventsHeader(length),
+                    Kind::Events | Kind::Metadata => Part::EventsHeader(length, kind),
                     Kind::SequencePoint => Part::SequencePoint(length),
                     Kind::Other => {
                         self.skipped = length;
@@ -180,35 +220,40 @@ impl Stream {
                     }
                 };
             }
-            Part::EventsHeader(length) => {
+            Part::EventsHeader(length, kind) => {
                 let (size, flags) = (u64::from(cursor.u16()?), cursor.u16()?);
                 // Without compressed headers it is another format.
                 if flags & 1 == 0 || size < 4 {
-                    return Err(Stop::Unknown);
+                    return Err(Stop::Broken);
                 }
                 self.skipped = size.saturating_sub(4);
-                let left = length.checked_sub(size).ok_or(Stop::Unknown)?;
-                self.part = Part::Events(left, EventHeader::default());
+                let left = length.checked_sub(size).ok_or(Stop::Broken)?;
+                self.part = Part::Events(left, kind, EventHeader::default());
             }
-            Part::Events(0, _) | Part::Threads(0) => self.part = Part::ObjectEnd,
-            Part::Events(left, before) => {
+            Part::Events(0, ..) | Part::Threads(0) => self.part = Part::ObjectEnd,
+            Part::Events(left, kind, before) => {
                 let header = EventHeader::read(&mut cursor, before)?;
                 let payload = u64::from(header.payload);
                 let event = payload.saturating_add(cursor.at as u64);
-                let left = left.checked_sub(event).ok_or(Stop::Unknown)?;
-                // Metadata is not counted.
-                if header.metadata_id != 0 {
+                let left = left.checked_sub(event).ok_or(Stop::Broken)?;
+                let mut looked_at = 0;
+                if matches!(kind, Kind::Metadata) {
+                    looked_at = payload.min(MAX_DESCRIPTION_BYTES);
+                    let start = cursor.take(usize::try_from(looked_at).unwrap_or_default())?;
+                    self.describe(start);
+                } else if header.metadata_id != 0 {
                     let before = header.sequence_number.wrapping_sub(1);
                     self.seen(header.capture_thread, before, header.sequence_number)?;
+                    self.count(header.metadata_id);
                 }
-                self.skipped = payload;
-                self.part = Part::Events(left, header);
+                self.skipped = payload.saturating_sub(looked_at);
+                self.part = Part::Events(left, kind, header);
             }
             Part::SequencePoint(length) => {
                 cursor.take(8)?;
                 let count = u64::from(cursor.u32()?);
                 if count.checked_mul(12).and_then(|all| all.checked_add(12)) != Some(length) {
-                    return Err(Stop::Unknown);
+                    return Err(Stop::Broken);
                 }
                 self.part = Part::Threads(count);
             }
@@ -219,13 +264,37 @@ impl Stream {
             }
             Part::ObjectEnd => {
                 if cursor.u8()? != END {
-                    return Err(Stop::Unknown);
+                    return Err(Stop::Broken);
                 }
                 self.part = Part::Object;
             }
-            Part::Over | Part::Unknown => return Err(Stop::Unknown),
+            // Nothing follows the last tag.
+            Part::Over | Part::Broken(_) | Part::Unknown => return Err(Stop::Broken),
         }
         Ok(cursor.at)
+    }
+
+    /// Notes the provider of a type of event, by the start of its description.
+    fn describe(&mut self, description: &[u8]) {
+        let Some((id, name)) = description.split_at_checked(4) else { return };
+        let name = name.chunks_exact(2).map(LittleEndian::read_u16).take_while(|unit| *unit != 0);
+        let name = String::from_utf16_lossy(&name.collect::<Vec<_>>());
+        let next = self.providers.len();
+        let provider = self.places.get(&name).copied().unwrap_or(next);
+        if provider == next && next < MAX_PROVIDERS {
+            self.providers.push((name.clone(), 0));
+            self.places.insert(name, next);
+        }
+        if self.event_types.len() < MAX_EVENT_TYPES {
+            self.event_types.insert(LittleEndian::read_u32(id), provider);
+        }
+    }
+
+    fn count(&mut self, event_type: u32) {
+        let provider = self.event_types.get(&event_type);
+        if let Some((_, events)) = provider.and_then(|provider| self.providers.get_mut(*provider)) {
+            *events = events.saturating_add(1);
+        }
     }
 
     /// Reads the type of an object, which begins it.
@@ -234,29 +303,31 @@ impl Stream {
         let (version, _oldest_reader) = (cursor.u32()?, cursor.u32()?);
         let length = usize::try_from(cursor.u32()?).unwrap_or(usize::MAX);
         if tags != [BEGIN, LAST] || length > MAX_NAME_BYTES {
-            return Err(Stop::Unknown);
+            return Err(Stop::Broken);
         }
         let name = cursor.take(length)?;
         if cursor.u8()? != END {
-            return Err(Stop::Unknown);
+            return Err(Stop::Broken);
         }
         Ok(match name {
-            b"Trace" if !(4..=5).contains(&version) => return Err(Stop::Unknown),
+            b"Trace" if version > 5 => return Err(Stop::Unknown),
+            b"Trace" if version < 4 => return Err(Stop::Broken),
             b"Trace" => {
                 self.skipped = 48;
                 Part::ObjectEnd
             }
             b"EventBlock" => Part::Length(Kind::Events),
             b"SPBlock" => Part::Length(Kind::SequencePoint),
-            b"MetadataBlock" | b"StackBlock" => Part::Length(Kind::Other),
-            _ => return Err(Stop::Unknown),
+            b"MetadataBlock" => Part::Length(Kind::Metadata),
+            b"StackBlock" => Part::Length(Kind::Other),
+            _ => return Err(Stop::Broken),
         })
     }
 
     /// Notes that a thread is at `now`, and should have been at `before`.
     fn seen(&mut self, thread: u64, before: u32, now: u32) -> Result<(), Stop> {
         if self.threads.len() >= MAX_THREADS {
-            return Err(Stop::Unknown);
+            return Err(Stop::Broken);
         }
         let last = self.threads.insert(thread, now).unwrap_or_default();
         let gap = before.wrapping_sub(last);
@@ -311,7 +382,7 @@ struct Cursor<'b> {
 
 impl<'b> Cursor<'b> {
     fn take(&mut self, count: usize) -> Result<&'b [u8], Stop> {
-        let end = self.at.checked_add(count).ok_or(Stop::Unknown)?;
+        let end = self.at.checked_add(count).ok_or(Stop::Broken)?;
         let taken = self.bytes.get(self.at..end).ok_or(Stop::Short)?;
         self.at = end;
         Ok(taken)
@@ -343,11 +414,11 @@ impl<'b> Cursor<'b> {
                 return Ok(value);
             }
         }
-        Err(Stop::Unknown)
+        Err(Stop::Broken)
     }
 
     fn varuint32(&mut self) -> Result<u32, Stop> {
-        u32::try_from(self.varuint()?).map_err(|_| Stop::Unknown)
+        u32::try_from(self.varuint()?).map_err(|_| Stop::Broken)
     }
 }
 
@@ -386,7 +457,7 @@ mod tests {
         let mut read = Stream::default();
         for piece in stream.chunks(piece) {
             read.feed(piece);
-            assert!(read.rest.len() < 200);
+            assert!(read.rest.len() < 600);
         }
         read.state()
     }
@@ -399,6 +470,12 @@ mod tests {
         \x02\xfe\xff\xff\xff\x0f\xac\x02\x01\x12xx";
     /// Number 3 of thread 300, without payload, and 4: number 2 was dropped.
     const LATER: &[u8] = b"\x14\0\x01\0................\x83\x02\x02\xac\x02\0\x20\0\0\x21";
+
+    /// The descriptions of types 1 (provider A) and 2 (the rundown's), the first cut after its provider.
+    const TYPES: &[u8] = b"\x14\0\x01\0................\
+        \x80\0\x0a\x01\0\0\0A\0\0\0xx\
+        \x80\0\x54\x02\0\0\0M\0i\0c\0r\0o\0s\0o\0f\0t\0-\0W\0i\0n\0d\0o\0w\0s\0-\0\
+        D\0o\0t\0N\0E\0T\0R\0u\0n\0t\0i\0m\0e\0R\0u\0n\0d\0o\0w\0n\0\0\0";
 
     /// Time, and the threads 7 and 300 with their last numbers.
     fn sequence_point(numbers: [u8; 2]) -> Vec<u8> {
@@ -416,7 +493,7 @@ mod tests {
         for (objects, lost) in [
             (&[][..], 0),
             (&[("EventBlock", EVENTS)][..], 0),
-            (&[("MetadataBlock", b"anything"), ("StackBlock", b""), ("EventBlock", EVENTS)], 0),
+            (&[("MetadataBlock", TYPES), ("StackBlock", b""), ("EventBlock", EVENTS)], 0),
             (&[("EventBlock", EVENTS), ("EventBlock", LATER), ("SPBlock", &even)], 1),
             // Three more after the last event of thread 7.
             (&[("EventBlock", EVENTS), ("EventBlock", LATER), ("SPBlock", &late)], 4),
@@ -448,12 +525,12 @@ mod tests {
     #[test]
     fn changed_stream_says_the_same_in_pieces_of_any_size() {
         let stream = stream(&[
-            ("MetadataBlock", b"anything"),
+            ("MetadataBlock", TYPES),
             ("EventBlock", EVENTS),
             ("EventBlock", LATER),
             ("SPBlock", &sequence_point([5, 4])),
         ]);
-        let mut seen = [false; 3];
+        let mut seen = [false; 4];
         for at in 0..stream.len() {
             for other in [0x00, 0x7f, 0xff, stream[at] ^ 0x01, stream[at] ^ 0x80] {
                 let mut changed = stream.clone();
@@ -465,27 +542,70 @@ mod tests {
                 seen[match whole {
                     StreamState::Cut => 0,
                     StreamState::Whole { .. } => 1,
-                    StreamState::Unknown => 2,
+                    StreamState::Broken { .. } => 2,
+                    StreamState::Unknown => 3,
                 }] = true;
             }
         }
-        assert_eq!(seen, [true; 3]);
+        assert_eq!(seen, [true; 4]);
     }
 
     #[test]
-    fn other_formats_are_unknown() {
+    fn events_are_counted_by_provider() {
+        let mut of_the_rundown = EVENTS.to_vec();
+        of_the_rundown[21] = 2;
+        let stream = stream(&[
+            ("MetadataBlock", TYPES),
+            ("EventBlock", EVENTS),
+            ("EventBlock", LATER),
+            ("EventBlock", &of_the_rundown),
+        ]);
+        for piece in [1, 7, stream.len()] {
+            let mut read = Stream::default();
+            stream.chunks(piece).for_each(|piece| read.feed(piece));
+            let providers: Vec<_> = read.providers().collect();
+            let rundown = "Microsoft-Windows-DotNETRuntimeRundown";
+            assert_eq!(providers, [("A", 3), (rundown, 3)], "by {piece}");
+            assert_eq!(read.events(), 3);
+        }
+    }
+
+    #[test]
+    fn newer_formats_are_unknown() {
         let mut newer = stream(&[]);
         newer[35] = 6;
-        let mut longer = stream(&[]);
-        longer.push(1);
         let six = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0".to_vec();
+        for stream in [newer, six] {
+            assert_eq!(state(&stream, 64), StreamState::Unknown, "{}", stream.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn stream_that_cannot_be_followed_is_broken_where_it_ends_to_make_sense() {
+        let whole = stream(&[]);
+        let end = u64::try_from(whole.len()).unwrap();
+        let mut older = whole.clone();
+        older[35] = 3;
+        // F-160: a session that a runtime starts twice has two fronts.
+        let mut twice = whole[..whole.len() - 1].to_vec();
+        twice.extend(&whole);
+        let longer = [&whole[..], b"\x01"].concat();
         let plain = stream(&[("EventBlock", b"\x14\0\0\0................")]);
         let count = stream(&[("SPBlock", b"tttttttt\xff\xff\xff\xff")]);
         let beyond = stream(&[("EventBlock", b"\x14\0\x01\0................\x81\x01\x10\x7fxx")]);
-        for stream in
-            [newer, longer, six, plain, count, beyond, b"hello".to_vec(), stream(&[("X", b"")])]
-        {
-            assert_eq!(state(&stream, 64), StreamState::Unknown, "{}", stream.escape_ascii());
+        let front = 32;
+        for (stream, at) in [
+            (older, front),
+            (twice, end - 1),
+            (longer, end),
+            (plain, end + 31),
+            (count, end + 27),
+            (beyond, end + 51),
+            (b"hello".to_vec(), 0),
+            (stream(&[("X", b"")]), end - 1),
+        ] {
+            let broken = StreamState::Broken { at };
+            assert_eq!(state(&stream, 64), broken, "{}", stream.escape_ascii());
         }
     }
 }

@@ -69,8 +69,10 @@ pub enum ErrorKind {
     Cancelled,
     /// The system reported an error.
     Io(std::io::Error),
-    /// There is no such endpoint: no process with this id, or none that can be diagnosed.
+    /// There is no such process, socket or pipe.
     NotFound(String),
+    /// The process exists, and has no socket or pipe: where it was searched, and why it has none.
+    NoSocket(String),
     /// Something else is in its place.
     NotAnEndpoint(String),
     /// It is not ours, or others could have created it.
@@ -190,6 +192,14 @@ pub enum Distrust {
         /// Our user.
         ours: String,
     },
+    /// Only a requested process is trusted ([`TrustPolicy::REQUESTED_PROCESS`]), and none was
+    /// requested, or the system does not report which process listens.
+    ///
+    /// [`TrustPolicy::REQUESTED_PROCESS`]: super::trust::TrustPolicy::REQUESTED_PROCESS
+    UnknownProcess {
+        /// The requested process.
+        expected: Option<u32>,
+    },
     /// Another process listens than the requested one.
     PeerProcess {
         /// The process that listens.
@@ -199,16 +209,24 @@ pub enum Distrust {
     },
 }
 
+/// The users that are trusted by default: this one and root.
+struct Users(u32);
+
+impl fmt::Display for Users {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("root"),
+            ours => write!(f, "user {ours} or root"),
+        }
+    }
+}
+
 impl fmt::Display for Distrust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotASocket { path, is } => write!(f, "{} is {is}, not a socket", path.display()),
             Self::OtherOwner { path, owner, ours } => {
-                write!(
-                    f,
-                    "{} belongs to user {owner}, expected user {ours} or root",
-                    path.display()
-                )
+                write!(f, "{} belongs to user {owner}, expected {}", path.display(), Users(*ours))
             }
             Self::SharedDirectory { path, mode } => {
                 write!(
@@ -218,7 +236,7 @@ impl fmt::Display for Distrust {
                 )
             }
             Self::PeerOwner { owner, ours } => {
-                write!(f, "the listener runs as user {owner}, expected user {ours} or root")
+                write!(f, "the listener runs as user {owner}, expected {}", Users(*ours))
             }
             Self::UnmappedOwner { path, owner } => {
                 write!(
@@ -235,6 +253,12 @@ impl fmt::Display for Distrust {
             }
             Self::PeerUser { owner, ours } => {
                 write!(f, "a process of {owner} created the pipe, expected {ours} or the system")
+            }
+            Self::UnknownProcess { expected: None } => {
+                f.write_str("the policy trusts only a process that is requested by its id")
+            }
+            Self::UnknownProcess { expected: Some(expected) } => {
+                write!(f, "the system does not report whether process {expected} listens there")
             }
             Self::PeerProcess { process_id, expected } => {
                 write!(f, "process {process_id} listens there, expected process {expected}")
@@ -324,7 +348,7 @@ impl fmt::Display for ErrorKind {
             Self::Cancelled => f.write_str("cancelled"),
             Self::Io(error) => error.fmt(f),
             Self::NotFound(what) => write!(f, "{what} was not found"),
-            Self::NotAnEndpoint(what) => f.write_str(what),
+            Self::NoSocket(what) | Self::NotAnEndpoint(what) => f.write_str(what),
             Self::Untrusted(reason) => write!(f, "the endpoint is not trusted: {reason}"),
             Self::Encode(error) => write!(f, "the request cannot be encoded: {error}"),
             Self::Limit(error) => write!(f, "a runtime would refuse it: {error}"),
@@ -385,7 +409,9 @@ impl From<Error> for std::io::Error {
             ErrorKind::Io(system) if system.raw_os_error().is_some() => return system,
             ErrorKind::Io(ref error) => error.kind(),
             ErrorKind::TimedOut => Io::TimedOut,
-            ErrorKind::NotFound(_) | ErrorKind::NotAnEndpoint(_) => Io::NotFound,
+            ErrorKind::NotFound(_) | ErrorKind::NoSocket(_) | ErrorKind::NotAnEndpoint(_) => {
+                Io::NotFound
+            }
             ErrorKind::Unsupported(_) => Io::Unsupported,
             ErrorKind::Ended { .. } | ErrorKind::Incomplete { .. } => Io::UnexpectedEof,
             ErrorKind::Untrusted(_) => Io::PermissionDenied,

@@ -76,7 +76,7 @@ pub use endpoint::Endpoint;
 pub use environment::EnvironmentBlock;
 pub use error::{Error, ErrorKind, Phase};
 #[cfg(unix)]
-pub use private_socket::{SocketGuard, bind_private};
+pub use private_socket::{SocketGuard, bind_private, bind_trusting};
 pub use trace::{StopHandle, Trace};
 pub use transport::{Stream, Transport};
 #[cfg(unix)]

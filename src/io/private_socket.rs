@@ -35,7 +35,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// `/tmp`.
 ///
 /// If the path exists, it is not touched, unless it is our own socket without a listener. During
-/// this, a file `NAME.lock` next to it serialises processes of ours.
+/// this, an empty file `.NAME.diagipc-lock` next to it serialises our processes. No other file is
+/// changed or deleted.
 ///
 /// The guard deletes the socket on drop, if it is still the same.
 ///
@@ -57,10 +58,35 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn bind_private(path: impl AsRef<Path>) -> Result<(UnixListener, SocketGuard), Error> {
-    bind(path.as_ref()).map_err(|kind| Error::new(Phase::Listen, kind))
+    bind_trusting(path, TrustPolicy::CHECKED)
 }
 
-fn bind(path: &Path) -> Result<(UnixListener, SocketGuard), ErrorKind> {
+/// Listens as [`bind_private`] does, in a directory that `policy` trusts. In a shared directory others
+/// can delete the socket, and put their own in its place; they cannot connect to ours.
+///
+/// # Errors
+/// Returns whatever `bind_private` returns.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::io::bind_trusting;
+/// use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
+/// # let directory = tempfile::tempdir()?;
+/// # let directory = directory.path();
+///
+/// // A volume that is shared by the containers of a pod.
+/// let policy = TrustPolicy::CHECKED.allowing_shared_directory();
+/// let (listener, guard) = bind_trusting(directory.join("port"), policy)?;
+/// # drop((listener, guard));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn bind_trusting(
+    path: impl AsRef<Path>,
+    policy: TrustPolicy,
+) -> Result<(UnixListener, SocketGuard), Error> {
+    bind(path.as_ref(), policy).map_err(|kind| Error::new(Phase::Listen, kind))
+}
+
+fn bind(path: &Path, policy: TrustPolicy) -> Result<(UnixListener, SocketGuard), ErrorKind> {
     let len = path.as_os_str().len();
     crate::endpoint::check_path_len(len, unix::SUN_PATH)
         .map_err(|error| ErrorKind::NotAnEndpoint(std::format!("{}", error.kind())))?;
@@ -70,8 +96,8 @@ fn bind(path: &Path) -> Result<(UnixListener, SocketGuard), ErrorKind> {
     let Some(directory) = absolute.parent() else {
         return Err(ErrorKind::NotAnEndpoint(String::from("the path has no file name")));
     };
-    make_directory(directory)?;
-    trust::check_directory(directory, TrustPolicy::CHECKED)?;
+    make_directory(directory, policy)?;
+    trust::check_directory(directory, policy)?;
     let _lock = PathLock::take(&absolute)?;
     make_way(&absolute, &address)?;
     let socket = unix::socket()?;
@@ -86,13 +112,13 @@ fn bind(path: &Path) -> Result<(UnixListener, SocketGuard), ErrorKind> {
 }
 
 /// Creates a missing directory. Nothing is created where others could replace it.
-fn make_directory(directory: &Path) -> Result<(), ErrorKind> {
+fn make_directory(directory: &Path, policy: TrustPolicy) -> Result<(), ErrorKind> {
     match fs::symlink_metadata(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         found => return Ok(found.map(drop)?),
     }
     if let Some(parent) = directory.parent() {
-        trust::check_directory(parent, TrustPolicy::CHECKED)?;
+        trust::check_directory(parent, policy)?;
     }
     match fs::DirBuilder::new().mode(0o700).create(directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error.into()),
@@ -134,42 +160,64 @@ fn check_ours(path: &Path, metadata: &fs::Metadata) -> Result<(), ErrorKind> {
 /// Removes `path` if it is still what was checked: a process without the lock may have replaced it
 /// since.
 fn remove(path: &Path, looked_at: Identity) -> Result<(), ErrorKind> {
-    let aside = beside(path, &std::format!(".{}.stale", std::process::id()));
-    fs::rename(path, &aside)?;
-    if identity(&fs::symlink_metadata(&aside)?) != looked_at {
-        // It is put back, unless its place is taken.
-        fs::hard_link(&aside, path)?;
+    // A new directory, because renaming replaces what has the new name.
+    let directory = new_directory_beside(path)?;
+    let aside = directory.join("socket");
+    let removed = fs::rename(path, &aside).map_err(ErrorKind::from).and_then(|()| {
+        let is_same = identity(&fs::symlink_metadata(&aside)?) == looked_at;
+        if !is_same {
+            // It is put back, unless its place is taken.
+            fs::hard_link(&aside, path)?;
+        }
         fs::remove_file(&aside)?;
-        return Err(io::Error::new(
-            io::ErrorKind::AddrInUse,
-            "another process has just replaced the socket",
-        )
-        .into());
-    }
-    Ok(fs::remove_file(&aside)?)
+        let text = "another process has just replaced the socket";
+        if is_same { Ok(()) } else { Err(io::Error::new(io::ErrorKind::AddrInUse, text).into()) }
+    });
+    // Fails if the socket could not be put back, and is kept there.
+    let _ = fs::remove_dir(&directory);
+    removed
 }
 
-/// The path with a suffix after its name.
+/// Creates a directory that only we can use, with a name that nothing has.
+fn new_directory_beside(path: &Path) -> io::Result<PathBuf> {
+    let mut number = 0_u32;
+    loop {
+        let suffix = std::format!("{}-{number}.diagipc-stale", std::process::id());
+        let directory = beside(path, &suffix);
+        match fs::DirBuilder::new().mode(0o700).create(&directory) {
+            Err(error)
+                if error.kind() == io::ErrorKind::AlreadyExists && number < LOCK_ATTEMPTS =>
+            {
+                number = number.saturating_add(1);
+            }
+            created => return created.map(|()| directory),
+        }
+    }
+}
+
+/// Returns the path of `.NAME.SUFFIX` in the directory of `path`, which has the name NAME.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut beside = std::ffi::OsString::from(path);
-    beside.push(suffix);
-    beside.into()
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".");
+    name.push(suffix);
+    path.with_file_name(name)
 }
 
 /// Prevents two of our processes from changing the same path at once: the later one would delete
 /// the earlier one's new socket.
 ///
-/// The lock is a file of our own, `NAME.lock`, which no other user can open, because any user can lock
-/// a readable directory. The holder removes the file.
+/// The lock is a file of our own, `.NAME.diagipc-lock`, which no other user can open, because any user
+/// can lock a readable directory. The holder removes it, unless it is not empty and so not ours.
 #[derive(Debug)]
 struct PathLock {
     path: PathBuf,
-    _file: fs::File,
+    file: fs::File,
 }
 
 impl PathLock {
     fn take(socket: &Path) -> Result<Self, ErrorKind> {
-        let path = beside(socket, ".lock");
+        let path = beside(socket, "diagipc-lock");
         for _ in 0..LOCK_ATTEMPTS {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let file = fs::File::from(
@@ -187,7 +235,7 @@ impl PathLock {
                         (found.dev(), found.ino()) == (metadata.dev(), metadata.ino())
                     };
                     if fs::symlink_metadata(&path).is_ok_and(same) {
-                        return Ok(Self { path, _file: file });
+                        return Ok(Self { path, file });
                     }
                 }
             }
@@ -203,7 +251,9 @@ impl PathLock {
 impl Drop for PathLock {
     fn drop(&mut self) {
         // Still locked.
-        let _ = fs::remove_file(&self.path);
+        if self.file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 

@@ -8,16 +8,19 @@
 //! | before connecting | it is a socket | [`NotASocket`](Distrust::NotASocket) |
 //! | | it is ours or root's | [`OtherOwner`](Distrust::OtherOwner) |
 //! | | every directory and symbolic link on the path is ours or root's | [`OtherOwner`](Distrust::OtherOwner) |
-//! | | each directory is writable only for its owner, or sticky as `/tmp` | [`SharedDirectory`](Distrust::SharedDirectory) |
+//! | | each directory is writable only for its owner and the owner's private group, or sticky as `/tmp` | [`SharedDirectory`](Distrust::SharedDirectory) |
 //! | after connecting | the process that listens runs as us or as root | [`PeerOwner`](Distrust::PeerOwner) |
 //! | | it is the requested process | [`PeerProcess`](Distrust::PeerProcess) |
 //!
-//! Write permission for the group counts as one for others: the path does not show who is in the
-//! group.
+//! A group is private if it is our primary group, and `/etc/passwd` and `/etc/group` list no other
+//! member: many systems create such a group for each user and give directories mode 775. A group that
+//! is not listed there, or a directory with an access control list, counts as shared. So does an
+//! `emptyDir` volume of Kubernetes, which has mode 777 (F-167): see
+//! [`TrustPolicy::allowing_shared_directory`].
 //!
-//! "Us" is the effective user id. So root trusts only root; to trust another target, use
-//! [`TrustPolicy::allowing_owner`] with its user id. That is deliberate: a tool that runs as root
-//! and talks to whatever some user placed in `/tmp` works for that user.
+//! "Us" is the effective user id. So root trusts only root. A tool that runs as root and talks to
+//! whatever some user placed in `/tmp` works for that user. To ask another user's process, root uses
+//! [`TrustPolicy::REQUESTED_PROCESS`], or [`TrustPolicy::allowing_owner`] with its user id.
 //!
 //! # User namespaces
 //! If a user namespace does not map all users, the unmapped ones share one number, usually 65534:
@@ -25,7 +28,8 @@
 //! ([`UnmappedOwner`](Distrust::UnmappedOwner), [`UnmappedPeer`](Distrust::UnmappedPeer)), even
 //! if we have that number ourselves. The same holds where `/proc/self/uid_map` cannot be read, as
 //! in a chroot without `/proc`: which users are mapped is unknown. To trust them anyway, use
-//! [`TrustPolicy::allowing_owner`] with `65534`.
+//! [`TrustPolicy::allowing_owner`] with `65534`, or for directories alone, such as `/` in a rootless
+//! container, [`TrustPolicy::allowing_shared_directory`].
 //!
 //! # Races
 //! Between the check of the path and the connection, only trusted users can replace the socket: we,
@@ -80,14 +84,15 @@ pub(super) use unix::{VerifiedSocket, check_directory, follow, kind_of};
 /// let endpoint = Endpoint::process(12).trusting(TrustPolicy::CHECKED.allowing_owner(1000));
 /// # drop(endpoint);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TrustPolicy {
     owners: Owners,
     checks_directories: bool,
     checks_nothing: bool,
+    needs_process: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Owners {
     OursAndRoot,
     And(u32),
@@ -96,12 +101,39 @@ enum Owners {
 
 impl TrustPolicy {
     /// All checks.
-    pub const CHECKED: Self =
-        Self { owners: Owners::OursAndRoot, checks_directories: true, checks_nothing: false };
+    pub const CHECKED: Self = Self {
+        owners: Owners::OursAndRoot,
+        checks_directories: true,
+        checks_nothing: false,
+        needs_process: false,
+    };
+
+    /// Only the requested process, whoever owns it and its socket: the system must report that it is
+    /// the one that listens. For root, which can ask any process by its id:
+    /// [`Endpoint::process`](super::Endpoint::process), or an endpoint that
+    /// [`discovery`](super::discovery) assigned to a process.
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
+    /// use dotnet_diagnostics_ipc::io::{Client, Endpoint};
+    ///
+    /// let client = Client::new(Endpoint::process(12).trusting(TrustPolicy::REQUESTED_PROCESS));
+    /// # drop(client);
+    /// ```
+    pub const REQUESTED_PROCESS: Self = Self {
+        owners: Owners::Any,
+        checks_directories: false,
+        checks_nothing: false,
+        needs_process: true,
+    };
 
     /// No checks. For endpoints whose path and owner the caller has checked.
-    pub const UNCHECKED: Self =
-        Self { owners: Owners::Any, checks_directories: false, checks_nothing: true };
+    pub const UNCHECKED: Self = Self {
+        owners: Owners::Any,
+        checks_directories: false,
+        checks_nothing: true,
+        needs_process: false,
+    };
 
     /// Also trusts this user.
     #[must_use]
@@ -117,7 +149,9 @@ impl TrustPolicy {
         self
     }
 
-    /// Allows others to write to the directories on the path.
+    /// Trusts the directories and symbolic links on the path, whoever owns them and can write to them.
+    /// The owner of the socket and of the process that listens is still checked. For a volume that
+    /// containers share, such as an `emptyDir` of Kubernetes (F-167).
     #[must_use]
     pub const fn allowing_shared_directory(mut self) -> Self {
         self.checks_directories = false;
@@ -159,6 +193,9 @@ pub(super) fn check_pipe(
 
     if policy.checks_nothing {
         return Ok(());
+    }
+    if policy.needs_process && expected.is_none() {
+        return Err(Error::new(Phase::Trust, Distrust::UnknownProcess { expected }));
     }
     let unknown = |error: std::io::Error| Error::new(Phase::Trust, error);
     let process_id = server_process_id(pipe.as_handle()).map_err(unknown)?;

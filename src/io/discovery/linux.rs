@@ -15,7 +15,7 @@ use crate::endpoint::ProcessStat;
 /// The most that is read of `stat` and `status`.
 const MOST: u64 = 64 * 1024;
 /// The most that is read of an environment. Linux starts no program with more than 6 MiB.
-const MOST_ENVIRONMENT: u64 = 8 << 20;
+pub(super) const MOST_ENVIRONMENT: u64 = 8 << 20;
 /// The flag in `/proc/net/unix` of a listening socket.
 const ACCEPTS: u32 = 0x1_0000;
 

@@ -33,6 +33,8 @@
 mod linux;
 #[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
 mod macos;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod no_socket;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]

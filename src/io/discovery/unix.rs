@@ -149,8 +149,8 @@ fn supersede(found: &mut [DiscoveredEndpoint], table: &Table<'_>) {
 /// whoever connects, as [`Endpoint`](crate::io::Endpoint) does.
 ///
 /// # Errors
-/// [`Phase::Find`]: [`ErrorKind::NotFound`] lists what was searched: no such process, or no socket
-/// of it in the right place. `until` is checked between steps; each step reads the file system.
+/// [`Phase::Find`]: [`ErrorKind::NotFound`] if there is no such process; [`ErrorKind::NoSocket`] says
+/// where its socket was searched, and on Linux why it has none. `until` is checked between steps; each step reads the file system.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{WaitLimit, discovery};
@@ -210,31 +210,77 @@ pub fn endpoint_of(process_id: u32, until: &WaitLimit<'_>) -> Result<PathBuf, Er
             dead = dead.or(Some(candidate.path));
         }
     }
-    not_found(nothing(&process, &directories, dead.as_deref(), &unseen))
+    if let Some(path) = at_cut_path(&process) {
+        return Ok(path);
+    }
+    let reason = no_socket(&process, &directories, dead.as_deref(), &unseen, &mut listeners);
+    Err(Error::new(Phase::Find, ErrorKind::NoSocket(reason)))
 }
 
-/// The places searched in vain.
-fn nothing(
+/// Returns the path of its socket if that was too long, and the process listens at what is left of it.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn at_cut_path(process: &Process) -> Option<PathBuf> {
+    let path = super::no_socket::cut_path(process)?;
+    let (address, _directory) = address(&path).ok()?;
+    let Ok(Probe::Listening(Some(peer))) = probe(&address) else { return None };
+    (peer.process_id == Some(process.process_id)).then_some(path)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn at_cut_path(_: &Process) -> Option<PathBuf> {
+    None
+}
+
+/// Says where a socket was searched in vain, and why there is none.
+fn no_socket(
     process: &Process,
     directories: &[PathBuf],
     dead: Option<&Path>,
     unseen: &[UnreadablePath],
+    listeners: &mut Listeners,
 ) -> String {
     let places: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
     let (id, inner_id, places) = (process.process_id, process.inner_id, places.join(" or "));
     let inside = std::format!(", where its process id is {inner_id}");
     let inside = if inner_id == id { "" } else { &inside };
-    let why = dead.map_or_else(
-        || {
-            let unread = unseen.iter().map(|unseen| std::format!("; could not read {unseen}"));
-            std::format!(
-                "not a .NET process, or diagnostics are turned off by DOTNET_EnableDiagnostics, or it is not ready yet{}",
-                unread.collect::<String>()
-            )
-        },
-        |dead| std::format!("it does not listen at {}", dead.display()),
-    );
-    std::format!("a socket of process {id} in {places}{inside} ({why})")
+    let guesses = |unread: String| {
+        std::format!(
+            "it is not a .NET process, or diagnostics are turned off by DOTNET_EnableDiagnostics, or it is not ready yet{unread}"
+        )
+    };
+    let why = if let Some(dead) = dead {
+        std::format!("it does not listen at {}", dead.display())
+    } else if unseen.iter().any(|unseen| {
+        unseen.process_id.is_some() || unseen.why == std::io::ErrorKind::PermissionDenied
+    }) {
+        guesses(unseen.iter().map(|unseen| std::format!("; could not read {unseen}")).collect())
+    } else {
+        seen_reason(process, directories, listeners)
+            .unwrap_or_else(|unseen| guesses(std::format!("; could not read {unseen}")))
+    };
+    std::format!("process {id} has no diagnostic socket in {places}{inside}: {why}")
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn seen_reason(
+    process: &Process,
+    directories: &[PathBuf],
+    listeners: &mut Listeners,
+) -> Result<String, UnreadablePath> {
+    let directory = directories.first().map(PathBuf::as_path).unwrap_or(Path::new("/tmp"));
+    super::no_socket::reason(process, directory, listeners)
+        .map_err(|(path, error)| UnreadablePath::new(None, path, &error))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn seen_reason(
+    _: &Process,
+    directories: &[PathBuf],
+    _: &mut Listeners,
+) -> Result<String, UnreadablePath> {
+    let why = std::io::Error::from(std::io::ErrorKind::Unsupported);
+    let place = directories.first().cloned().unwrap_or_default();
+    Err(UnreadablePath::new(None, place, &why))
 }
 
 /// What connecting to a socket shows.

@@ -114,7 +114,7 @@ impl PortListener {
     /// # Errors
     /// [`Phase::Listen`].
     pub fn bind(path: impl AsRef<Path>, options: PortOptions) -> Result<Self, Error> {
-        let (listener, path) = bind_private(path.as_ref())?;
+        let (listener, path) = bind_private(path.as_ref(), options.trust)?;
         Self::start(path, options, Poller::new(listener))
     }
 

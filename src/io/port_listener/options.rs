@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::io::trust::TrustPolicy;
+
 /// Time limits and maximum numbers of a port.
 ///
 /// On Unix, whatever these are, the connections of a port take at most three quarters of the
@@ -31,6 +33,8 @@ pub struct PortOptions {
     /// How long a runtime whose waiting connection ended may take to connect again, before it is
     /// [`Gone`](super::PortEvent::Gone). A runtime takes at most 571 ms between two attempts (F-77).
     pub reconnect: Duration,
+    /// Which directory [`bind`](super::PortListener::bind) trusts; of use on Unix.
+    pub trust: TrustPolicy,
     #[doc(hidden)]
     pub more: (),
 }
@@ -44,6 +48,7 @@ impl PortOptions {
         most_held: 4096,
         held: Some(Duration::from_secs(600)),
         reconnect: Duration::from_secs(5),
+        trust: TrustPolicy::CHECKED,
         more: (),
     };
 }

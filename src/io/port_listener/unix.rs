@@ -15,6 +15,7 @@ use rustix::event::epoll;
 use rustix::process::{Resource, getrlimit};
 
 use crate::io::fd::without_signal;
+use crate::io::trust::TrustPolicy;
 use crate::io::{Error, UnixTransport, private_socket};
 
 /// The number of the listener among the ready ones. Connections have higher numbers.
@@ -32,8 +33,9 @@ pub(super) type Connection = UnixStream;
 /// Listens so that only this user can connect; the last drop removes the socket.
 pub(super) fn bind_private(
     path: &Path,
+    policy: TrustPolicy,
 ) -> Result<(UnixListener, Box<dyn Any + Send + Sync>), Error> {
-    let (listener, path) = private_socket::bind_private(path)?;
+    let (listener, path) = private_socket::bind_trusting(path, policy)?;
     Ok((listener, Box::new(path)))
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use crate::advertise::ADVERTISE_LEN;
+use crate::io::trust::TrustPolicy;
 use crate::io::windows::{Event, PipeListener, PipeMaker, PipeTransport, Watched};
 use crate::io::{Error, Phase};
 
@@ -24,6 +25,7 @@ pub(super) type Connection = Watched<ADVERTISE_LEN>;
 /// Listens so that only this user can connect. A pipe without handles disappears.
 pub(super) fn bind_private(
     path: &Path,
+    _: TrustPolicy,
 ) -> Result<(PipeListener, Box<dyn Any + Send + Sync>), Error> {
     let Some(name) = path.to_str() else {
         return Err(Error::new(

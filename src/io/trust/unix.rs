@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Component, Path, PathBuf};
 use std::string::ToString as _;
 use std::sync::{Arc, OnceLock};
+use std::vec::Vec;
 
 use super::TrustPolicy;
 use crate::io::error::Distrust;
@@ -15,7 +16,8 @@ use crate::io::{Error, ErrorKind, Phase};
 
 /// The maximum number of symbolic links that Linux follows.
 const MOST_LINKS: u32 = 40;
-const WRITABLE_FOR_OTHERS: u32 = 0o022;
+const WRITABLE_FOR_GROUP: u32 = 0o020;
+const WRITABLE_FOR_OTHERS: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 const PERMISSIONS: u32 = 0o7777;
 
@@ -137,6 +139,10 @@ fn check_entry(
     policy: TrustPolicy,
     ours: &mut Option<u32>,
 ) -> Result<(), ErrorKind> {
+    let is_on_the_way = metadata.is_dir() || metadata.is_symlink();
+    if is_on_the_way && !policy.checks_directories {
+        return Ok(());
+    }
     let (path, owner) = (path.to_path_buf(), metadata.uid());
     if is_anybody(owner) && !policy.allows(owner) {
         return Err(Distrust::UnmappedOwner { path, owner }.into());
@@ -148,11 +154,73 @@ fn check_entry(
         }
     }
     let mode = metadata.mode() & PERMISSIONS;
-    let is_shared = mode & WRITABLE_FOR_OTHERS != 0 && mode & STICKY == 0;
-    if metadata.is_dir() && policy.checks_directories && is_shared {
-        return Err(Distrust::SharedDirectory { path, mode }.into());
+    if metadata.is_dir() && mode & STICKY == 0 {
+        let for_group = mode & WRITABLE_FOR_GROUP != 0;
+        if mode & WRITABLE_FOR_OTHERS != 0 || for_group && !has_private_group(&path, metadata) {
+            return Err(Distrust::SharedDirectory { path, mode }.into());
+        }
     }
     Ok(())
+}
+
+/// Returns whether the group of a directory has only us as its member, and the permissions of the
+/// group are not those of an access control list, which may have other users.
+fn has_private_group(path: &Path, metadata: &Metadata) -> bool {
+    let files = || Some((read_to_string("/etc/passwd").ok()?, read_to_string("/etc/group").ok()?));
+    let is_ours = files().is_some_and(|(users, groups)| {
+        is_private_group(&users, &groups, our_user_id(), metadata.gid())
+    });
+    is_ours && !has_access_control_list(path)
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn has_access_control_list(path: &Path) -> bool {
+    use rustix::io::Errno;
+
+    let mut nothing: [u8; 0] = [];
+    let list = rustix::fs::getxattr(path, "system.posix_acl_access", &mut nothing);
+    !matches!(list, Err(Errno::NODATA | Errno::NOTSUP))
+}
+
+/// Apple's lists grant rights beside the permissions, which the check of permissions never saw.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn has_access_control_list(_: &Path) -> bool {
+    false
+}
+
+/// Returns whether `group_id` is the primary group of `user_id` and nobody else's group, by the text
+/// of `/etc/passwd` and `/etc/group`.
+fn is_private_group(users: &str, groups: &str, user_id: u32, group_id: u32) -> bool {
+    // Accounts of a directory service are merged into the files that have such a line.
+    let is_merged = |text: &str| text.lines().any(|line| line.starts_with(['+', '-']));
+    if is_merged(users) || is_merged(groups) {
+        return false;
+    }
+    // NAME:PASSWORD:USER:GROUP:…
+    let users = users.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        let user: u32 = fields.nth(1)?.parse().ok()?;
+        let group: u32 = fields.next()?.parse().ok()?;
+        Some((name, user, group))
+    });
+    let (ours, others): (Vec<_>, Vec<_>) = users.partition(|(_, user, _)| *user == user_id);
+    let is_ours = |name| ours.iter().any(|(ours, ..)| *ours == name);
+    // NAME:PASSWORD:GROUP:MEMBER,MEMBER
+    let mut members = groups.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        let group: u32 = fields.nth(2)?.parse().ok()?;
+        (group == group_id).then(|| fields.next().unwrap_or_default())
+    });
+    let first = members.next();
+    ours.iter().any(|(.., group)| *group == group_id)
+        && others.iter().all(|(.., group)| *group != group_id)
+        && first.is_some()
+        && first
+            .into_iter()
+            .chain(members)
+            .flat_map(|members| members.split(','))
+            .all(|member| member.is_empty() || is_ours(member))
 }
 
 /// Walks to the end of `path`, as seen by a process whose root is `root`, and returns it as a path
@@ -269,7 +337,10 @@ pub fn check_peer(
     }
     let peer = peer_of(stream).map_err(|error| Error::new(Phase::Trust, error))?;
     let (owner, ours) = (peer.user_id, our_user_id());
-    let distrust = if is_anybody(owner) && !policy.allows(owner) {
+    let is_known = peer.process_id.is_some() && process_id.is_some();
+    let distrust = if policy.needs_process && !is_known {
+        Distrust::UnknownProcess { expected: process_id }
+    } else if is_anybody(owner) && !policy.allows(owner) {
         Distrust::UnmappedPeer { owner }
     } else if !policy.trusts_all(owner) && owner != ours {
         Distrust::PeerOwner { owner, ours }
@@ -410,6 +481,26 @@ mod tests {
         split("/proc/self/root", "/proc/self/root", "");
         split("/proc/12/roots/x", "/", "proc/12/roots/x");
         split("/proc/x/root/y", "/", "proc/x/root/y");
+    }
+
+    #[test]
+    fn group_is_private_if_it_is_our_primary_one_without_other_members() {
+        let users = "root:x:0:0::/root:/bin/sh\nme:x:1000:1000::/:/bin/sh\nalso-me:x:1000:1000::/:\n\
+                     you:x:1001:1001::/:\nthey:x:1002:100::/:\n";
+        let groups = "root:x:0:\nme:x:1000:\nyou:x:1001:me\nusers:x:100:\n";
+        let private = |users, groups| is_private_group(users, groups, 1000, 1000);
+        assert!(private(users, groups) && is_private_group(users, groups, 0, 0));
+        assert!(private(users, &groups.replace("me:x:1000:", "me:x:1000:me,also-me")));
+        // It has another member, who is named there, or whose primary group it is.
+        assert!(!private(users, &groups.replace("me:x:1000:", "me:x:1000:me,you")));
+        assert!(!private(users, &[groups, "twin:x:1000:you\n"].concat()));
+        assert!(!private(&users.replace("1002:100:", "1002:1000:"), groups));
+        // It is not the primary one, or not listed, or more accounts may be listed elsewhere.
+        assert!(!is_private_group(users, groups, 1000, 1001));
+        assert!(!is_private_group(users, groups, 1001, 1000));
+        assert!(!private(users, "") && !private("", groups));
+        assert!(!private(&[users, "+::::::\n"].concat(), groups));
+        assert!(!private(users, &[groups, "+:::\n"].concat()));
     }
 
     #[test]

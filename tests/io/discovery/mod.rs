@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
 use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy, check_path, check_peer};
-use dotnet_diagnostics_ipc::io::{Error, ErrorKind, Phase, bind_private};
+use dotnet_diagnostics_ipc::io::{Error, ErrorKind, Phase, bind_private, bind_trusting};
 
 use crate::directory;
 

@@ -241,7 +241,7 @@ fn discovery_process_name_used_by_other_user_is_not_believed() {
         (Some(liar.id()), victim.id(), Some(NOBODY), EndpointState::Listening)
     );
     let said = not_found(victim.id());
-    assert!(said.contains(&format!("(it does not listen at {})", path.display())), "{said}");
+    assert!(said.contains(&format!(": it does not listen at {} (", path.display())), "{said}");
     // Who listens is checked again at each connection.
     let connect = |found: &DiscoveredEndpoint| {
         let policy = TrustPolicy::CHECKED.allowing_owner(NOBODY);

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// The lock of a socket named `port`.
+const LOCK: &str = ".port.diagipc-lock";
+
 fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().mode() & 0o7777
 }
@@ -144,6 +147,24 @@ fn bind_concurrent_takeover_has_one_winner() {
     }
 }
 
+/// A bind and its end create and delete only files of their own, whatever is beside the socket.
+#[test]
+fn files_beside_the_socket_are_kept() {
+    let home = directory();
+    let stale = format!(".port.{}-0.diagipc-stale", std::process::id());
+    let names = ["port.lock", LOCK, &stale, &format!("port.{}.stale", std::process::id())];
+    for name in names {
+        fs::write(home.path().join(name), name).unwrap();
+    }
+    let path = home.path().join("port");
+    crate::leave_stale(&path);
+    drop(bind_private(&path).unwrap());
+    for name in names {
+        assert_eq!(fs::read_to_string(home.path().join(name)).unwrap(), name);
+    }
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), names.len());
+}
+
 /// Whoever can read a directory can lock it, as everyone can `/tmp`.
 #[test]
 fn bind_in_directory_locked_by_others_succeeds() {
@@ -166,7 +187,7 @@ fn bind_in_directory_locked_by_others_succeeds() {
 fn bind_refuses_lock_of_other_user() {
     needs_root!();
     let home = directory();
-    let (path, lock) = (home.path().join("port"), home.path().join("port.lock"));
+    let (path, lock) = (home.path().join("port"), home.path().join(LOCK));
     fs::write(&lock, "").unwrap();
     give_away(&lock);
     let error = bind_private(&path).unwrap_err();
@@ -184,7 +205,7 @@ fn unbind_waits_for_the_lock() {
     let home = directory();
     let path = home.path().join("port");
     let bound = bind_private(&path).unwrap();
-    let lock = fs::File::create(home.path().join("port.lock")).unwrap();
+    let lock = fs::File::create(home.path().join(LOCK)).unwrap();
     flock(&lock, FlockOperation::LockExclusive).unwrap();
     let unbinding = std::thread::spawn(move || drop(bound));
     std::thread::sleep(std::time::Duration::from_millis(100));

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dotnet_diagnostics_ipc::endpoint::{NamePrefix, ProcessStat, SocketName};
+use dotnet_diagnostics_ipc::endpoint::{NamePrefix, ProcessStat, SUN_PATH_LINUX, SocketName};
 use dotnet_diagnostics_ipc::io::discovery::{
     DiscoveredEndpoint, Discovery, EndpointState, endpoint_of, processes,
 };
@@ -139,7 +139,7 @@ pub(crate) fn find(process_id: u32) -> Result<PathBuf, Error> {
 #[track_caller]
 pub(crate) fn not_found(process_id: u32) -> String {
     let error = find(process_id).unwrap_err();
-    assert_error!(error, Find, ErrorKind::NotFound(_));
+    assert_error!(error, Find, ErrorKind::NotFound(_) | ErrorKind::NoSocket(_));
     error.to_string()
 }
 
@@ -188,7 +188,10 @@ fn discovery_closed_listener_is_stale() {
     let found = only(home.path());
     assert_eq!((found.process_id, found.state), (Some(process.id()), EndpointState::Stale));
     let text = not_found(process.id());
-    assert!(text.contains(&format!("(it does not listen at {})", path.display())), "{text}");
+    assert!(
+        text.contains(&format!(": it does not listen at {} (looking", path.display())),
+        "{text}"
+    );
 }
 
 /// Its id is in the name, but another process answers.
@@ -278,6 +281,66 @@ fn discovery_full_backlog_is_listening() {
     assert_eq!(only(home.path()).state, EndpointState::Listening);
 }
 
+/// Returns the part of the error that says why.
+fn reason(process: &Process, directory: &Path) -> String {
+    let text = not_found(process.id());
+    let place =
+        format!("process {} has no diagnostic socket in {}: ", process.id(), directory.display());
+    let reason = text.strip_prefix(&place).unwrap_or_else(|| panic!("{text}"));
+    reason.strip_suffix(" (looking for the endpoint)").unwrap().to_owned()
+}
+
+#[test]
+fn discovery_says_that_the_environment_turns_diagnostics_off() {
+    let home = directory();
+    for (name, value, is_off) in [
+        ("DOTNET_EnableDiagnostics", "0", true),
+        ("COMPlus_EnableDiagnostics", "00", true),
+        ("DOTNET_EnableDiagnostics_IPC", "0", true),
+        ("DOTNET_EnableDiagnostics", "1", false),
+        ("DOTNET_EnableDiagnostics", "0x0", false),
+    ] {
+        let mut command = Command::new("cat");
+        let command = command.env("TMPDIR", home.path()).env(name, value).stdout(Stdio::null());
+        let process = Process::start(command);
+        process.is_there("cat");
+        let off = format!("{name}={value} in its environment turns diagnostics off");
+        assert_eq!(reason(&process, home.path()) == off, is_off, "{name}={value}");
+    }
+}
+
+#[test]
+fn discovery_says_that_the_socket_was_deleted() {
+    let home = directory();
+    let process = Process::listener(home.path());
+    let path = find(process.id()).unwrap();
+    fs::remove_file(&path).unwrap();
+    let deleted =
+        format!("it listens, but its socket {} was deleted: start it again", path.display());
+    assert_eq!(reason(&process, home.path()), deleted);
+}
+
+/// F-161: a runtime whose TMPDIR is long listens at the first 107 bytes of the path.
+#[test]
+fn discovery_finds_a_socket_whose_path_was_cut() {
+    let home = directory();
+    let name = "dotnet-diagnost";
+    let room = SUN_PATH_LINUX - "/".len() - name.len();
+    let padding = room - home.path().as_os_str().len() - "/".len();
+    let tmpdir = home.path().join("x".repeat(padding));
+    fs::create_dir(&tmpdir).unwrap();
+    let cut = tmpdir.join(name);
+    let first = Process::listening(listener(&tmpdir).env("NAME", name), &tmpdir);
+    assert_eq!(find(first.id()).unwrap(), cut);
+    // The name is taken.
+    let second = Process::idle(&tmpdir);
+    let text = format!(
+        "its TMPDIR is too long: a socket's path has at most 107 bytes, and it does not listen at {} (F-161)",
+        cut.display()
+    );
+    assert_eq!(reason(&second, &tmpdir), text);
+}
+
 #[test]
 fn discovery_process_id_prefix_is_not_a_match() {
     let home = directory();
@@ -287,7 +350,7 @@ fn discovery_process_id_prefix_is_not_a_match() {
     let text = not_found(process.id());
     assert!(
         text.contains(&format!(
-            "a socket of process {} in {} (not a .NET process",
+            "process {} has no diagnostic socket in {}: it is not a .NET process: no runtime is loaded",
             process.id(),
             home.path().display()
         )),
@@ -348,14 +411,12 @@ fn discovery_missing_directory_is_empty() {
     let none = home.path().join("none");
     let process = Process::idle(&none);
     let text = not_found(process.id());
-    assert!(
-        text.contains(&format!("could not read {}: entity not found", none.display())),
-        "{text}"
-    );
+    let searched = format!("has no diagnostic socket in {0}: {0} does not exist", none.display());
+    assert!(text.contains(&searched), "{text}");
     // Empty counts as unset.
     let process = (0..10).map(|_| Process::idle(Path::new(""))).find(|one| !is_in_tmp(one.id()));
     let text = not_found(process.unwrap().id());
-    assert!(text.contains("in /tmp (not a .NET process"), "{text}");
+    assert!(text.contains("in /tmp: it is not a .NET process"), "{text}");
 }
 
 #[test]
@@ -373,7 +434,8 @@ fn discovery_tmpdir_file_is_reported() {
         assert_eq!((&unseen[0].path, unseen[0].why), (path, io::ErrorKind::NotADirectory));
         let text = not_found(process.id());
         assert!(
-            text.contains(&format!("could not read {}: not a directory", path.display())),
+            text.contains(&format!("{} is not a directory", path.display()))
+                || text.contains(&format!("{} is below a file", path.display())),
             "{text}"
         );
     }

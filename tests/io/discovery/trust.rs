@@ -55,7 +55,7 @@ fn trust_shared_directory_needs_sticky_bit() {
     fs::create_dir_all(&below).unwrap();
     let path = below.join("s");
     let _listener = UnixListener::bind(&path).unwrap();
-    for mode in [0o777, 0o775, 0o757, 0o722] {
+    for mode in [0o777, 0o2777, 0o757, 0o722] {
         chmod(&shared, mode);
         assert_eq!(refused(&path), Distrust::SharedDirectory { path: shared.clone(), mode });
         trusted(&path, TrustPolicy::CHECKED.allowing_shared_directory());
@@ -66,6 +66,66 @@ fn trust_shared_directory_needs_sticky_bit() {
     }
     chmod(&below, 0o777);
     assert_eq!(refused(&path), Distrust::SharedDirectory { path: below, mode: 0o777 });
+}
+
+/// A group whose only member is root is private to root; that of nobody is not.
+#[test]
+fn trust_directory_writable_for_a_group_needs_a_private_group() {
+    needs_root!();
+    let home = directory();
+    let shared = home.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    let path = shared.join("s");
+    let _listener = UnixListener::bind(&path).unwrap();
+    for mode in [0o775, 0o2775, 0o770] {
+        std::os::unix::fs::chown(&shared, None, Some(0)).unwrap();
+        chmod(&shared, mode);
+        trusted(&path, TrustPolicy::CHECKED);
+        std::os::unix::fs::chown(&shared, None, Some(NOBODY)).unwrap();
+        chmod(&shared, mode);
+        assert_eq!(refused(&path), Distrust::SharedDirectory { path: shared.clone(), mode });
+        trusted(&path, TrustPolicy::CHECKED.allowing_shared_directory());
+    }
+}
+
+/// A volume that belongs to another user, with links of that user, is trusted on request; the owner of
+/// the socket is checked nevertheless.
+#[test]
+fn trust_shared_directory_of_another_owner_is_allowed_on_request() {
+    needs_root!();
+    let home = directory();
+    let shared = home.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    let (path, link) = (shared.join("s"), shared.join("link"));
+    let _listener = UnixListener::bind(&path).unwrap();
+    symlink("s", &link).unwrap();
+    give_away(&link);
+    give_away(&shared);
+    let policy = TrustPolicy::CHECKED.allowing_shared_directory();
+    trusted(&path, policy);
+    trusted(&link, policy);
+    drop(bind_trusting(shared.join("port"), policy).unwrap());
+    give_away(&path);
+    let error = check_path(&path, policy).unwrap_err();
+    assert_eq!(distrust(&error), &Distrust::OtherOwner { path, owner: NOBODY, ours: 0 });
+}
+
+#[test]
+fn trust_requested_process_is_the_one_that_listens() {
+    let home = directory();
+    let path = home.path().join("s");
+    let listener = UnixListener::bind(&path).unwrap();
+    let stream = UnixStream::connect(&path).unwrap();
+    let us = std::process::id();
+    let policy = TrustPolicy::REQUESTED_PROCESS;
+    check_peer(&stream, policy, Some(us)).unwrap();
+    let refused = |expected| check_peer(&stream, policy, expected).unwrap_err();
+    assert_eq!(
+        distrust(&refused(Some(us + 1))),
+        &Distrust::PeerProcess { process_id: us, expected: us + 1 }
+    );
+    assert_eq!(distrust(&refused(None)), &Distrust::UnknownProcess { expected: None });
+    drop(listener);
 }
 
 #[test]

@@ -136,8 +136,8 @@ FILE.client(20229, "streaming-connection-is-silent-and-open", "Between two block
                                        ended("a", last=END_OF_NETTRACE)])
 FILE.client(20230, "stop-while-suspended",
             "A session that is started and stopped while the runtime is suspended has a stream of no bytes", since="5.0",
-            hazard="side-effect",
-            needs=target(suspended=True), spec=["R-EVP-062"],
+            hazard="harmful",
+            needs=target(suspended=True), spec=["F-160", "R-EVP-062"],
             steps=[open_("a"), send("a", collect2()), expect("a", session()), stopped("b"), ended("a")])
 LIMIT = 64
 FILE.client(20231, "sessions-are-64", "The 65th session is refused with FAIL; once one has ended, a new one can start", since="3.0",

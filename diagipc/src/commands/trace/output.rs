@@ -106,6 +106,16 @@ impl TraceOutput {
         self.stream.state()
     }
 
+    /// The number of its events, without those about the session itself.
+    pub(crate) fn events(&self) -> u64 {
+        self.stream.events()
+    }
+
+    /// Whether it has an event of this provider.
+    pub(crate) fn has_events_of(&self, provider: &str) -> bool {
+        self.stream.providers().any(|(name, events)| name == provider && events > 0)
+    }
+
     pub(crate) fn write_all(&mut self, mut bytes: &[u8]) -> anyhow::Result<()> {
         while !bytes.is_empty() {
             let file = match &mut self.place {
