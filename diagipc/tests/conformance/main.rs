@@ -12,7 +12,6 @@ mod client_detection;
 mod client_suite;
 #[cfg(unix)]
 mod codec_adapters;
-mod display_text;
 #[cfg(unix)]
 mod error_messages;
 #[cfg(unix)]

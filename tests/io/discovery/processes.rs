@@ -279,24 +279,6 @@ fn discovery_full_backlog_is_listening() {
 }
 
 #[test]
-fn discovery_process_id_prefix_is_not_a_match() {
-    let home = directory();
-    let process = Process::idle(home.path());
-    let longer = process.id() * 10 + 3;
-    let _listener = UnixListener::bind(path_of(home.path(), longer, key_of(process.id()))).unwrap();
-    let text = not_found(process.id());
-    assert!(
-        text.contains(&format!(
-            "a socket of process {} in {} (not a .NET process",
-            process.id(),
-            home.path().display()
-        )),
-        "{text}"
-    );
-    assert_eq!(only(home.path()).id_in_name, longer);
-}
-
-#[test]
 fn discovery_draft_name_and_zero_key() {
     let home = directory();
     let process = Process::idle(home.path());
@@ -408,14 +390,4 @@ fn discovery_zombie_and_deadline_are_reported() {
     let error = endpoint_of(1, &WaitLimit { deadline: Some(Instant::now()), ..WaitLimit::FOREVER })
         .unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::TimedOut), "{error}");
-}
-
-#[test]
-fn discovery_stopped_process_is_found() {
-    let home = directory();
-    let process = Process::listener(home.path());
-    let pid = rustix::process::Pid::from_raw(i32::try_from(process.id()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
-    assert!(find(process.id()).is_ok());
-    assert_eq!(only(home.path()).state, EndpointState::Listening);
 }
