@@ -64,9 +64,3 @@ fn passes(compiler: &[&str]) {
 fn c_header_passes_every_message_as_c99_under_sanitizers() {
     passes(&["cc", "-std=c99"]);
 }
-
-#[test]
-#[ignore = "long: .ci/nightly long"]
-fn c_header_passes_every_message_as_cpp17_under_sanitizers() {
-    passes(&["c++", "-std=c++17", "-x", "c++"]);
-}

@@ -19,8 +19,6 @@ mod error_messages;
 mod error_texts;
 #[cfg(unix)]
 mod fuzz_server;
-#[cfg(windows)]
-mod fuzz_server_windows;
 #[cfg(unix)]
 mod grammar;
 #[cfg(unix)]

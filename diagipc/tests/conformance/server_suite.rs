@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command as Program, Stdio};
+use std::process::Command as Program;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -370,34 +369,6 @@ fn target_that_connects_to_its_port_once_is_named() {
     runtime.join().unwrap();
     assert_eq!((once.cases.len(), cause_names(&once)), (1, vec!["port-not-connected"]));
     assert!(once.lost.unwrap().reason.contains("port-not-connected"));
-}
-
-/// A socket of another user is used only if that is allowed.
-#[test]
-fn socket_of_other_owner_needs_any_owner_option() {
-    const NOBODY: u32 = 65_534;
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED {}:{}: only root starts a process of another user", file!(), line!());
-        return;
-    }
-    let home = directory();
-    std::os::unix::fs::chown(home.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-    // That user may not read where the fixture is.
-    for name in ["engine.py", "serving.py"] {
-        fs::copy(fixture(&format!("servers/{name}")), home.path().join(name)).unwrap();
-    }
-    let mut command = tool::python();
-    command.arg(home.path().join("engine.py")).env("TMPDIR", home.path());
-    command.current_dir(home.path()).uid(NOBODY).gid(NOBODY).stdout(Stdio::piped());
-    let mut engine = command.spawn().unwrap();
-    let mut socket = String::new();
-    BufReader::new(engine.stdout.take().unwrap()).read_line(&mut socket).unwrap();
-    let only = ["--only", "scripts/process/process-info", socket.trim()];
-    let lost = server(&only, 3).lost.unwrap();
-    assert!(lost.reason.contains("65534"), "{lost:?}");
-    assert_eq!(server(&[&["--any-owner"], &only[..]].concat(), 0).counts.pass, 1);
-    let _ = engine.kill();
-    let _ = engine.wait();
 }
 
 #[test]
