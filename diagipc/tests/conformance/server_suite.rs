@@ -403,7 +403,7 @@ fn fail_fast_and_max_time_end_the_run() {
 /// start for a case is one.
 #[test]
 fn server_unjudged_cases_are_noted() {
-    let path = fixture("servers/flaky.py");
+    let path = fixture("servers/one_fault.py");
     let [flaky, lacks, descriptor, own] = [
         "scripts/framing/unknown-set-0500",
         "scripts/process/process-info2",
@@ -413,7 +413,8 @@ fn server_unjudged_cases_are_noted() {
     let mut options =
         vec!["--profile", "strict", "--allow-harmful", "--timeout", "1000", "--jobs", "1"];
     options.extend([flaky, lacks, descriptor, own].iter().flat_map(|name| ["--only", name]));
-    let report = server(&[&options[..], &["--spawn", "--", "python3", &path]].concat(), 1);
+    let command = ["--spawn", "--", "python3", &path, "flaky"];
+    let report = server(&[&options[..], &command].concat(), 1);
     let notes = report.notes.join("\n");
     assert_eq!(case(&report, flaky).grade, Grade::Pass, "{notes}");
     let note = format!("{flaky}: passed only at the second try; the first: step 2, expect on a: ");
@@ -430,9 +431,9 @@ fn server_unjudged_cases_are_noted() {
 /// machine.
 #[test]
 fn server_is_asked_again_until_its_start_has_ended() {
-    let (path, name) = (fixture("servers/early.py"), "requests/profiler/7001");
+    let (path, name) = (fixture("servers/one_fault.py"), "requests/profiler/7001");
     let options = ["--profile", "strict", "--allow-side-effects", "--min-judged", "0"];
-    let only = ["--only", name, "--spawn", "--", "python3", &path];
+    let only = ["--only", name, "--spawn", "--", "python3", &path, "starts-late"];
     let report = server(&[&options[..], &only[..]].concat(), 0);
     assert_eq!(case(&report, name).grade, Grade::Pass, "{report:?}");
 }
