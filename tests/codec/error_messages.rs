@@ -260,20 +260,6 @@ fn end_name_equals_vectors() {
     assert_eq!(names, ["closed", "reset", "timed_out"]);
 }
 
-#[test]
-fn refusal_reason_hresult_by_kind() {
-    let unknown = RefusalReason::UnknownCommand { command: Command { set: 2, id: 0x63 } };
-    assert_eq!(unknown.hresult(), HResult::UNKNOWN_COMMAND);
-    for reason in [
-        RefusalReason::EndOfInput { received: 19 },
-        RefusalReason::Malformed(WireError::new(WireErrorKind::SizeTooSmall { size: 19 }, 14)),
-        RefusalReason::OverLimit(WireError::new(WireErrorKind::NoProviders, 29)),
-        RefusalReason::NoDescriptor,
-    ] {
-        assert_eq!(reason.hresult(), HResult::BAD_ENCODING, "{reason}");
-    }
-}
-
 /// The path is for people and for tools: it is printed, and may be empty.
 #[test]
 fn error_path_prints_fields_and_indices() {
