@@ -72,7 +72,7 @@ fn is_taken(subject: TypedCodec, bytes: &[u8]) -> bool {
 fn change(group: &Group, test: &Test, share: usize) -> [usize; 2] {
     let Some(mut bytes) = test.wire.clone() else { return [0; 2] };
     let subject = group.subject().unwrap();
-    let mut read = |bytes: &[u8], what: &str| {
+    let read = |bytes: &[u8], what: &str| {
         catch_unwind(|| is_taken(subject, bytes)).unwrap_or_else(|_| {
             panic!("{} tcId {}, {what}", group.name, test.tc_id);
         })
