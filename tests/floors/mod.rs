@@ -48,7 +48,8 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let below = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
     let is_code = |path: &PathBuf| {
-        path.to_str().is_some_and(|path| path.ends_with(".rs") && !path.ends_with("tests.rs"))
+        path.extension().is_some_and(|kind| kind == "rs")
+            && !path.to_str().is_some_and(|path| path.ends_with("tests.rs"))
     };
     entries.flat_map(below).filter(is_code).collect()
 }
@@ -108,7 +109,7 @@ fn first_names(tokens: &[String]) -> Vec<String> {
             "}" if depth == 1 => break,
             "}" => depth -= 1,
             _ if depth == 1 && matches!(tokens[at - 1].as_str(), "{" | ",") => {
-                names.push(token.clone())
+                names.push(token.clone());
             }
             _ => {}
         }

@@ -18,7 +18,7 @@ pub(crate) fn fact_of(case: &Case) -> Option<&str> {
 }
 
 /// Plays every case, harmful ones too, except as NativeAOT, which is known to die of some (F-95 to
-/// F-97), and as Mono, which has no user_events. What .NET 10 makes of so many ids is undefined
+/// F-97), and as Mono, which has no `user_events`. What .NET 10 makes of so many ids is undefined
 /// (F-72), as is what .NET 9 makes of three requests over a limit. The strict profile has an
 /// environment for which no message has room: the size of the block has 32 bits.
 #[track_caller]

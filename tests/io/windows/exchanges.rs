@@ -1,16 +1,13 @@
 //! Client and server, each over its end of a pipe.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::{Entries, Handler, ServeOptions, StreamSession, serve};
 use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy};
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
-use dotnet_diagnostics_ipc::io::{
-    Canceller, Client, Connection, Deadlines, Endpoint, ErrorKind, Phase, ReplyWithin,
-};
+use dotnet_diagnostics_ipc::io::{Canceller, Client, Connection, Endpoint, ErrorKind, Phase};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing2, EventLevel, Format, ProviderConfig,
 };
@@ -20,7 +17,7 @@ use dotnet_diagnostics_ipc::message::process::{
 use dotnet_diagnostics_ipc::message::server::ResultReply;
 use dotnet_diagnostics_ipc::wire::Array;
 
-use super::{SHORT, name, pair, patience, receive_all};
+use super::{name, patience, receive_all};
 
 /// A session of the providers of the runtime, or of nobody.
 fn session<'a>(providers: &'a [ProviderConfig<'a>]) -> CollectTracing2<'a> {
