@@ -1,8 +1,7 @@
-//! The front page, its pictures and `spec/GUIDE.md` agree with the manifest, the code and the
+//! The front page and `spec/GUIDE.md` agree with the manifest, the code and the
 //! vectors.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 use dotnet_diagnostics_ipc_vectors as vectors;
 
@@ -37,43 +36,6 @@ fn versions_equal_manifest() {
         read(&path("diagipc/Cargo.toml")).contains(&format!("version = \"={version}\"")),
         "the tool does not need {version}"
     );
-}
-
-#[test]
-fn layers_picture_names_every_module() {
-    let picture = read(&path("src/pictures/layers.svg"));
-    let library = read(&path("src/lib.rs"));
-    let modules =
-        library.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
-    let mut count = 0;
-    for module in modules {
-        assert!(
-            picture.contains(&format!(">{module}</text>")),
-            "src/pictures/layers.svg does not name {module}"
-        );
-        count += 1;
-    }
-    assert!(count >= 14, "{count}");
-}
-
-/// rustdoc embeds them in a page: there HTML ends at a blank line.
-#[test]
-fn pictures_can_be_embedded_in_rustdoc() {
-    let mut count = 0;
-    for directory in ["src/pictures", "diagipc/src/pictures"] {
-        for entry in fs::read_dir(path(directory)).unwrap() {
-            let name = entry.unwrap().path();
-            let (name, picture) = (name.display(), read(&name));
-            count += 1;
-            assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{name}");
-            assert!(picture.lines().all(|line| !line.trim().is_empty()), "{name} has a blank line");
-            assert!(
-                picture.lines().next().unwrap().ends_with('>'),
-                "{name}: the tag ends on its line"
-            );
-        }
-    }
-    assert_eq!(count, 6);
 }
 
 /// The numbers after `kind`, or its plural, in a cell such as `vectors 1, 2; script 3`.

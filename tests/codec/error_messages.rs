@@ -233,13 +233,6 @@ fn error_texts_equal_snapshot() {
     snapshot().equals([("core", core), ("io", adapters)]);
 }
 
-#[test]
-fn snapshot_has_every_kind() {
-    // Those print no errors.
-    let kinds = snapshot().has_every_kind_of("src", &["testing"]);
-    assert!(kinds > 80, "{kinds}");
-}
-
 fn snapshot() -> Snapshot {
     Snapshot {
         root: env!("CARGO_MANIFEST_DIR"),
@@ -265,20 +258,6 @@ fn respond_error_prints_cause_without_source() {
 fn end_name_equals_vectors() {
     let names = [End::Closed, End::Reset, End::TimedOut].map(End::name);
     assert_eq!(names, ["closed", "reset", "timed_out"]);
-}
-
-#[test]
-fn refusal_reason_hresult_by_kind() {
-    let unknown = RefusalReason::UnknownCommand { command: Command { set: 2, id: 0x63 } };
-    assert_eq!(unknown.hresult(), HResult::UNKNOWN_COMMAND);
-    for reason in [
-        RefusalReason::EndOfInput { received: 19 },
-        RefusalReason::Malformed(WireError::new(WireErrorKind::SizeTooSmall { size: 19 }, 14)),
-        RefusalReason::OverLimit(WireError::new(WireErrorKind::NoProviders, 29)),
-        RefusalReason::NoDescriptor,
-    ] {
-        assert_eq!(reason.hresult(), HResult::BAD_ENCODING, "{reason}");
-    }
 }
 
 /// The path is for people and for tools: it is printed, and may be empty.

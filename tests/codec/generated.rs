@@ -10,13 +10,12 @@ use dotnet_diagnostics_ipc::advertise::Advertise;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::endpoint::{PipeName, ProcessStat, SocketName};
 use dotnet_diagnostics_ipc::header::Header;
-use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, ProviderConfig};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 use dotnet_diagnostics_ipc::port::{PortConfig, Ports, WritePorts};
 use dotnet_diagnostics_ipc::testing::{Hostile, Made, MadeReply, MadeRequest, Style, strategy};
 use dotnet_diagnostics_ipc::user_events::{Extension, Metadata, Record, TracepointCommand};
-use dotnet_diagnostics_ipc::wire::{Array, Decode as _, Encode as _, Guid, IpcString, Reader};
+use dotnet_diagnostics_ipc::wire::{Decode as _, Encode as _, IpcString, Reader};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
@@ -137,56 +136,14 @@ fn arbitrary_port_and_command_roundtrip() {
     assert!(counts.keys().copied().eq(["nosuspend", "suspend"]), "{counts:?}");
 }
 
-#[test]
-fn code_and_guid_are_of_each_kind() {
-    for made in [false, true] {
-        let named = met(|chosen| {
-            let plain = || Some(Made::<HResult>::new(chosen, Style::Plain).get());
-            if made { plain() } else { borrowed(chosen) }?.name()
-        });
-        assert_eq!(named.len(), HResult::NAMED.len(), "{named:?}");
-        assert!(named.values().sum::<u32>() < TRIES * 19 / 20, "others are not named");
-    }
-    let guids = met(|chosen| {
-        let bytes = Made::<Guid>::new(chosen, Style::Plain).get().to_bytes();
-        Some((bytes == [0; 16], bytes == [0xff; 16]))
-    });
-    assert!(guids.len() == 3 && guids.values().all(|count| *count > TRIES / 20), "{guids:?}");
-}
-
-fn numbers(style: Style) -> BTreeMap<u64, u32> {
-    met(|chosen| Some(Made::<u64>::new(chosen, style).get()))
-}
-
-#[test]
-fn number_is_small_or_any() {
-    let counts = numbers(Style::Plain);
-    assert!((0..8).all(|number| counts[&number] > TRIES / 40), "{:?}", counts.range(..8));
-    assert!(counts.range(1 << 32..).count() > TRIES as usize / 4);
-    let between = counts.keys().filter(|number| (8..256).contains(*number)).count();
-    assert!(between < 10, "{between}");
-}
-
 /// Both sides of every check.
 #[test]
 fn number_boundary_is_on_edges() {
-    let counts = numbers(Style::Boundary);
+    let counts = met(|chosen| Some(Made::<u64>::new(chosen, Style::Boundary).get()));
     let mut edges = vec![0, 1, 2, 4, 5, 6, 7, 255, 256, 999, 1000, 1001, 65_535, 65_536];
     edges.extend([(1 << 31) - 1, 1 << 31, (1 << 31) + 1, (1 << 32) - 1, 1 << 32]);
     edges.extend([1 << 63, u64::MAX]);
     assert_eq!(counts.keys().copied().collect::<Vec<u64>>(), edges);
-    assert!(counts.values().all(|count| *count > TRIES / 80), "{counts:?}");
-}
-
-#[test]
-fn array_boundary_has_none_few_or_many() {
-    let lengths =
-        |style| met(|chosen| Some(Made::<Array<'_, bool>>::new(chosen, style).get().len()));
-    let counts = lengths(Style::Plain);
-    assert_eq!(counts.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3, 40]);
-    assert!(counts.values().all(|count| *count > TRIES / 80), "{counts:?}");
-    let counts = lengths(Style::Boundary);
-    assert_eq!(counts.keys().copied().collect::<Vec<_>>(), [0, 1, 1001]);
     assert!(counts.values().all(|count| *count > TRIES / 80), "{counts:?}");
 }
 
@@ -266,36 +223,6 @@ fn damage_is_of_each_kind() {
     });
     assert_eq!(counts.len(), 6, "{counts:?}");
     assert!(counts.values().all(|count| *count > TRIES / 80), "{counts:?}");
-}
-
-#[test]
-fn damage_sets_and_clears_every_bit() {
-    let counts = met(|chosen| {
-        let (valid, hostile) = damaged(chosen);
-        flipped(&valid, &hostile)
-    });
-    assert_eq!(counts.len(), 16, "{counts:?}");
-}
-
-/// Three of four have a correct size, and seven of eight changes are after the magic. Doubling stops
-/// soon after the largest size of a message.
-#[test]
-fn damage_mostly_gets_past_header_and_stays_in_bounds() {
-    let counts = met(|chosen| {
-        let hostile = Hostile::new(chosen, Style::Plain).0;
-        assert!(Hostile::new(chosen, Style::Boundary).0.len() <= 65_535 + 3 * 4096);
-        let Some((header, _)) = hostile.split_first_chunk::<20>() else { return Some("short") };
-        let size = usize::from(u16::from_le_bytes([header[14], header[15]]));
-        Some(match header.starts_with(b"DOTNET_IPC_V1\0") {
-            false => "no magic",
-            true if size == hostile.len() => "its own size",
-            true => "another size",
-        })
-    });
-    assert_eq!(counts.len(), 4, "{counts:?}");
-    let share = |kind| f64::from(counts[kind]) / f64::from(TRIES);
-    assert!(share("its own size") > 0.6 && share("its own size") < 0.95, "{counts:?}");
-    assert!(share("another size") > 0.02 && share("no magic") > 0.02, "{counts:?}");
 }
 
 /// The same bytes give the same value: they can name a case.

@@ -1,6 +1,7 @@
 //! Every vector with one byte wrong: the codec does not panic and does not contradict itself.
 
 use std::num::NonZero;
+use std::panic::catch_unwind;
 use std::thread;
 
 use dotnet_diagnostics_ipc::header::Header;
@@ -26,8 +27,8 @@ fn changes(len: usize) -> impl Iterator<Item = (usize, u8)> {
     })
 }
 
-/// Whether the codec accepts `bytes`, or where it contradicts itself about them.
-fn verdict(subject: TypedCodec, bytes: &[u8]) -> Result<bool, String> {
+/// Whether the codec accepts `bytes`; it must not contradict itself about them.
+fn is_taken(subject: TypedCodec, bytes: &[u8]) -> bool {
     let decoded = subject.decode(bytes);
     let mut end = 0;
     // Every byte belongs to a note, except separators between the parts of a text.
@@ -36,18 +37,12 @@ fn verdict(subject: TypedCodec, bytes: &[u8]) -> Result<bool, String> {
         Type::Ports | Type::PortsStrict | Type::DefaultPortSuspend | Type::ProcessStat
     );
     for note in subject.explain(bytes) {
-        if if text { note.offset < end } else { note.offset != end || note.len == 0 } {
-            return Err(format!(
-                "the annotation of {} stands at {} after {end}",
-                note.field, note.offset
-            ));
-        }
+        let follows = if text { note.offset >= end } else { note.offset == end && note.len > 0 };
+        assert!(follows, "the annotation of {} stands at {} after {end}", note.field, note.offset);
         end = note.offset + note.len;
     }
-    if end > bytes.len() {
-        return Err(format!("annotated to {end} of {} bytes", bytes.len()));
-    }
-    let Ok(decoded) = decoded else { return Ok(false) };
+    assert!(end <= bytes.len(), "annotated to {end} of {} bytes", bytes.len());
+    let Ok(decoded) = decoded else { return false };
     // A changed code makes it another message, so the value is one of that message.
     let named = if subject.from_server {
         subject.command
@@ -55,15 +50,8 @@ fn verdict(subject: TypedCodec, bytes: &[u8]) -> Result<bool, String> {
         Header::decode(bytes).ok().map(|header| header.command)
     };
     let subject = TypedCodec { kind: decoded.kind, command: named, ..subject };
-    let again = match subject.encode(&decoded.value) {
-        Ok(again) => again,
-        Err(failure) => {
-            return Err(format!("its value {} does not encode: {failure}", decoded.value));
-        }
-    };
-    if (again == bytes) != decoded.canonical {
-        return Err(format!("canonical is {}, but it encodes to {again:02x?}", decoded.canonical));
-    }
+    let again = subject.encode(&decoded.value).expect("its value encodes");
+    assert_eq!(again == bytes, decoded.canonical, "{} encodes to {again:02x?}", decoded.value);
     // What a runtime ignores in the text of ports is reported, not written.
     let written = |value: &Value| {
         if matches!(subject.kind, Type::Ports | Type::PortsStrict) {
@@ -72,46 +60,32 @@ fn verdict(subject: TypedCodec, bytes: &[u8]) -> Result<bool, String> {
             value.clone()
         }
     };
-    match subject.decode(&again) {
-        Ok(second)
-            if written(&second.value) == written(&decoded.value)
-                && second.kind == decoded.kind
-                && second.canonical =>
-        {
-            Ok(true)
-        }
-        second => Err(format!("what {} encodes to decodes to {second:?}", decoded.value)),
-    }
+    let second = subject.decode(&again).expect("what it encodes to decodes");
+    assert_eq!(
+        (written(&second.value), second.kind, second.canonical),
+        (written(&decoded.value), decoded.kind, true)
+    );
+    true
 }
 
-/// The results for one part of the vectors.
-#[derive(Default)]
-struct Tally {
-    taken: u32,
-    refused: u32,
-    failures: Vec<String>,
-}
-
-impl Tally {
-    fn add(&mut self, group: &Group, test: &Test, share: usize) {
-        let Some(mut bytes) = test.wire.clone() else { return };
-        let subject = group.subject().unwrap();
-        let mut wrong = verdict(subject, &bytes).err().map(|line| format!("unchanged: {line}"));
-        let nth = |at: usize, byte: u8| at + usize::from(byte) + test.tc_id as usize;
-        for (at, byte) in changes(bytes.len()).filter(|(at, byte)| nth(*at, *byte) % share == 0) {
-            let original = std::mem::replace(&mut bytes[at], byte);
-            match verdict(subject, &bytes) {
-                Ok(true) => self.taken += 1,
-                Ok(false) => self.refused += 1,
-                Err(line) => {
-                    wrong = wrong.or_else(|| Some(format!("byte {at} = {byte:#04x}: {line}")));
-                }
-            }
-            bytes[at] = original;
-        }
-        self.failures
-            .extend(wrong.map(|line| format!("{} tcId {}: {:.400}", group.name, test.tc_id, line)));
+/// How many of one change in `share` of a vector are accepted, and how many refused.
+fn change(group: &Group, test: &Test, share: usize) -> [usize; 2] {
+    let Some(mut bytes) = test.wire.clone() else { return [0; 2] };
+    let subject = group.subject().unwrap();
+    let read = |bytes: &[u8], what: &str| {
+        catch_unwind(|| is_taken(subject, bytes)).unwrap_or_else(|_| {
+            panic!("{} tcId {}, {what}", group.name, test.tc_id);
+        })
+    };
+    read(&bytes, "unchanged");
+    let nth = |at: usize, byte: u8| at + usize::from(byte) + test.tc_id as usize;
+    let mut counts = [0; 2];
+    for (at, byte) in changes(bytes.len()).filter(|(at, byte)| nth(*at, *byte) % share == 0) {
+        let original = std::mem::replace(&mut bytes[at], byte);
+        counts[usize::from(read(&bytes, &format!("byte {at} = {byte:#04x}")))] += 1;
+        bytes[at] = original;
     }
+    counts
 }
 
 /// Makes one change in `share`.
@@ -125,27 +99,21 @@ fn are_read_consistently(share: usize) {
         .collect();
     // Neighbours are alike: every thread gets some of each kind.
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let parts: Vec<Tally> = thread::scope(|scope| {
-        let parts: Vec<_> = (0..threads)
-            .map(|part| {
-                let tests = tests.iter().skip(part).step_by(threads);
-                scope.spawn(move || {
-                    let mut tally = Tally::default();
-                    tests.for_each(|(group, test)| tally.add(group, test, share));
-                    tally
-                })
-            })
-            .collect();
+    let of = |part| {
+        let tests = tests.iter().skip(part).step_by(threads);
+        tests.fold([0; 2], |[refused, taken], (group, test)| {
+            let counts = change(group, test, share);
+            [refused + counts[0], taken + counts[1]]
+        })
+    };
+    let parts: Vec<[usize; 2]> = thread::scope(|scope| {
+        let parts: Vec<_> = (0..threads).map(|part| scope.spawn(move || of(part))).collect();
         parts.into_iter().map(|part| part.join().unwrap()).collect()
     });
-    let failures: Vec<&str> =
-        parts.iter().flat_map(|part| &part.failures).map(String::as_str).collect();
-    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
     // If nearly all were refused, the test would show nothing.
-    let (taken, refused): (u32, u32) =
-        (parts.iter().map(|part| part.taken).sum(), parts.iter().map(|part| part.refused).sum());
-    let least = 20_000 / u32::try_from(share).unwrap();
-    assert!(taken > least && refused > least, "{taken} taken, {refused} refused");
+    for counts in [0, 1].map(|which| parts.iter().map(|part| part[which]).sum::<usize>()) {
+        assert!(counts > 20_000 / share, "refused and taken: {parts:?}");
+    }
 }
 
 #[test]

@@ -21,28 +21,6 @@ fn encode(value: &impl Encode) -> Result<Vec<u8>, EncodeError> {
     Ok(bytes)
 }
 
-/// Bytes that often begin like something valid.
-fn likely_record() -> impl Strategy<Value = Vec<u8>> {
-    let location = || (0..24u16, 0..24u16);
-    (
-        any::<u32>(),
-        prop_oneof![4 => Just(1u8), 1 => any::<u8>()],
-        any::<u16>(),
-        location(),
-        location(),
-        prop::collection::vec(any::<u8>(), 0..40),
-    )
-        .prop_map(|(index, version, id, extension, payload, data)| {
-            let mut bytes = index.to_le_bytes().to_vec();
-            bytes.push(version);
-            for n in [id, extension.0, extension.1, payload.0, payload.1] {
-                bytes.extend_from_slice(&n.to_le_bytes());
-            }
-            bytes.extend(data);
-            bytes
-        })
-}
-
 fn likely_registration() -> impl Strategy<Value = Vec<u8>> {
     let size = prop_oneof![Just(28u8), Just(32), any::<u8>()];
     let padding = prop_oneof![3 => Just([0; 4]), 1 => any::<[u8; 4]>()];
@@ -51,20 +29,6 @@ fn likely_registration() -> impl Strategy<Value = Vec<u8>> {
         bytes.resize(30 + more, 0);
         bytes
     })
-}
-
-fn likely_extension() -> impl Strategy<Value = Vec<u8>> {
-    let item = prop_oneof![
-        prop::collection::vec(any::<u8>(), 0..9).prop_map(|data| {
-            let mut bytes = vec![1, u8::try_from(data.len()).unwrap(), 0, 0, 0];
-            bytes.extend(data);
-            bytes
-        }),
-        any::<[u8; 16]>().prop_map(|id| [&[2][..], &id].concat()),
-        any::<[u8; 16]>().prop_map(|id| [&[3][..], &id].concat()),
-        prop::collection::vec(any::<u8>(), 0..5),
-    ];
-    prop::collection::vec(item, 0..5).prop_map(|items| items.concat())
 }
 
 /// The structures of the kernel's `user_events.h`, with the runtime's values (F-64, P-18).
@@ -99,12 +63,6 @@ proptest! {
         if let Ok(location) = RelLoc::decode(&mut Reader::new(&bytes)) {
             prop_assert_eq!(encode(&location).unwrap(), &bytes[..4]);
         }
-    }
-
-    #[test]
-    fn likely_bytes_reencoded_mean_the_same(record in likely_record(), extension in likely_extension()) {
-        user_events(&[&[0], &record[..]].concat());
-        user_events(&[&[1], &extension[..]].concat());
     }
 
     /// Of each size: what is accepted is written unchanged, and what is refused has another size, nonzero padding, or an early end.

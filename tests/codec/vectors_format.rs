@@ -7,11 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::schema::Schema;
 use crate::snapshot::assert_file;
-use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::documents::{PACKAGE, SCRIPTS, VECTORS};
-use dotnet_diagnostics_ipc_vectors::{
-    self, Direction, Group, Hazard, SourceKind, Test, Type, Value,
-};
+use dotnet_diagnostics_ipc_vectors::{self, Group, Hazard, SourceKind, Test, Type, Value};
 
 pub(crate) fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -153,17 +150,7 @@ fn embedded_files_are_those_on_disk() {
     assert_eq!(embedded, on_disk);
 }
 
-/// `build.py` checks this in each file.
-#[test]
-fn group_names_are_unique_over_files() {
-    let mut names = BTreeSet::new();
-    for_each_group(|group| {
-        let is_new = names.insert(group.name.clone());
-        (!is_new).then(|| "is the name of two groups".to_owned()).into_iter().collect()
-    });
-}
-
-/// But recorded messages may be equal between two runtimes, or twice in one.
+/// Recorded messages may be equal between two runtimes, or twice in one.
 #[test]
 fn vectors_have_no_duplicates() {
     let mut seen = BTreeMap::new();
@@ -179,41 +166,6 @@ fn vectors_have_no_duplicates() {
             test.chunks.clone(),
         );
         seen.insert(key, test.tc_id).map(|other| format!("is tcId {other} again"))
-    });
-}
-
-#[test]
-fn group_has_direction_and_command() {
-    for_each_group(|group| {
-        let command = group.command.as_ref().map(|name| name.parse::<Command>());
-        let Ok(command) = command.transpose() else {
-            return Vec::from(["names no command".to_owned()]);
-        };
-        let direction = match group.kind {
-            Type::Request | Type::LegacyRequest | Type::Unknown => Some(Direction::Client),
-            Type::Reply | Type::Error | Type::Advertise => Some(Direction::Server),
-            _ => None,
-        };
-        let wants_command = match group.kind {
-            Type::Request | Type::LegacyRequest | Type::Reply => Some(true),
-            // An error need not say what it answers.
-            Type::Error => None,
-            _ => Some(false),
-        };
-        let since = command.and_then(Command::since).map(|since| since.to_string());
-        let name = command.map(|command| command.to_string());
-        let wrong = [
-            (group.direction != direction, "direction"),
-            (wants_command.is_some_and(|wants| wants != command.is_some()), "command"),
-            (name != group.command, "spelling of command"),
-            (command.is_some() && since != group.since, "since"),
-            (direction.is_none() && group.since.is_some(), "since of a piece"),
-        ];
-        wrong
-            .into_iter()
-            .filter(|(wrong, _)| *wrong)
-            .map(|(_, what)| format!("has a wrong {what}"))
-            .collect()
     });
 }
 

@@ -62,14 +62,3 @@ fn tokio_types_and_futures_are_send() {
     is_send(client.trace(&crate::client::COLLECT));
     let _: fn(&StopHandle<AsyncClient<Endpoint>>) = stop_is_send;
 }
-
-#[test]
-fn types_have_defaults_and_print_their_state() {
-    assert_eq!(Deadlines::default(), Deadlines::DEFAULT);
-    assert_eq!(port_listener::PortOptions::default(), port_listener::PortOptions::DEFAULT);
-    assert_eq!(trust::TrustPolicy::default(), trust::TrustPolicy::CHECKED);
-    let stream = server::StreamSession::new(42, |_| Ok(()));
-    assert_eq!(format!("{stream:?}"), "StreamSession { session_id: 42, .. }");
-    let held = server::HeldSession::new(9, |_| ());
-    assert_eq!(format!("{held:?}"), "HeldSession { session_id: 9, .. }");
-}

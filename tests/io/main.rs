@@ -19,8 +19,6 @@ mod client;
 mod closed_peer;
 #[cfg(unix)]
 mod discovery;
-#[cfg(unix)]
-mod live_runtime;
 mod port_listener;
 #[cfg(unix)]
 mod server;

@@ -53,13 +53,6 @@ async fn tokio_bytes_after_reply_go_to_caller() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn tokio_timeout_ends_call() {
-    let (ours, _theirs) = tokio::io::duplex(64);
-    let call = Connection::new(ours).call_async(&ResumeRuntime {});
-    assert!(tokio::time::timeout(Duration::from_secs(4), call).await.is_err());
-}
-
 /// A runtime's backlog is full, so the client must try again later: without a clock of tokio's.
 #[cfg(target_os = "linux")]
 #[test]

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""small.py [--limits | --write]
+"""small.py [--write]
 
 Measures the bytes of code, constants and stack of the crate on thumbv6m. More than a limit is an error, and so is over 3 % more than in
-SIZE.md. Bytes depend on the compiler: another one than SIZE.md's is an error too, unless `--limits` leaves out that comparison. `--write`
-writes SIZE.md.
+SIZE.md. Bytes depend on the compiler: another one than SIZE.md's is an error too. `--write` writes SIZE.md.
 """
 import json
 import os
@@ -121,8 +120,6 @@ def main():
     beyond += [name for name, small, fast, most, _ in calls if max(small, fast) > most]
     if beyond:
         sys.exit(f"over the limit: {', '.join(beyond)}")
-    if sys.argv[1:] == ["--limits"]:
-        return print("within the limits; not compared with SIZE.md")
     if compiler not in WRITTEN.read_text():
         sys.exit(f"the bytes cannot be compared: another compiler than {compiler} wrote SIZE.md")
     was, now = ({name: [int(cell.replace(",", "")) for cell in cells] for name, *cells in re.findall(r"^\| (\S.*?) \| ([\d,]+) \| ([\d,]+) \|", it, re.M)}

@@ -455,17 +455,3 @@ fn trace_as_json_is_one_object() {
     is(&ended, false, 3);
     run(&["trace", "1", "--json", "-o", "-"], b"", 2);
 }
-
-#[test]
-fn env_in_single_bytes_ends_in_time() {
-    let fake = Fake::playing(vec![Box::new(|mut stream| {
-        stream.write_all(b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\0\0\x10\0\0\0").unwrap();
-        // Two entries, of 65,536 units.
-        stream.write_all(&[2, 0, 0, 0, 0, 0, 1, 0]).unwrap();
-        while stream.write_all(b"a").is_ok() {
-            thread::sleep(Duration::from_millis(50));
-        }
-    })]);
-    let errors = ends(start(&["env", &fake.socket, "--timeout", "2"]), 3);
-    assert!(errors.contains("timed out (reading what follows the reply)"), "{errors}");
-}

@@ -57,6 +57,16 @@ pub(crate) fn after_line(errors: &mut BufReader<ChildStderr>, ending: &str) {
     }
 }
 
+/// Starts `trace` at a port, and returns once it listens there; also the rest of its standard error.
+fn listening_at(address: &str, options: &[&str]) -> (Child, BufReader<ChildStderr>) {
+    let mut command = signalled(&["trace", &format!("port:{address}")]);
+    let pipes = command.args(options).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut trace = pipes.spawn().unwrap();
+    let mut errors = BufReader::new(trace.stderr.take().unwrap());
+    after_line(&mut errors, &format!("DOTNET_DiagnosticPorts='{address}'"));
+    (trace, errors)
+}
+
 #[test]
 fn command_is_traced_from_its_start_and_runs_on_to_its_status() {
     let home = crate::tool::directory();
@@ -137,14 +147,8 @@ fn first_runtime_at_a_port_is_traced_and_others_are_resumed() {
     let home = crate::tool::directory();
     let [file, port] = ["file", "port/socket"].map(|name| home.path().join(name));
     let address = port.to_str().unwrap();
-    let mut trace = signalled(&["trace", &format!("port:{address}"), "-o", file.to_str().unwrap()])
-        .args(START)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut errors = BufReader::new(trace.stderr.take().unwrap());
-    after_line(&mut errors, &format!("DOTNET_DiagnosticPorts='{address}'"));
+    let options = [&["-o", file.to_str().unwrap()][..], &START].concat();
+    let (trace, mut errors) = listening_at(address, &options);
     let _first = Runtime::start(&["--ports", address]);
     until_written(&file);
     let second = Runtime::start(&["--ports", address]);
@@ -170,14 +174,7 @@ fn runtime_that_ends_while_it_is_asked_for_its_name_is_not_the_traced_one() {
     let [file, port] = ["file", "port"].map(|name| home.path().join(name));
     let address = port.to_str().unwrap();
     let options = ["--name", "app", "-d", "1", "-o", file.to_str().unwrap()];
-    let mut trace = signalled(&["trace", &format!("port:{address}")])
-        .args(options)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut errors = BufReader::new(trace.stderr.take().unwrap());
-    after_line(&mut errors, &format!("DOTNET_DiagnosticPorts='{address}'"));
+    let (trace, mut errors) = listening_at(address, &options);
     let mut gone = UnixStream::connect(&port).unwrap();
     let advertise = [&b"ADVR_V1\0"[..], &[7; 16], &4242_u64.to_le_bytes(), &[0, 0]].concat();
     gone.write_all(&advertise).unwrap();

@@ -1,8 +1,7 @@
-//! `diagipc list`, and `dev corpus`.
+//! `diagipc list`.
 
 use std::fs;
 
-use diagipc::embedded::corpus;
 use dotnet_diagnostics_ipc_vectors as vectors;
 
 use crate::cli::{json, run, text};
@@ -66,32 +65,4 @@ fn vectors_scripts_and_faults_are_listed() {
     let has = |name: &str| cases.lines().any(|line| line.starts_with(name));
     assert!(has("codec/grammar/") && cases.lines().count() > 2000, "{cases}");
     assert!(cfg!(not(unix)) || has("server/scripts/") && has("client/reply/"), "{cases}");
-}
-
-/// The dictionary has one word a line, `name="bytes"`, as libFuzzer reads it.
-#[test]
-#[ignore = "long: .ci/nightly long"]
-fn corpus_has_seeds_and_dictionary() {
-    let directory = crate::tool::directory();
-    let place = directory.path().join("new/corpus");
-    run(&["dev", "corpus", place.to_str().unwrap()], b"", 0);
-    for target in corpus::TARGETS {
-        let seeds = corpus::seeds(target).unwrap();
-        assert_eq!(fs::read_dir(place.join(target)).unwrap().count(), seeds.len(), "{target}");
-        assert_eq!(fs::read(place.join(target).join(&seeds[0].name)).unwrap(), seeds[0].input);
-    }
-    let dictionary = fs::read_to_string(place.join("dictionary.txt")).unwrap();
-    let words: Vec<_> = dictionary.lines().filter(|line| !line.starts_with('#')).collect();
-    for word in [
-        r#"CollectTracing2="\x02\x03""#,
-        r#"magic="\x44\x4f\x54\x4e\x45\x54\x5f\x49\x50\x43\x5f\x56\x31\x00""#,
-        r#"string="\x02\x00\x00\x00\x61\x00\x00\x00""#,
-    ] {
-        assert!(words.contains(&word), "{dictionary}");
-    }
-    for word in words {
-        let (name, bytes) = word.split_once("=\"").unwrap();
-        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        assert!(is_name && bytes.ends_with('"') && bytes.len() % 4 == 1, "{word}");
-    }
 }

@@ -1,12 +1,9 @@
-//! `c/dotnet_ipc.h`, tested with `diagipc codec` and damaged bytes. The compilers' checks:
+//! `c/dotnet_ipc.h`, tested with `diagipc codec`. The compilers' checks:
 //! `tests/c_header/check.py`.
 
 use std::path::Path;
 use std::process::Command;
 
-use diagipc::Program;
-
-use crate::codec_adapters::agrees_on_damaged_bytes;
 use crate::tool;
 
 /// The types of the vectors that the header has; of the last two only the readers.
@@ -66,23 +63,4 @@ fn passes(compiler: &[&str]) {
 #[ignore = "long: .ci/nightly long"]
 fn c_header_passes_every_message_as_c99_under_sanitizers() {
     passes(&["cc", "-std=c99"]);
-}
-
-#[test]
-#[ignore = "long: .ci/nightly long"]
-fn c_header_passes_every_message_as_cpp17_under_sanitizers() {
-    passes(&["c++", "-std=c++17", "-x", "c++"]);
-}
-
-/// From bytes with one to three faults the header reads the same value as the crate, or refuses
-/// them in the same layer.
-#[test]
-#[ignore = "long: .ci/nightly long"]
-fn c_header_agrees_with_the_crate_on_damaged_bytes() {
-    let directory = crate::tool::directory();
-    let program = adapter(directory.path(), &["cc", "-std=c99"]);
-    let types = TYPES.map(|kind| kind.trim_end_matches("/decode"));
-    let program = Program::new(program, [""; 0]);
-    // The header does not report whether bytes are canonical.
-    agrees_on_damaged_bytes(program, Some(&types), 6, Some("canonical"));
 }

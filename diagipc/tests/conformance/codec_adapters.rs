@@ -3,12 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::time::Duration;
 
 use diagipc::codec::{self, Answer};
-use diagipc::{
-    Adapter, AdapterCommand, Case, Counts, Glob, Grade, Playable as _, Program, Report, embedded,
-};
+use diagipc::{Case, Counts, Glob, Grade, Playable as _, Report, embedded};
 use serde_json::Value;
 
 use crate::tool::{self, causes, directory, fixture, found, run, text};
@@ -71,121 +68,6 @@ fn codec_built_in_passes() {
 #[test]
 fn codec_python_passes() {
     passes_everything(&report(&["--", "python3", &python_adapter()], 0));
-}
-
-/// Deterministic, so that a difference can be reproduced.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % u64::try_from(end.max(1)).unwrap()).unwrap()
-    }
-
-    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len())]
-    }
-
-    /// Bytes with one to three faults.
-    fn damage(&mut self, bytes: &mut Vec<u8>) {
-        const BYTES: &[u8] =
-            &[0, 1, 2, 0x20, 0x29, 0x2C, 0x2D, 0x30, 0x3B, 0x3D, 0x7F, 0x80, 0xD8, 0xDC, 0xFF];
-        const NUMBERS: &[u32] =
-            &[0, 1, 2, 3, 0x3FFF_FFFF, 0x4000_0000, 0x8000_0000, 0x8000_0001, u32::MAX];
-        for _ in 0..=self.below(3) {
-            let at = self.below(bytes.len());
-            let length = self.pick(&[1, 2, 4]);
-            match self.below(5) {
-                0 => bytes.truncate(at),
-                1 if !bytes.is_empty() => bytes[at] ^= 1 << self.below(8),
-                2 => drop(bytes.splice(at..at, vec![self.pick(BYTES); length])),
-                3 if at + length <= bytes.len() => drop(bytes.drain(at..at + length)),
-                4 if at + 4 <= bytes.len() => {
-                    bytes[at..at + 4].copy_from_slice(&self.pick(NUMBERS).to_le_bytes());
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
-/// Asserts that an adapter and this crate read the same value from damaged bytes, or refuse them
-/// in the same layer. Each vector of these types is damaged `times` times; `ignored` is a member
-/// of the answers that the adapter does not report.
-#[track_caller]
-pub(crate) fn agrees_on_damaged_bytes(
-    program: Program,
-    types: Option<&[&str]>,
-    times: usize,
-    ignored: Option<&str>,
-) {
-    let command = AdapterCommand { program, deadline: Duration::from_secs(120) };
-    let mut adapter = Adapter::start(command).expect("it starts");
-    let files = embedded::vectors().unwrap();
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
-    let (mut results, mut differences) = (BTreeMap::<String, usize>::new(), Vec::new());
-    for case in codec::cases(files).iter().filter(|case| case.operation == codec::Operation::Decode)
-    {
-        let mut question = case.request();
-        let wire = case.test.wire.as_ref().expect("it has bytes");
-        if wire.len() > 4096
-            || types.is_some_and(|types| !types.iter().any(|kind| question["type"] == *kind))
-        {
-            continue;
-        }
-        for _ in 0..times {
-            let mut bytes = wire.clone();
-            random.damage(&mut bytes);
-            // A message without a valid front is refused early: most keep a good front.
-            if case.group.direction.is_some()
-                && bytes.len() >= 20
-                && wire.len() >= 20
-                && random.below(4) > 0
-            {
-                bytes[..14].copy_from_slice(&wire[..14]);
-                if wire.starts_with(b"DOTNET_IPC_V1\0") {
-                    let size = u16::try_from(bytes.len()).unwrap();
-                    bytes[14..16].copy_from_slice(&size.to_le_bytes());
-                }
-            }
-            question["id"] = 1.into();
-            question["wire"] = hex::encode(&bytes).into();
-            let question = question.to_string();
-            let mut ours: Value = serde_json::from_str(&codec::answer(&question)).unwrap();
-            if let Some(member) = ignored {
-                ours.as_object_mut().unwrap().remove(member);
-            }
-            *results.entry(format!("{}/{}", ours["result"], ours["layer"])).or_default() += 1;
-            let answer =
-                adapter.ask(&question).unwrap_or_else(|trouble| panic!("{trouble}: {question}"));
-            let theirs: Value = serde_json::from_str(&answer).unwrap();
-            if theirs != ours {
-                differences.push(format!("{question}\n  ours   {ours}\n  theirs {theirs}"));
-            }
-        }
-    }
-    assert!(
-        differences.is_empty(),
-        "{} differences\n{}",
-        differences.len(),
-        differences[..differences.len().min(10)].join("\n")
-    );
-    // The damage reaches every result.
-    assert_eq!(results.len(), 6, "{results:?}");
-    assert!(
-        results.values().all(|count| *count >= 20) && results["\"ok\"/null"] > 500,
-        "{results:?}"
-    );
-    assert_eq!(adapter.finish(), None);
-}
-
-#[test]
-#[ignore = "long: .ci/nightly long"]
-fn python_adapter_agrees_with_the_crate_on_damaged_bytes() {
-    let program = Program::new(tool::interpreter(), [python_adapter()]);
-    agrees_on_damaged_bytes(program, None, 3, None);
 }
 
 /// The codec in Python as an adapter with one fault, in questions of one type or in all.

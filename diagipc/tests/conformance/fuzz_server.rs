@@ -232,18 +232,12 @@ fn campaign_open_connection_is_found() {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn campaign_hang_is_found_and_target_restarted() {
-    let (wedges, one_fault) = (fixture("servers/wedges.py"), fixture("servers/one_fault.py"));
-    for (target, cases, verdict, cause) in [
-        (&["python3", &wedges][..], "100", "hang", "hang:not-canonical"),
-        (
-            &["python3", &one_fault, "vanishes"],
-            "100",
-            "endpoint-gone",
-            "endpoint-gone:not-canonical",
-        ),
-        (&["python3", &one_fault, "magic-unchecked"], "300", "unchecked", "magic-unchecked"),
+    for (fault, cases, verdict, cause) in [
+        ("wedges", "100", "hang", "hang:not-canonical"),
+        ("vanishes", "100", "endpoint-gone", "endpoint-gone:not-canonical"),
+        ("magic-unchecked", "300", "unchecked", "magic-unchecked"),
     ] {
-        let summary = against(&["--seed", "1", "--cases", cases, "--timeout", "400"], target, 1);
+        let summary = of_one_fault(fault, &["--cases", cases, "--timeout", "400"], 1);
         assert_eq!(summary["lost"], Value::Null);
         let [only] = findings(&summary) else { panic!("{summary}") };
         assert_eq!((&only["verdict"], &only["cause"]), (&verdict.into(), &cause.into()));

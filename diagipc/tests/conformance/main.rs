@@ -12,7 +12,6 @@ mod client_detection;
 mod client_suite;
 #[cfg(unix)]
 mod codec_adapters;
-mod display_text;
 #[cfg(unix)]
 mod error_messages;
 #[cfg(unix)]
@@ -20,8 +19,6 @@ mod error_messages;
 mod error_texts;
 #[cfg(unix)]
 mod fuzz_server;
-#[cfg(windows)]
-mod fuzz_server_windows;
 #[cfg(unix)]
 mod grammar;
 #[cfg(unix)]

@@ -1,6 +1,5 @@
 //! The reference runtime over named pipes, and the built-in client.
 
-use std::io::Read as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -9,11 +8,7 @@ use diagipc::runtime::{Config, Misbehaviour, ReferenceRuntime, StartError};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortOptions};
 use dotnet_diagnostics_ipc::io::{Client, Endpoint, WaitLimit};
-use dotnet_diagnostics_ipc::message::eventpipe::{
-    CollectTracing2, EventLevel, Format, ProviderConfig,
-};
 use dotnet_diagnostics_ipc::message::process::PerfMapType;
-use dotnet_diagnostics_ipc::wire::Array;
 
 fn pipe(test: &str) -> String {
     format!("diagipc-runtime-{}-{test}", std::process::id())
@@ -60,32 +55,6 @@ fn windows_runtime_answers_as_on_windows() {
     let mut entries = Vec::new();
     client.environment().unwrap().for_each(|entry| entries.push(entry.text().to_string())).unwrap();
     assert_eq!(entries.last().unwrap(), "MOOD=calm");
-}
-
-#[test]
-fn windows_runtime_streams_until_stopped_on_another_connection() {
-    let (_runtime, client) = started("streams", |_| {});
-    let providers =
-        [ProviderConfig::new("Microsoft-Windows-DotNETRuntime", 1, EventLevel::INFORMATIONAL)];
-    let request = CollectTracing2 {
-        circular_buffer_mb: 1,
-        format: Format::NET_TRACE,
-        request_rundown: true,
-        providers: Array::new(&providers),
-    };
-    let mut trace = client.trace(&request).unwrap();
-    let stop = trace.stop_handle(&client);
-    let mut start = [0; 8];
-    trace.read_exact(&mut start).unwrap();
-    let (rest, outcome) = std::thread::scope(|scope| {
-        let stopped = scope.spawn(|| stop.stop());
-        let mut rest = Vec::new();
-        trace.read_to_end(&mut rest).unwrap();
-        (rest, stopped.join().unwrap())
-    });
-    outcome.unwrap();
-    assert_eq!((&start, rest.last()), (b"Nettrace", Some(&1)));
-    assert!(rest.len() > 500_000, "{} bytes are no rundown", rest.len());
 }
 
 /// The next instance of the tool's pipe is ready before the previous one is used (F-124): two

@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command as Program, Stdio};
+use std::process::Command as Program;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -368,34 +367,6 @@ fn target_that_connects_to_its_port_once_is_named() {
     assert!(once.lost.unwrap().reason.contains("port-not-connected"));
 }
 
-/// A socket of another user is used only if that is allowed.
-#[test]
-fn socket_of_other_owner_needs_any_owner_option() {
-    const NOBODY: u32 = 65_534;
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED {}:{}: only root starts a process of another user", file!(), line!());
-        return;
-    }
-    let home = directory();
-    std::os::unix::fs::chown(home.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-    // That user may not read where the fixture is.
-    for name in ["engine.py", "serving.py"] {
-        fs::copy(fixture(&format!("servers/{name}")), home.path().join(name)).unwrap();
-    }
-    let mut command = tool::python();
-    command.arg(home.path().join("engine.py")).env("TMPDIR", home.path());
-    command.current_dir(home.path()).uid(NOBODY).gid(NOBODY).stdout(Stdio::piped());
-    let mut engine = command.spawn().unwrap();
-    let mut socket = String::new();
-    BufReader::new(engine.stdout.take().unwrap()).read_line(&mut socket).unwrap();
-    let only = ["--only", "scripts/process/process-info", socket.trim()];
-    let lost = server(&only, 3).lost.unwrap();
-    assert!(lost.reason.contains("65534"), "{lost:?}");
-    assert_eq!(server(&[&["--any-owner"], &only[..]].concat(), 0).counts.pass, 1);
-    let _ = engine.kill();
-    let _ = engine.wait();
-}
-
 #[test]
 fn run_with_too_few_judged_cases_fails() {
     let only =
@@ -428,7 +399,7 @@ fn fail_fast_and_max_time_end_the_run() {
 /// start for a case is one.
 #[test]
 fn server_unjudged_cases_are_noted() {
-    let path = fixture("servers/flaky.py");
+    let path = fixture("servers/one_fault.py");
     let [flaky, lacks, descriptor, own] = [
         "scripts/framing/unknown-set-0500",
         "scripts/process/process-info2",
@@ -438,7 +409,8 @@ fn server_unjudged_cases_are_noted() {
     let mut options =
         vec!["--profile", "strict", "--allow-harmful", "--timeout", "1000", "--jobs", "1"];
     options.extend([flaky, lacks, descriptor, own].iter().flat_map(|name| ["--only", name]));
-    let report = server(&[&options[..], &["--spawn", "--", "python3", &path]].concat(), 1);
+    let command = ["--spawn", "--", "python3", &path, "flaky"];
+    let report = server(&[&options[..], &command].concat(), 1);
     let notes = report.notes.join("\n");
     assert_eq!(case(&report, flaky).grade, Grade::Pass, "{notes}");
     let note = format!("{flaky}: passed only at the second try; the first: step 2, expect on a: ");
@@ -455,9 +427,9 @@ fn server_unjudged_cases_are_noted() {
 /// machine.
 #[test]
 fn server_is_asked_again_until_its_start_has_ended() {
-    let (path, name) = (fixture("servers/early.py"), "requests/profiler/7001");
+    let (path, name) = (fixture("servers/one_fault.py"), "requests/profiler/7001");
     let options = ["--profile", "strict", "--allow-side-effects", "--min-judged", "0"];
-    let only = ["--only", name, "--spawn", "--", "python3", &path];
+    let only = ["--only", name, "--spawn", "--", "python3", &path, "starts-late"];
     let report = server(&[&options[..], &only[..]].concat(), 0);
     assert_eq!(case(&report, name).grade, Grade::Pass, "{report:?}");
 }

@@ -137,7 +137,6 @@ def main():
         with open(page) as file:
             text = file.read()
         check("600 cases by 4 reports are a small page", len(text) < 2_000_000, f"{len(text)} bytes")
-        check("the page loads nothing", not re.search(r"https?://|\bsrc=|@import|url\(|<link", text), "no address in it")
         pictures = sys.argv[1] if len(sys.argv) > 1 else directory
         os.makedirs(pictures, exist_ok=True)
         failed = sum(any(case(number, column)["grade"] == "fail" for column in range(4)) for number in range(600))
@@ -168,8 +167,6 @@ def main():
             if width < 500:
                 check(f"{name}: the verdict is on the screen", 0 < said["verdict"][0] and said["verdict"][1] <= width, said["verdict"])
                 check(f"{name}: the table scrolls in its box", said["table"] > said["box"], f"{said['table']} in {said['box']}")
-        dom = chromium(program, directory, "--dump-dom", f"file://{page}")
-        check("a target's markup is text", "reports of conformance runs</title>" in dom and "&lt;script&gt;document.title" in dom, "escaped")
         # As in a browser without scripts; `hidden` hides the useless filter.
         bare = os.path.join(directory, "bare.html")
         with open(bare, "w") as file:

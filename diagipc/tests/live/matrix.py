@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""matrix.py [--gate | --families | --busy N] [--write] [--evidence] [--html FILE] [--reports DIRECTORY] [--only GLOB ...] [--diagipc PROGRAM]
+"""matrix.py [--families | --busy N] [--write] [--evidence] [--html FILE] [--reports DIRECTORY] [--only GLOB ...] [--diagipc PROGRAM]
           [NAME ... | --from REPORT ...]
 
 Runs every case of `diagipc server` on real runtimes, all exchange scripts among them, including those that change or kill them. Prints one
 row per runtime. A case that fails by a fault of the runtime that a valid request shows is named by its fact, and is not an error here.
 
---gate      only the cases that do not change net10.0.9, those that kill it, and the Process commands of the available NativeAOT programs
 --families  every build that launch.py has and can get
 --busy      each runtime alone and beside N busy loops, and `diagipc client` on the Python client of the tests (the name `client`): every case
             must have the same grade. A report of a run alone that is already in the directory of --reports is used again
@@ -36,7 +35,6 @@ from built import ROOT, diagipc
 sys.path.insert(0, os.path.join(launch.HERE, "../clients"))
 import detect
 
-GATE = "net10.0.9"
 # Only .NET 10 has sessions with user_events.
 OPTIONS = {"net10.0.9": ["--stand-in-for-user-events"]}
 SPAWN = {"net10.0.9": ["--user-events"]}
@@ -177,16 +175,6 @@ def same_when_busy(program, name, only, loops, directory):
 
 
 # --- all runs ------------------------------------------------------------------------------------------------------
-def runs_of(arguments, names, only):
-    """Names, and the options of their runs."""
-    if not arguments.gate:
-        return [(name, [*CHANGING, "--jobs", "2", *only]) for name in names]
-    changing = [*CHANGING, "--only", "*/process/*", "--only", "scripts/ports/port-suspends"]
-    # A build that was never recorded has differences that are not known.
-    aot = launch.there(path.stem for path in sorted(EVIDENCE.glob("aot*.json")) if path.stem in launch.RUNTIMES)
-    return [(GATE, []), (GATE, ["--allow-harmful", "--only", "scripts/harmful"]), *((name, changing) for name in aot)]
-
-
 def is_good(report):
     """Prints the row of a report, and what failed by itself; whether nothing did."""
     print(row(report), flush=True)
@@ -199,7 +187,7 @@ def is_good(report):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for flag in "--gate", "--families", "--write", "--evidence":
+    for flag in "--families", "--write", "--evidence":
         parser.add_argument(flag, action="store_true")
     for option in "--diagipc", "--html", "--reports":
         parser.add_argument(option)
@@ -209,7 +197,7 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME")
     arguments = parser.parse_args()
     program = diagipc(arguments.diagipc)
-    names = [GATE] if arguments.gate else arguments.names or (BUSY if arguments.busy else [*launch.USUAL, "net3.1.23"])
+    names = arguments.names or (BUSY if arguments.busy else [*launch.USUAL, "net3.1.23"])
     if arguments.families:
         names = launch.there(name for name in launch.RUNTIMES if not name.startswith("win-"))
     only = [word for glob in arguments.only for word in ("--only", glob)]
@@ -220,10 +208,9 @@ def main():
         if arguments.busy:
             sys.exit(0 if all([same_when_busy(program, name, only, arguments.busy, directory) for name in names]) else 1)
         files, rows, good = list(map(pathlib.Path, arguments.there)), [], True
-        for name, options in [] if files else runs_of(arguments, names, only):
-            report = report_of(program, name, options, 5400 if name.startswith("arm64-") else 1800)
-            path = directory / f"{name}.json"
-            files.append(path if path not in files else directory / f"{name}-{len(files)}.json")
+        for name in [] if files else names:
+            report = report_of(program, name, [*CHANGING, "--jobs", "2", *only], 5400 if name.startswith("arm64-") else 1800)
+            files.append(directory / f"{name}.json")
             files[-1].write_text(json.dumps(report, indent=1), encoding="utf-8")
             good &= is_good(report)
         for report in (json.loads(file.read_text(encoding="utf-8")) for file in files):

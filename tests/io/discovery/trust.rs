@@ -183,19 +183,3 @@ fn trust_other_owner_is_refused() {
     give_away(&link);
     assert_eq!(refused(&link), other(&link));
 }
-
-#[test]
-fn trust_peer_process_must_match() {
-    let home = directory();
-    let path = home.path().join("s");
-    let listener = UnixListener::bind(&path).unwrap();
-    let stream = UnixStream::connect(&path).unwrap();
-    let us = std::process::id();
-    check_peer(&stream, TrustPolicy::CHECKED, None).unwrap();
-    check_peer(&stream, TrustPolicy::CHECKED, Some(us)).unwrap();
-    let error = check_peer(&stream, TrustPolicy::CHECKED, Some(us + 1)).unwrap_err();
-    assert_eq!(error.phase(), Phase::Trust);
-    assert_eq!(distrust(&error), &Distrust::PeerProcess { process_id: us, expected: us + 1 });
-    check_peer(&stream, TrustPolicy::UNCHECKED, Some(us + 1)).unwrap();
-    drop(listener);
-}

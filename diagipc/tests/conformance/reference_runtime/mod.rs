@@ -4,7 +4,6 @@ mod misbehaviour;
 mod profiles;
 mod program;
 mod recorded;
-mod scripts;
 mod stand_in;
 
 use std::fs::DirBuilder;

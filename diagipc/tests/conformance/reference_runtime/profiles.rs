@@ -1,13 +1,11 @@
 //! What the profiles know, and what they report about themselves.
 
-use std::io::{Read as _, Write as _};
-use std::net::Shutdown;
+use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use diagipc::known::Profile;
 use dotnet_diagnostics_ipc_vectors as vectors;
-use dotnet_diagnostics_ipc_vectors::Direction;
 
 use crate::reference_runtime::{End, ask, ask_for_dump, message, request, start};
 
@@ -123,40 +121,4 @@ fn runtime_environment_configures_it() {
     assert!(suspended(&["DOTNET_DiagnosticPorts=nobody"], None));
     assert!(suspended(&["COMPlus_DiagnosticPorts=nobody"], None));
     assert!(!suspended(&["DOTNET_DiagnosticPorts=nobody"], Some("nobody,nosuspend")));
-}
-
-/// For all vectors, harmful or not: the next client is answered.
-#[test]
-fn runtime_survives_requests_of_vectors() {
-    let files = vectors::files().unwrap();
-    let from_clients = files
-        .iter()
-        .flat_map(|file| &file.groups)
-        .filter(|group| group.direction == Some(Direction::Client));
-    let requests: Vec<&[u8]> = from_clients
-        .flat_map(|group| &group.tests)
-        .filter_map(|test| test.wire.as_deref())
-        // Dumps take their time.
-        .filter(|wire| wire.get(16) != Some(&1) || wire.len() < 40)
-        .collect();
-    assert!(requests.len() >= 300, "{}", requests.len());
-    std::thread::scope(|scope| {
-        for profile in Profile::ALL {
-            let requests = &requests;
-            scope.spawn(move || {
-                let (runtime, _directory) = start(|config| config.profile = profile);
-                for request in requests {
-                    let mut stream = UnixStream::connect(runtime.socket()).unwrap();
-                    // It may be closed before all of it is sent.
-                    let _ = stream.write_all(request);
-                    let _ = stream.shutdown(Shutdown::Write);
-                    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-                    let mut magic = [0; 14];
-                    stream.read_exact(&mut magic).unwrap();
-                    assert_eq!(magic, *b"DOTNET_IPC_V1\0", "{profile}: {}", hex::encode(request));
-                }
-                assert_eq!(ask(runtime.socket(), &request(0x0404)).1, End::Closed, "{profile}");
-            });
-        }
-    });
 }

@@ -10,7 +10,6 @@
 
 mod checks;
 #[cfg_attr(all(target_os = "none", target_arch = "arm"), path = "machine/cortex_m.rs")]
-#[cfg_attr(all(target_os = "none", target_arch = "riscv32"), path = "machine/riscv32.rs")]
 #[cfg_attr(target_arch = "wasm32", path = "machine/wasm32.rs")]
 #[cfg_attr(not(any(target_os = "none", target_arch = "wasm32")), path = "machine/hosted.rs")]
 mod machine;
