@@ -41,6 +41,20 @@ pub use environment::environment;
 pub use roundtrip::roundtrip;
 pub use user_events::user_events;
 
+/// A target: its name and its body.
+pub type Body = (&'static str, fn(&[u8]));
+
+/// Every target whose body needs only its input.
+pub const BODIES: [Body; 7] = [
+    ("decode_any", decode_any),
+    ("roundtrip", roundtrip),
+    ("exchanges", exchanges),
+    ("environment", environment),
+    ("names", names),
+    ("user_events", user_events),
+    ("cli_decode", cli_decode),
+];
+
 /// Reads the bytes as messages and pieces of payload, and as any type of the vectors.
 pub fn decode_any(input: &[u8]) {
     decode_any::decode_any(input);
@@ -61,3 +75,6 @@ pub fn names(input: &[u8]) {
     names::ports(input);
     names::endpoint_names(input);
 }
+
+/// The target whose body also asks the header for C.
+pub const C_HEADER: &str = "c_header";

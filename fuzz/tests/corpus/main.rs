@@ -1,6 +1,7 @@
 //! The bodies of the fuzz targets, run without a fuzzer over their seeds and over everything that a
 //! fuzzer ever found.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -60,6 +61,8 @@ macro_rules! tests {
                 replay(stringify!($name), &mut bodies::$name);
             }
         )*
+
+        const TESTED: &[&str] = &[$(stringify!($name)),*];
     };
 }
 
@@ -93,10 +96,32 @@ fn c_header() {
         deadline: Duration::from_secs(20),
     };
     let mut adapter = Adapter::start(command).unwrap();
-    replay("c_header", &mut |input| {
+    replay(bodies::C_HEADER, &mut |input| {
         bodies::c_header(input, &mut |question| {
             adapter.ask(question).unwrap_or_else(|trouble| panic!("{trouble}"))
         });
     });
     assert_eq!(adapter.finish(), None);
+}
+
+/// A target that is not built, run or described breaks unnoticed.
+#[test]
+fn fuzz_targets_are_built_tested_and_described() {
+    let targets: BTreeSet<_> =
+        bodies::BODIES.iter().map(|(name, _)| *name).chain([bodies::C_HEADER]).collect();
+    assert_eq!(targets, BTreeSet::from(corpus::TARGETS));
+    let tested: BTreeSet<_> = TESTED.iter().copied().chain([bodies::C_HEADER]).collect();
+    assert_eq!(tested, targets);
+    assert!(
+        targets.len() == 8
+            && finds("no such target").is_empty()
+            && corpus::seeds("no such target").unwrap().is_empty()
+    );
+    let manifest = fs::read_to_string(here("Cargo.toml")).unwrap();
+    let readme = fs::read_to_string(here("README.md")).unwrap();
+    for target in targets {
+        assert!(manifest.contains(&format!("name = \"{target}\"")), "{target} in fuzz/Cargo.toml");
+        assert!(readme.contains(&format!("| `{target}` |")), "{target} in fuzz/README.md");
+        assert!(here(&format!("fuzz_targets/{target}.rs")).is_file(), "{target}");
+    }
 }
