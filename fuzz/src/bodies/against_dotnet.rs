@@ -16,6 +16,24 @@ use dotnet_diagnostics_ipc::wire::{Array, IpcString, WireError, WireErrorKind};
 use dotnet_diagnostics_ipc_vectors as vectors;
 use dotnet_diagnostics_ipc_vectors::Direction;
 
+/// A request, of which both say the same: accepted, or the error; and what was read of a session. A message is taken as it is;
+/// otherwise the first byte chooses: 0 any bytes, 1 a changed message, 2 a generated request, another the command of a header.
+pub fn against_dotnet(input: &[u8], dotnet: &mut Dotnet) {
+    let Some((which, rest)) = input.split_first() else { return };
+    let request = match which {
+        _ if input.starts_with(b"DOTNET_IPC_V1") => input.to_vec(),
+        0 => rest.to_vec(),
+        1 | 2 => generated(*which == 1, rest),
+        _ => {
+            let payload = &rest[..rest.len().min(65_535 - HEADER_LEN)];
+            let commands: Vec<_> = Command::known().collect();
+            whole(commands[usize::from(which - 3) % commands.len()], payload)
+        }
+    };
+    let difference = same_answer(&request, dotnet).err();
+    assert_eq!(difference, None, "{}", hex::encode(&request));
+}
+
 /// The request that these bytes choose, or a message with changes.
 pub fn generated(is_changed: bool, chosen: &[u8]) -> Vec<u8> {
     let chosen = &mut Unstructured::new(chosen);
@@ -363,4 +381,10 @@ fn registered(provider: UserEventsProviderConfig<'_>) -> Provider {
     let common = StreamingProviderConfig { keywords, log_level, provider_name, arguments, filter };
     let (name, arguments, keywords, level, filter, _) = streamed(common, true);
     (name, arguments, keywords, level, filter, Some((text(default_tracepoint_name), sets)))
+}
+
+/// A message.
+fn whole(command: Command, payload: &[u8]) -> Vec<u8> {
+    let size = u16::try_from(HEADER_LEN + payload.len()).unwrap().to_le_bytes();
+    [b"DOTNET_IPC_V1\0", &size[..], &[command.set, command.id, 0, 0], payload].concat()
 }

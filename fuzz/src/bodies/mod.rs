@@ -32,7 +32,7 @@ mod roundtrip;
 mod user_events;
 
 #[cfg(feature = "against-dotnet")]
-pub use against_dotnet::{generated, messages, same_answer};
+pub use against_dotnet::{against_dotnet, generated, messages, same_answer};
 pub use c_header::c_header;
 pub use canonical::kind;
 pub use cli_decode::cli_decode;
