@@ -3,19 +3,34 @@
 #[path = "floors/mod.rs"]
 mod floors;
 
-const FLOORS: &[&[&str]] = &[
-    &["number_formats", "text"],
-    &["hresult", "command"],
-    &["wire"],
-    &["header", "advertise", "port", "endpoint"],
-    &["legacy", "message"],
-    &["continuation", "user_events"],
-    &["exchange"],
-    &["io"],
-    &["testing"],
-];
+use floors::Floors;
+
+const LIBRARY: Floors = Floors {
+    root: env!("CARGO_MANIFEST_DIR"),
+    floors: &[
+        &["number_formats", "text"],
+        &["hresult", "command"],
+        &["wire"],
+        &["header", "advertise", "port", "endpoint"],
+        &["legacy", "message"],
+        &["continuation", "user_events"],
+        &["exchange"],
+        &["io"],
+        &["testing"],
+    ],
+};
 
 #[test]
-fn modules_use_their_floor_and_lower_ones() {
-    floors::modules_use_their_floor_and_lower_ones(env!("CARGO_MANIFEST_DIR"), FLOORS);
+fn imports_point_downwards() {
+    LIBRARY.imports_point_downwards();
+}
+
+#[test]
+fn files_have_no_import_cycles() {
+    LIBRARY.files_have_no_import_cycles();
+}
+
+#[test]
+fn every_module_has_a_floor() {
+    LIBRARY.every_module_has_a_floor();
 }

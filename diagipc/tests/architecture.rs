@@ -3,19 +3,34 @@
 #[path = "../../tests/floors/mod.rs"]
 mod floors;
 
-const FLOORS: &[&[&str]] = &[
-    &["embedded", "faults", "names", "nettrace", "process"],
-    &["network", "print", "report"],
-    &["conversation", "suite"],
-    &["codec", "known"],
-    &["server"],
-    &["runtime"],
-    &["client", "fuzz", "record"],
-    &["commands"],
-    &["main"],
-];
+use floors::Floors;
+
+const TOOL: Floors = Floors {
+    root: env!("CARGO_MANIFEST_DIR"),
+    floors: &[
+        &["embedded", "faults", "names", "nettrace", "process"],
+        &["network", "print", "report"],
+        &["conversation", "suite"],
+        &["codec", "known"],
+        &["server"],
+        &["runtime"],
+        &["client", "fuzz", "record"],
+        &["commands"],
+        &["main"],
+    ],
+};
 
 #[test]
-fn modules_use_their_floor_and_lower_ones() {
-    floors::modules_use_their_floor_and_lower_ones(env!("CARGO_MANIFEST_DIR"), FLOORS);
+fn imports_point_downwards() {
+    TOOL.imports_point_downwards();
+}
+
+#[test]
+fn files_have_no_import_cycles() {
+    TOOL.files_have_no_import_cycles();
+}
+
+#[test]
+fn every_module_has_a_floor() {
+    TOOL.every_module_has_a_floor();
 }

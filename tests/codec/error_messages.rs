@@ -233,6 +233,13 @@ fn error_texts_equal_snapshot() {
     snapshot().equals([("core", core), ("io", adapters)]);
 }
 
+#[test]
+fn snapshot_has_every_kind() {
+    // Those print no errors.
+    let kinds = snapshot().has_every_kind_of("src", &["testing"]);
+    assert!(kinds > 80, "{kinds}");
+}
+
 fn snapshot() -> Snapshot {
     Snapshot {
         root: env!("CARGO_MANIFEST_DIR"),

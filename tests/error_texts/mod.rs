@@ -56,10 +56,95 @@ impl Snapshot {
         });
         assert_file(self.path(), &texts.join("\n"), self.renewed_by);
     }
+
+    /// The variants of every public enum that is printed, from the source: the file must have all
+    /// of them. Returns how many there are.
+    pub(crate) fn has_every_kind_of(&self, source: &str, left_out: &[&str]) -> usize {
+        let file = fs::read_to_string(self.path()).unwrap();
+        let mut directories = vec![Path::new(self.root).join(source)];
+        let (mut kinds, mut missing) = (0, Vec::new());
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_str().unwrap();
+                if path.is_dir() && !left_out.contains(&name) {
+                    directories.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "rs") {
+                    for kind in printed_kinds(&fs::read_to_string(&path).unwrap()) {
+                        kinds += 1;
+                        if !file.lines().any(|line| {
+                            line.strip_prefix(&kind)
+                                .is_some_and(|rest| rest.starts_with([' ', '(']))
+                        }) {
+                            missing.push(kind);
+                        }
+                    }
+                }
+            }
+        }
+        assert!(
+            missing.is_empty(),
+            "{} lacks these kinds: add them to its test, then run `DIAG_UPDATE=1 cargo test {}`: {missing:#?}",
+            self.path().display(),
+            self.renewed_by
+        );
+        kinds
+    }
 }
 
 /// The lines of a part of the file.
 fn part<'f>(file: &'f str, name: &str) -> Vec<&'f str> {
     let lines = file.lines().skip_while(|line| *line != format!("# {name}")).skip(1);
     lines.take_while(|line| !line.starts_with("# ")).filter(|line| !line.is_empty()).collect()
+}
+
+/// `Enum::Variant` for each enum of a file that has a `Display` there.
+fn printed_kinds(source: &str) -> Vec<String> {
+    let syn::File { items, .. } = syn::parse_file(source).unwrap();
+    let mut printed = Vec::new();
+    for item in &items {
+        let syn::Item::Impl(syn::ItemImpl { trait_: Some((_, path, _)), self_ty, .. }) = item
+        else {
+            continue;
+        };
+        if let (true, syn::Type::Path(of)) =
+            (path.segments.last().unwrap().ident == "Display", &**self_ty)
+        {
+            printed.push(&of.path.segments.last().unwrap().ident);
+        }
+    }
+    let mut kinds = Vec::new();
+    for item in &items {
+        if let syn::Item::Macro(item) = item {
+            if item.mac.path.is_ident("reasons") {
+                kinds.extend(item.mac.parse_body_with(reasons).unwrap());
+            }
+        }
+        let syn::Item::Enum(item) = item else { continue };
+        if matches!(item.vis, syn::Visibility::Public(_)) && printed.contains(&&item.ident) {
+            kinds.extend(
+                item.variants.iter().map(|variant| format!("{}::{}", item.ident, variant.ident)),
+            );
+        }
+    }
+    kinds
+}
+
+/// `Enum::Variant` for each line of the macro `reasons`, which also writes a `Display`.
+fn reasons(input: syn::parse::ParseStream<'_>) -> syn::Result<Vec<String>> {
+    syn::Attribute::parse_outer(input)?;
+    let _: (syn::Visibility, syn::Token![enum]) = (input.parse()?, input.parse()?);
+    let name: syn::Ident = input.parse()?;
+    let lines;
+    syn::braced!(lines in input);
+    let mut kinds = Vec::new();
+    while !lines.is_empty() {
+        let variant: syn::Variant = lines.parse()?;
+        kinds.push(format!("{name}::{}", variant.ident));
+        for _ in 0..2 {
+            let _: (syn::Token![,], syn::LitStr) = (lines.parse()?, lines.parse()?);
+        }
+        lines.parse::<syn::Token![;]>()?;
+    }
+    Ok(kinds)
 }

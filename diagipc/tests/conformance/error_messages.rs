@@ -116,6 +116,13 @@ fn error_texts_equal_snapshot() {
     snapshot().equals([("tool", tool)]);
 }
 
+#[test]
+fn snapshot_has_every_kind() {
+    // The program prints the errors of others.
+    let kinds = snapshot().has_every_kind_of("src", &["commands"]);
+    assert!(kinds > 20, "{kinds}");
+}
+
 fn snapshot() -> Snapshot {
     Snapshot {
         root: env!("CARGO_MANIFEST_DIR"),
