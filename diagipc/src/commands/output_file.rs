@@ -49,12 +49,25 @@ fn is_descriptor(path: &Path) -> bool {
         || ["/dev/fd", "/proc/self/fd"].iter().any(|fds| path.parent() == Some(Path::new(fds)))
 }
 
+/// The most bytes of the subject in such a name: a file's name has at most 255.
+const MAX_SUBJECT_BYTES: usize = 180;
+
 /// The name of a file that nobody has chosen: of its subject, and when it was begun, in UTC.
 pub(crate) fn dated(subject: &str, extension: &str) -> PathBuf {
-    // A process may choose any name.
+    // A process may choose any name. `-` begins options, and `.` hides a file.
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let subject: String =
-        subject.chars().map(|c| if is_plain(c) { c } else { '_' }).take(100).collect();
+    let begins_well = |c: char| !matches!(c, '-' | '.');
+    let plain = subject
+        .chars()
+        .enumerate()
+        .map(|(at, c)| if is_plain(c) && (at > 0 || begins_well(c)) { c } else { '_' });
+    let mut subject = String::new();
+    for c in plain {
+        if subject.len() + c.len_utf8() > MAX_SUBJECT_BYTES {
+            break;
+        }
+        subject.push(c);
+    }
     let now = chrono::DateTime::<chrono::Utc>::from(std::time::SystemTime::now());
     PathBuf::from(format!("{subject}_{}.{extension}", now.format("%Y%m%dT%H%M%SZ")))
 }

@@ -28,6 +28,22 @@ impl Suspended {
         waits(process_id)?.then_some(asked)
     }
 
+    /// Returns how many tools must resume the process.
+    pub(crate) fn tools(&self) -> usize {
+        self.ports.len() + usize::from(self.at_default_port)
+    }
+
+    /// Says how to go on.
+    pub(crate) fn hint(&self, is_left_waiting: bool) -> String {
+        match (self.ports.first(), is_left_waiting) {
+            (Some(port), _) => {
+                format!("; a tool there resumes it, such as `diagipc trace port:{port}`")
+            }
+            (None, true) => "; without --no-resume it is resumed".to_owned(),
+            (None, false) => String::new(),
+        }
+    }
+
     /// Returns what an environment asks a runtime to wait for.
     fn asked_for(environment: &[Vec<u8>]) -> Option<Self> {
         let value = |name: &str| {

@@ -488,7 +488,9 @@ mod tests {
         let users = "root:x:0:0::/root:/bin/sh\nme:x:1000:1000::/:/bin/sh\nalso-me:x:1000:1000::/:\n\
                      you:x:1001:1001::/:\nthey:x:1002:100::/:\n";
         let groups = "root:x:0:\nme:x:1000:\nyou:x:1001:me\nusers:x:100:\n";
-        let private = |users, groups| is_private_group(users, groups, 1000, 1000);
+        fn private(users: &str, groups: &str) -> bool {
+            is_private_group(users, groups, 1000, 1000)
+        }
         assert!(private(users, groups) && is_private_group(users, groups, 0, 0));
         assert!(private(users, &groups.replace("me:x:1000:", "me:x:1000:me,also-me")));
         // It has another member, who is named there, or whose primary group it is.

@@ -8,7 +8,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     EventFilter, EventLevel, StreamingProviderConfig,
 };
-use dotnet_diagnostics_ipc::wire::IpcString;
+use dotnet_diagnostics_ipc::wire::{Guid, IpcString};
+
+use crate::commands::printable::{printable, say};
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const RUNTIME_PRIVATE: &str = "Microsoft-Windows-DotNETRuntimePrivate";
@@ -55,6 +57,12 @@ impl EventArguments {
         let profiles = profiles.map(|(name, keywords, level)| provider(name, *keywords, *level));
         let own = self.providers.iter().flat_map(Providers::iter).cloned();
         Provider::merged(profiles.chain(clr).chain(own))
+    }
+
+    /// Warns about names that no provider has.
+    pub(crate) fn say_doubts(&self) {
+        let own = self.providers.iter().flat_map(Providers::iter);
+        own.filter_map(Provider::doubt).for_each(|doubt| say(&printable(&doubt)));
     }
 
     /// Whether the names of methods and types are of use, which a rundown writes at the end.
@@ -260,6 +268,26 @@ impl Providers {
 }
 
 /// In the syntax of its argument.
+impl Provider {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Says what is odd about a name that no provider has: the session would be OK and have no event.
+    fn doubt(&self) -> Option<String> {
+        let name = &self.name;
+        let is_guid = name.trim_matches(['{', '}']).parse::<Guid>().is_ok();
+        if is_guid {
+            return Some(format!(
+                "{name} is a GUID: a runtime compares names, expected one such as {RUNTIME}"
+            ));
+        }
+        name.contains([';', '=']).then(|| {
+            format!("{name:?} is taken for a name: arguments follow the level, as in NAME:0x1:5:KEY=VALUE;KEY=VALUE")
+        })
+    }
+}
+
 impl fmt::Display for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let level = usize::try_from(self.level.0).ok().and_then(|level| LEVELS.get(level));

@@ -31,8 +31,9 @@ use dotnet_diagnostics_ipc::wire::Array;
 
 use crate::commands::info::{Info, subject};
 use crate::commands::output_file::{Written, dated};
-use crate::commands::printable::say;
+use crate::commands::printable::{printable, say};
 use crate::commands::ps::NamedTarget;
+use crate::commands::suspended::Suspended;
 use crate::commands::target::{Reach, Refused, outcome};
 use crate::commands::trace::events::{EventArguments, Provider};
 use crate::commands::trace::output::{Planned, TraceOutput, TraceProgress};
@@ -82,9 +83,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_stacks: bool,
 
-    /// Once the session has started, resume a runtime that waits for it
-    #[arg(long)]
-    resume: bool,
+    /// Leave a process waiting that waits at its start. By default it is resumed once the session
+    /// has started
+    #[arg(long, conflicts_with = "command")]
+    no_resume: bool,
 
     /// Replace an existing file, once the trace is complete
     #[arg(long)]
@@ -146,6 +148,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if arguments.is_standard_output() && arguments.json {
         bail!("-o -: standard output is for the JSON, expected a file");
     }
+    arguments.events.say_doubts();
     let mut traced = Written::default();
     let ended = match Source::new(&arguments.target, &arguments.command, &arguments.reach) {
         Ok(source) => {
@@ -180,7 +183,11 @@ fn trace(
     out: &mut dyn Write,
 ) -> anyhow::Result<Outcome> {
     let (streamed, cut) = follow(arguments, providers, source, ends)?;
-    let Streamed { output, trace, process, took } = streamed?;
+    let Streamed { output, trace, process, process_id, took } = streamed?;
+    let waits = || {
+        let waiting = Suspended::of(process_id?)?;
+        Some(format!("process {} {waiting}{}", process_id?, waiting.hint(arguments.no_resume)))
+    };
     traced.bytes = output.bytes();
     traced.seconds = took.as_secs_f64();
     traced.process = process;
@@ -189,7 +196,7 @@ fn trace(
     let is_whole = trace.as_ref().is_ok_and(|trace| {
         let end = trace.outcome().map(|outcome| outcome.end);
         match state {
-            StreamState::Cut => false,
+            StreamState::Cut | StreamState::Broken { .. } => false,
             StreamState::Whole { .. } => {
                 trace.check_complete().is_ok() || end == Some(SessionEnd::Ended(End::Closed))
             }
@@ -203,8 +210,13 @@ fn trace(
         };
         traced.file = Some(output.to_string());
         traced.lost = lost;
-        traced.complete = lost == Some(0);
+        let is_empty = lost.is_some() && output.events() == 0;
+        traced.complete = lost == Some(0) && !is_empty;
         let why = match lost {
+            _ if is_empty => Some(match waits() {
+                Some(waits) => format!("it has no event: {waits}"),
+                None => "it has no event: its providers sent none in this time".to_owned(),
+            }),
             Some(0) => None,
             Some(lost) => Some(format!(
                 "the runtime dropped {lost} events: a larger --buffer or fewer events keep them all"
@@ -216,15 +228,18 @@ fn trace(
         let said = why.as_ref().map_or("complete".to_owned(), |why| format!("whole, but {why}"));
         let said = format!("{output}: {} bytes, {said}", output.bytes());
         traced.why = why;
+        if lost.is_some() && !is_empty {
+            say_idle(&arguments.events.providers()?, &output);
+        }
         output.finish()?;
         if source.has_command() || arguments.is_standard_output() || arguments.json {
             say(&said);
         } else {
             writeln!(out, "{said}")?;
         }
-        return Ok(if lost.is_none_or(|lost| lost == 0) { Outcome::Well } else { Outcome::Faulty });
+        let is_well = traced.complete || lost.is_none();
+        return Ok(if is_well { Outcome::Well } else { Outcome::Faulty });
     }
-    let is_suspended = !(arguments.resume || source.is_suspended());
     let why = match (trace, &cut) {
         (Err(error), _) if !error.is::<Refused>() => {
             let (kept, file) = output.abandon();
@@ -234,11 +249,16 @@ fn trace(
         (_, Some(Cut::Signal)) => "a signal cut the stream before its end".to_owned(),
         (_, Some(Cut::Because(why))) => why.clone(),
         (Err(error), _) => error.to_string(),
-        (Ok(_), _) if output.bytes() == 0 && is_suspended => {
-            "the stream ended before its first byte: an app that waits at its start sends nothing until --resume resumes it".to_owned()
+        (Ok(_), _) if output.bytes() == 0 => {
+            let waits = waits().map(|waits| format!(": {waits}")).unwrap_or_default();
+            format!("the stream ended before its first byte{waits}")
         }
-        (Ok(_), _) if output.bytes() == 0 => "the stream ended before its first byte".to_owned(),
-        (Ok(_), _) => "the stream was cut short".to_owned(),
+        (Ok(_), _) => match state {
+            StreamState::Broken { at } => {
+                format!("what begins at byte {at} is not nettrace, so no reader gets further")
+            }
+            _ => "the stream was cut short".to_owned(),
+        },
     };
     let (kept, file) = output.abandon();
     say(&format!("diagipc trace: {why}; {kept}"));
@@ -246,6 +266,15 @@ fn trace(
     match (cut, interrupt::signal()) {
         (Some(Cut::Signal), Some(signal)) => Ok(Outcome::Interrupted(signal)),
         _ => Ok(Outcome::Faulty),
+    }
+}
+
+/// Names the providers without an event.
+fn say_idle(providers: &[Provider], output: &TraceOutput) {
+    let names = providers.iter().map(Provider::name).filter(|name| !output.has_events_of(name));
+    let names: Vec<_> = names.map(printable).collect();
+    if !names.is_empty() {
+        say(&format!("no event came from {}", names.join(", ")));
     }
 }
 
@@ -287,6 +316,8 @@ struct Streamed {
     trace: anyhow::Result<Trace<<Runtime as Connect>::Transport>>,
     /// What it says of itself, if it was asked.
     process: Option<Info>,
+    /// The process on this machine, if it is known.
+    process_id: Option<u32>,
     /// From the start of the session to the end of the stream.
     took: Duration,
 }
@@ -406,15 +437,34 @@ fn record(
     news: &Sender<News>,
 ) -> anyhow::Result<Streamed> {
     let planned = |path| Planned::at(path, arguments.force, &ends.stop);
-    let chosen = arguments.output.clone().map(planned).transpose()?;
-    let client = arguments.reach.client(source.runtime(&ends.stop)?, ends.cut.clone());
-    // A request that a short trace can do without.
-    let is_asked = chosen.is_none() || arguments.json;
-    let process = if is_asked { Info::if_known(&client)? } else { None };
-    let planned = match chosen {
-        Some(chosen) => chosen,
-        None => planned(dated(&subject(process.as_ref()), "nettrace"))?,
+    let mut chosen = arguments.output.clone();
+    // Before a command is started; a FIFO waits for its reader, so it is opened below.
+    let planned_before = match chosen.take_if(|path| !is_fifo(path)) {
+        Some(path) => Some(planned(path)?),
+        None => None,
     };
+    let runtime = source.runtime(&ends.stop)?;
+    let process_id = source.process_id(&runtime);
+    let waiting = process_id.and_then(Suspended::of);
+    let client = arguments.reach.client(runtime, ends.cut.clone());
+    // A request that a short trace can do without.
+    let is_asked = planned_before.is_none() || arguments.json;
+    let process = if is_asked { Info::if_known(&client)? } else { None };
+    let planned = match (planned_before, chosen) {
+        (Some(planned), _) => planned,
+        (None, Some(fifo)) => planned(fifo)?,
+        (None, None) => planned(dated(&subject(process.as_ref()), "nettrace"))?,
+    };
+    if let (Some(id), Some(waiting)) = (process_id, &waiting) {
+        if !waiting.ports.is_empty() && source.has_own_port() {
+            say(&format!("process {id} {waiting}{}", waiting.hint(arguments.no_resume)));
+        }
+        if waiting.tools() > 1 {
+            say(
+                "if another tool stops a session before the process runs, this trace is damaged, and up to .NET 10 the process dies (F-160)",
+            );
+        }
+    }
     let configs: Vec<_> = providers.iter().map(Provider::config).collect();
     // The newest command; the fallback steps down to one that the runtime knows, if it means the
     // same.
@@ -439,12 +489,16 @@ fn record(
     })?;
     // Before the runtime is resumed: if the file cannot be created, nothing has changed.
     let mut output = planned.open()?;
-    if arguments.resume || source.is_suspended() {
-        if let Err(error) = client.resume() {
-            output.abandon();
-            return Err(error.into());
+    if !arguments.no_resume {
+        match client.resume() {
+            // .NET Core 3.1 does not know it, and never waits.
+            Err(error) if error.hresult() == Some(HResult::UNKNOWN_COMMAND) => {}
+            Err(error) => {
+                output.abandon();
+                return Err(error.into());
+            }
+            Ok(_) => source.resumed(),
         }
-        source.resumed();
     }
     for provider in providers {
         say(&format!("enabled {provider}"));
@@ -455,7 +509,22 @@ fn record(
     // The receiver lasts as long as the program.
     let _ = news.send(News::Started(stop_handle, Arc::clone(&bytes)));
     let copied = copy(&mut trace, &mut output, &bytes);
-    Ok(Streamed { trace: copied.map(|()| trace), output, process, took: began.elapsed() })
+    let (trace, took) = (copied.map(|()| trace), began.elapsed());
+    Ok(Streamed { output, trace, process, process_id, took })
+}
+
+fn is_fifo(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+
+        std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
 }
 
 /// Copies the stream to its end, and says how much of it there is.

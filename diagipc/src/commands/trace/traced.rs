@@ -56,7 +56,8 @@ impl Connect for Runtime {
 }
 
 pub(crate) enum Source {
-    Listens(Endpoint),
+    /// And its process, if the target is one.
+    Listens(Endpoint, Option<u32>),
     Port(Box<Port>),
 }
 
@@ -76,7 +77,13 @@ impl Source {
                 Self::Port(Box::new(Port::of_command(program, arguments, name)?))
             }
             (Some(Address::Port(path)), None) => Self::Port(Box::new(Port::at(path, name)?)),
-            (Some(address), None) => Self::Listens(reach.endpoint(address)?),
+            (Some(address), None) => {
+                let process_id = match address {
+                    Address::Process(id) => Some(*id),
+                    _ => None,
+                };
+                Self::Listens(reach.endpoint(address)?, process_id)
+            }
             // The arguments exclude each other, and one is required.
             _ => bail!("expected a target or a command"),
         })
@@ -86,14 +93,23 @@ impl Source {
     /// the wait.
     pub(crate) fn runtime(&self, stop: &Canceller) -> anyhow::Result<Runtime> {
         Ok(match self {
-            Self::Listens(endpoint) => Runtime::Listens(endpoint.clone()),
+            Self::Listens(endpoint, _) => Runtime::Listens(endpoint.clone()),
             Self::Port(port) => Runtime::Connects(port.runtime(stop)?),
         })
     }
 
-    /// Whether the runtime waits at its start until it is resumed.
-    pub(crate) const fn is_suspended(&self) -> bool {
-        matches!(self, Self::Port(_))
+    /// Returns the process of the runtime, if it is known and its id is one of this machine.
+    pub(crate) fn process_id(&self, runtime: &Runtime) -> Option<u32> {
+        match (self, runtime) {
+            (Self::Listens(_, process_id), _) => *process_id,
+            (_, Runtime::Connects(runtime)) => u32::try_from(runtime.process_id()).ok(),
+            _ => None,
+        }
+    }
+
+    /// Whether the target is the runtime's own default port, not one of a tool.
+    pub(crate) const fn has_own_port(&self) -> bool {
+        matches!(self, Self::Listens(..))
     }
 
     /// Whether standard output belongs to a command.
