@@ -474,7 +474,7 @@ mod tests {
     /// The descriptions of types 1 (provider A) and 2 (the rundown's), the first cut after its provider.
     const TYPES: &[u8] = b"\x14\0\x01\0................\
         \x80\0\x0a\x01\0\0\0A\0\0\0xx\
-        \x80\0\x54\x02\0\0\0M\0i\0c\0r\0o\0s\0o\0f\0t\0-\0W\0i\0n\0d\0o\0w\0s\0-\0\
+        \x80\0\x52\x02\0\0\0M\0i\0c\0r\0o\0s\0o\0f\0t\0-\0W\0i\0n\0d\0o\0w\0s\0-\0\
         D\0o\0t\0N\0E\0T\0R\0u\0n\0t\0i\0m\0e\0R\0u\0n\0d\0o\0w\0n\0\0\0";
 
     /// Time, and the threads 7 and 300 with their last numbers.
@@ -565,7 +565,7 @@ mod tests {
             stream.chunks(piece).for_each(|piece| read.feed(piece));
             let providers: Vec<_> = read.providers().collect();
             let rundown = "Microsoft-Windows-DotNETRuntimeRundown";
-            assert_eq!(providers, [("A", 3), (rundown, 3)], "by {piece}");
+            assert_eq!(providers, [("A", 3), (rundown, 5)], "by {piece}");
             assert_eq!(read.events(), 3);
         }
     }
@@ -598,9 +598,9 @@ mod tests {
             (older, front),
             (twice, end - 1),
             (longer, end),
-            (plain, end + 31),
-            (count, end + 27),
-            (beyond, end + 51),
+            (plain, end + 29),
+            (count, end + 29),
+            (beyond, end + 49),
             (b"hello".to_vec(), 0),
             (stream(&[("X", b"")]), end - 1),
         ] {

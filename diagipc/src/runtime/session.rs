@@ -111,10 +111,14 @@ const INT: usize = 9;
 const FLOAT: usize = 13;
 const DOUBLE: usize = 14;
 const STRING: usize = 18;
-/// The provider, id, keyword and version of `EEStartupStart`.
-const START: (&str, u32, u64, u32) = ("Microsoft-Windows-DotNETRuntimePrivate", 80, 0x8000_0000, 1);
+/// The provider, id, keyword and version of an event of the runtime itself.
+type NativeEvent = (&'static str, u32, u64, u32);
+/// `EEStartupStart`.
+const START: NativeEvent = ("Microsoft-Windows-DotNETRuntimePrivate", 80, 0x8000_0000, 1);
+/// `GCRestartEEEnd`, as if there was a collection when a session begins.
+const COLLECTED: NativeEvent = ("Microsoft-Windows-DotNETRuntime", 3, 1, 1);
 /// Informational.
-const START_LEVEL: u32 = 4;
+const NATIVE_LEVEL: u32 = 4;
 const COUNTERS: &str = "System.Runtime";
 /// Asks for counters, every so many seconds.
 const INTERVAL: &str = "EventCounterIntervalSec=";
@@ -151,6 +155,8 @@ fn start(format: Format, process_id: u32) -> Vec<u8> {
 pub(super) struct RequestedEvents {
     /// `EEStartupStart`, which only a session from before the start gets.
     start: bool,
+    /// `GCRestartEEEnd`, so that a session with the usual events of the runtime has one.
+    collected: bool,
     /// The counters, every so many seconds.
     counters: Option<f32>,
 }
@@ -164,13 +170,15 @@ impl RequestedEvents {
         let mut events = Self::default();
         for provider in providers {
             let name = provider.provider_name.to_string();
-            let (start_name, id, keyword, _) = START;
-            if name.eq_ignore_ascii_case(start_name) {
-                events.start |= !is_started
+            let asks = |(native, id, keyword, _): NativeEvent| {
+                name.eq_ignore_ascii_case(native)
                     && provider.keywords & keyword != 0
-                    && provider.log_level.0 >= START_LEVEL
-                    && provider.filter.allows(id);
-            } else if name.eq_ignore_ascii_case(COUNTERS) {
+                    && provider.log_level.0 >= NATIVE_LEVEL
+                    && provider.filter.allows(id)
+            };
+            events.start |= !is_started && asks(START);
+            events.collected |= asks(COLLECTED);
+            if name.eq_ignore_ascii_case(COUNTERS) {
                 let arguments = provider.arguments.to_string();
                 let seconds = arguments.split([';', ',']).find_map(|argument| {
                     argument.trim().strip_prefix(INTERVAL)?.trim_matches('"').parse::<f32>().ok()
@@ -185,7 +193,8 @@ impl RequestedEvents {
     /// architecture. After `start` bytes, since blocks are aligned in the whole stream.
     pub(super) fn first(self, start: usize, process: [&str; 3]) -> Vec<u8> {
         let mut all = vec![process_info(process)];
-        all.extend(self.start.then(runtime_start));
+        all.extend(self.start.then(|| native(START)));
+        all.extend(self.collected.then(|| native(COLLECTED)));
         all.extend(self.counters.map(counter));
         let mut bytes = std::vec![0; start];
         for (nth, (metadata, payload)) in (1..).zip(all) {
@@ -210,11 +219,9 @@ fn process_info(process: [&str; 3]) -> Event {
     ([head, described(&fields)].concat(), process.map(text).concat())
 }
 
-/// The first event of a start, without a name as those of the runtime itself (F-28): its payload is
-/// the id of the runtime.
-fn runtime_start() -> Event {
-    let (provider, id, keyword, version) = START;
-    let head = description(provider, id, "", keyword, version, START_LEVEL);
+/// An event of the runtime itself, which has no name (F-28): its payload is the id of the runtime.
+fn native((provider, id, keyword, version): NativeEvent) -> Event {
+    let head = description(provider, id, "", keyword, version, NATIVE_LEVEL);
     ([head, described(&[])].concat(), vec![0, 0])
 }
 

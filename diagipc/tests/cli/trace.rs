@@ -38,8 +38,8 @@ fn trace_refused_leaves_everything_as_it_was() {
     fifo(&pipe);
     for (target, status) in [(&runtime.path("missing.sock"), 3), (&runtime.pid(), 1)] {
         for output in [&good, &new, &pipe] {
-            // Someone reads the FIFO, and sees its end.
-            let reader = (output == &pipe).then(|| reader(&pipe));
+            // Someone reads the FIFO, and sees its end. For a missing runtime it is not opened.
+            let reader = (output == &pipe && status == 1).then(|| reader(&pipe));
             // .NET 8 has no session without stacks.
             errors(&["trace", target, "--no-stacks", "--force", "-o", output], status);
             assert_eq!(reader.map(|reader| reader.join().unwrap()).unwrap_or_default(), b"");
@@ -79,7 +79,9 @@ fn trace_replaces_file_only_when_complete() {
     // An environment may be in it.
     assert_eq!(fs::metadata(&good).unwrap().mode() & 0o777, 0o600);
     let errors = String::from_utf8(output.stderr).unwrap();
-    let stopping = errors.lines().last().unwrap();
+    let mut last = errors.lines().rev();
+    assert_eq!(last.next(), Some("no event came from Microsoft-DotNETCore-SampleProfiler"));
+    let stopping = last.next().unwrap();
     assert!(stopping.starts_with("1 s, ") && stopping.ends_with(" B: stopping"), "{errors}");
 }
 
@@ -137,19 +139,27 @@ struct Fake {
 }
 
 impl Fake {
-    /// Answers each connection, in turn, by the next of `plays`.
+    /// Answers each connection, in turn, by the next of `plays`; a resume is answered with OK.
     fn playing(plays: Vec<Box<dyn FnOnce(UnixStream) + Send>>) -> Self {
         let home = crate::tool::directory();
         let socket = home.path().join("socket");
         let listener = UnixListener::bind(&socket).unwrap();
         thread::spawn(move || {
-            for play in plays {
+            let mut plays = plays.into_iter();
+            while plays.len() > 0 {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut header = [0; 20];
-                stream.read_exact(&mut header).unwrap();
+                if stream.read_exact(&mut header).is_err() {
+                    // Only whether it is there was tried.
+                    continue;
+                }
                 let size = usize::from(u16::from_le_bytes([header[14], header[15]]));
                 stream.read_exact(&mut vec![0; size - 20]).unwrap();
-                play(stream);
+                if header[16..18] == [4, 1] {
+                    stream.write_all(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0").unwrap();
+                } else if let Some(play) = plays.next() {
+                    play(stream);
+                }
             }
         });
         Self { socket: socket.to_str().unwrap().to_owned(), home }
@@ -247,6 +257,16 @@ const LOSSES: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1\
     \x05\x05\x01\x02\0\0\0\x02\0\0\0\x07\0\0\0SPBlock\x06\x18\0\0\0\0\
     tttttttt\x01\0\0\0\x07\0\0\0\0\0\0\0\x05\0\0\0\x06\x01";
 
+/// A whole stream without an event.
+const EMPTY: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1\x01";
+
+/// One event of provider A, by thread 7; its type is number 1.
+const WHOLE: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1\
+    \x05\x05\x01\x02\0\0\0\x02\0\0\0\x0d\0\0\0MetadataBlock\x06\x21\0\0\0\0\0\0\
+    \x14\0\x01\0................\x80\0\x0a\x01\0\0\0A\0\0\0xx\x06\
+    \x05\x05\x01\x02\0\0\0\x02\0\0\0\x0a\0\0\0EventBlock\x06\x1d\0\0\0\
+    \x14\0\x01\0................\x83\x01\0\x07\0\x10\x02xx\x06\x01";
+
 /// Status 0 is for a complete trace alone; the bytes that arrived are kept in each case.
 #[test]
 fn trace_status_is_0_only_for_a_complete_stream() {
@@ -255,7 +275,21 @@ fn trace_status_is_0_only_for_a_complete_stream() {
     let dropped =
         "whole, but the runtime dropped 5 events: a larger --buffer or fewer events keep them all";
     for (stream, stopped, status, said) in [
-        (LOSSES, stopped_well as Stopped, 1, dropped),
+        (WHOLE, stopped_well as Stopped, 0, "FILE: 163 bytes, complete"),
+        (LOSSES, stopped_well, 1, dropped),
+        (
+            EMPTY,
+            stopped_well,
+            1,
+            "whole, but it has no event: its providers sent none in this time",
+        ),
+        (&WHOLE[..32], stopped_well, 1, "the stream was cut short"),
+        (
+            b"Nettrace\x15",
+            stopped_well,
+            1,
+            "what begins at byte 0 is not nettrace, so no reader gets further",
+        ),
         // An answered stop alone does not make it complete.
         (&LOSSES[..60], stopped_well, 1, "the stream was cut short; FILE has the first 60 bytes"),
         (
@@ -288,15 +322,17 @@ fn trace_status_is_0_only_for_a_complete_stream() {
     let fake = Fake::session(b"", stopped_well);
     let new = fake.path("new");
     let errors = ends(fake.trace(&new, &["-d", "1"]), 1);
-    assert!(errors.contains("until --resume resumes it; nothing was written"), "{errors}");
+    assert!(
+        errors.contains("the stream ended before its first byte; nothing was written"),
+        "{errors}"
+    );
     assert!(!fs::exists(&new).unwrap());
 }
 
 /// A process that exits writes the end of its stream, unless it is killed.
 #[test]
 fn trace_of_exited_process_is_complete_if_it_has_the_end() {
-    let whole = b"Nettrace\x14\0\0\0!FastSerialization.1\x01";
-    for (stream, status) in [(&whole[..], 0), (&whole[..32], 1)] {
+    for (stream, status) in [(WHOLE, 0), (&WHOLE[..32], 1)] {
         let fake = Fake::playing(vec![Box::new(move |mut session| {
             session.write_all(SESSION).unwrap();
             // Two pieces.
@@ -364,12 +400,12 @@ fn trace_is_cut_by_a_signal_while_it_stops() {
 #[cfg(target_os = "linux")]
 #[test]
 fn trace_started_by_nohup_ignores_hang_up() {
-    let fake = Fake::playing(Vec::new());
-    let pipe = fake.path("pipe");
+    let runtime = Runtime::start(&[]);
+    let pipe = runtime.path("pipe");
     fifo(&pipe);
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' HUP; exec \"$@\"", "sh", DIAGIPC, "trace"]);
-    shell.args([&fake.socket, "-o", &pipe]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    shell.args([&runtime.pid(), "-o", &pipe]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let trace = shell.spawn().unwrap();
     crate::cli::interrupted::until("it has no handler", || {
         crate::cli::interrupted::handles_sigterm(trace.id()).then_some(())

@@ -86,10 +86,10 @@ fn command_is_traced_from_its_start_and_runs_on_to_its_status() {
         assert!(printed.ends_with("-socket\n") && printed.lines().count() == 1, "{printed}");
         assert!(has_event_of_the_start(&file));
     }
-    // A session from after the start has none.
+    // A session from after the start has none, and is not called complete.
     let (runtime, file) = (Runtime::start(&[]), home.path().join("later"));
     let later = ["trace", &runtime.pid(), "-d", "1", "-o", file.to_str().unwrap()];
-    run(&[&later[..], &START].concat(), b"", 0);
+    run(&[&later[..], &START].concat(), b"", 1);
     assert!(!has_event_of_the_start(&file));
 }
 

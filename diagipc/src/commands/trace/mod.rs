@@ -20,7 +20,7 @@ use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::exchange::{End, SessionEnd, StopOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Client, Connect, Deadlines, Error, ErrorKind, StopHandle, Trace,
+    Canceller, Client, Connect, Deadlines, Error, ErrorKind, StopHandle, Trace, WaitLimit,
 };
 use dotnet_diagnostics_ipc::message::AnyRequest;
 use dotnet_diagnostics_ipc::message::eventpipe::{
@@ -83,10 +83,13 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_stacks: bool,
 
-    /// Leave a process waiting that waits at its start. By default it is resumed once the session
-    /// has started
-    #[arg(long, conflicts_with = "command")]
+    /// Leave a process waiting that waits at its start
+    #[arg(long, conflicts_with = "command", overrides_with = "resume")]
     no_resume: bool,
+
+    /// Resume a process that waits at its start, once the session has started. This is the default
+    #[arg(long, overrides_with = "no_resume")]
+    resume: bool,
 
     /// Replace an existing file, once the trace is complete
     #[arg(long)]
@@ -185,7 +188,8 @@ fn trace(
     let (streamed, cut) = follow(arguments, providers, source, ends)?;
     let Streamed { output, trace, process, process_id, took } = streamed?;
     let waits = || {
-        let waiting = Suspended::of(process_id?)?;
+        let mut waiting = Suspended::of(process_id?)?;
+        waiting.at_default_port &= arguments.no_resume;
         Some(format!("process {} {waiting}{}", process_id?, waiting.hint(arguments.no_resume)))
     };
     traced.bytes = output.bytes();
@@ -210,7 +214,7 @@ fn trace(
         };
         traced.file = Some(output.to_string());
         traced.lost = lost;
-        let is_empty = lost.is_some() && output.events() == 0;
+        let is_empty = lost == Some(0) && output.events() == 0;
         traced.complete = lost == Some(0) && !is_empty;
         let why = match lost {
             _ if is_empty => Some(match waits() {
@@ -444,11 +448,15 @@ fn record(
         None => None,
     };
     let runtime = source.runtime(&ends.stop)?;
+    if let (Some(_), Runtime::Listens(endpoint)) = (&chosen, &runtime) {
+        // Whether it is there.
+        endpoint.connect(&WaitLimit { deadline: None, canceller: Some(&ends.stop) })?;
+    }
     let process_id = source.process_id(&runtime);
     let waiting = process_id.and_then(Suspended::of);
     let client = arguments.reach.client(runtime, ends.cut.clone());
     // A request that a short trace can do without.
-    let is_asked = planned_before.is_none() || arguments.json;
+    let is_asked = arguments.output.is_none() || arguments.json;
     let process = if is_asked { Info::if_known(&client)? } else { None };
     let planned = match (planned_before, chosen) {
         (Some(planned), _) => planned,
@@ -493,6 +501,10 @@ fn record(
         match client.resume() {
             // .NET Core 3.1 does not know it, and never waits.
             Err(error) if error.hresult() == Some(HResult::UNKNOWN_COMMAND) => {}
+            // It may have exited: its stream is there.
+            Err(error) if source.has_own_port() && !ends.stop.is_cancelled() => {
+                say(&format!("not resumed, in case it waits at its start: {error}"));
+            }
             Err(error) => {
                 output.abandon();
                 return Err(error.into());
