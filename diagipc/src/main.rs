@@ -8,7 +8,7 @@ use std::process::{self, ExitCode};
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
-use commands::{Command, Outcome, interrupt, printable};
+use commands::{Command, Outcome, interrupt, printable, target};
 
 /// Asks .NET processes over the .NET Diagnostic IPC Protocol, and tests its servers, clients and
 /// codecs.
@@ -21,6 +21,11 @@ use commands::{Command, Outcome, interrupt, printable};
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+
+    /// Trust directories that other users own or can write to, such as a volume that the containers
+    /// of a pod share. The owners of sockets and processes are checked nevertheless
+    #[arg(long, global = true)]
+    shared_directory: bool,
 }
 
 /// The commands by what they are for, as `--help` lists them.
@@ -91,6 +96,9 @@ fn main() -> ExitCode {
     let matches = command().try_get_matches();
     let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
     let arguments = arguments.unwrap_or_else(|error| with_route(error).exit());
+    if arguments.shared_directory {
+        diagipc::network::trust_shared_directories();
+    }
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = commands::run(&arguments.command, Arguments::command, &mut out);
     // A report has them already.
@@ -106,7 +114,7 @@ fn main() -> ExitCode {
         // The reader of our output closed it, as `head` does.
         Err(error) if has_kind(&error, io::ErrorKind::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => {
-            printable::say(&format!("diagipc: {error:#}"));
+            printable::say(&format!("diagipc: {}", target::advised(&error)));
             // By a signal, while an output's reader was awaited.
             let signal =
                 interrupt::signal().filter(|_| has_kind(&error, io::ErrorKind::Interrupted));

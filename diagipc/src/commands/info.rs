@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use diagipc::process::Suspended;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::{Client, Connect, Error, RuntimeInfo};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
@@ -94,14 +95,17 @@ pub(crate) fn subject(info: Option<&Info>) -> String {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let client = arguments.target.client(interrupt::canceller()?)?;
-    let asked = Info::ask(&client);
+    let found = arguments.target.client(interrupt::canceller()?);
+    let asked = found.and_then(|client| Info::ask(&client));
     let shown = asked.and_then(|info| {
         if arguments.json {
             return Ok(json(&info, out)?);
         }
-        Ok(info
-            .rows()
+        let mut rows = info.rows();
+        let process_id = u32::try_from(info.0.process_id).ok();
+        let waits = process_id.and_then(Suspended::of);
+        rows.extend(waits.map(|waits| ("state", waits.to_string())));
+        Ok(rows
             .iter()
             .try_for_each(|(name, text)| writeln!(out, "{name:14}  {}", printable(text)))?)
     });

@@ -27,8 +27,7 @@ mod replay;
 mod report;
 mod runtime;
 mod server;
-mod suspended;
-mod target;
+pub(crate) mod target;
 mod text;
 mod trace;
 

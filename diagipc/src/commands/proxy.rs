@@ -8,10 +8,11 @@ use std::time::Duration;
 use std::{env, fs, thread};
 
 use anyhow::{Context as _, anyhow, bail};
+use diagipc::network::trust_policy;
 use diagipc::record::{ConnectionSummary, Direction, Proxy, Witness, run_client};
 use diagipc::{Address, socket_name};
 use dotnet_diagnostics_ipc::endpoint as names;
-use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, bind_private};
+use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, bind_trusting};
 use dotnet_diagnostics_ipc_vectors::script::Ending;
 
 use crate::commands::printable::say;
@@ -167,7 +168,7 @@ fn forward(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome
     if arguments.listen.is_some() {
         says_who_looks_elsewhere(&at);
     }
-    let (listener, guard) = bind_private(&at)?;
+    let (listener, guard) = bind_trusting(&at, trust_policy())?;
     let witness = capture
         .clone()
         .map(|capture| -> Witness { Arc::new(move |event, bytes| capture.saw(event, bytes)) });

@@ -9,20 +9,22 @@ use std::{iter, thread};
 
 use anyhow::bail;
 use diagipc::Address;
-use diagipc::process::procfs;
+use diagipc::network::trust_policy;
+use diagipc::process::{Suspended, procfs};
 use dotnet_diagnostics_ipc::io::discovery::{
     self, DiscoveredEndpoint, EndpointState, UnreadablePath,
 };
-use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::{Canceller, Client, Deadlines, Endpoint, Error, ErrorKind, Phase};
 use serde::Serialize;
 
 use crate::commands::info::Info;
 use crate::commands::printable::{json_array, plain, printable, say};
+use crate::commands::target::advised;
+use crate::commands::trace::duration;
 use crate::commands::{Outcome, interrupt};
 
-/// Time limit for everything that is asked, of all processes together.
-const ASK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time limit for the answers of all processes, when one is looked for by its name.
+const NAME_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many are asked at a time. Each takes a thread and a descriptor, of which some systems allow
 /// 256.
 const MAX_THREADS: usize = 128;
@@ -45,6 +47,10 @@ pub(crate) struct Arguments {
     /// As JSON
     #[arg(long)]
     json: bool,
+
+    /// Time limit for all answers together: seconds, 500ms, 10s
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = duration)]
+    timeout: Duration,
 }
 
 #[derive(Serialize)]
@@ -58,6 +64,9 @@ struct Row {
     /// What the system reports of a process that did not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     command_line: Option<String>,
+    /// What a process waits for that has not started yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -78,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         is_named && (arguments.stale || !found.is_stale())
     };
     let found: Vec<&DiscoveredEndpoint> = seen.found.iter().filter(is_wanted).collect();
-    let mut answers = ask(&found, &canceller)?;
+    let mut answers = ask(&found, arguments.timeout, &canceller)?;
     if let Some(signal) = interrupt::signal() {
         return Ok(Outcome::Interrupted(signal));
     }
@@ -104,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 pub(crate) fn named(name: &str) -> anyhow::Result<Vec<u32>> {
     let seen = discovery::processes()?;
     let found: Vec<_> = seen.found.iter().filter(|found| !found.is_stale()).collect();
-    let mut answers = ask(&found, &Canceller::new()?)?;
+    let mut answers = ask(&found, NAME_TIMEOUT, &Canceller::new()?)?;
     let has_name = |(place, found): (usize, &&DiscoveredEndpoint)| {
         let id = found.process_id?;
         let assembly = match answers.remove(&place) {
@@ -130,10 +139,11 @@ pub(crate) fn program_of(process_id: u32) -> Option<String> {
 /// one does not answer, and anyone can create sockets at which nobody answers.
 fn ask(
     found: &[&DiscoveredEndpoint],
+    limit: Duration,
     canceller: &Canceller,
 ) -> io::Result<BTreeMap<usize, Answer>> {
-    let end = Instant::now().checked_add(ASK_TIMEOUT);
-    let left = || end.map_or(ASK_TIMEOUT, |end| end.saturating_duration_since(Instant::now()));
+    let end = Instant::now().checked_add(limit);
+    let left = || end.map_or(limit, |end| end.saturating_duration_since(Instant::now()));
     let listening: Vec<_> = found
         .iter()
         .enumerate()
@@ -192,6 +202,7 @@ fn row(found: &DiscoveredEndpoint, answer: Option<Answer>) -> Row {
         endpoint: found.endpoint.to_string_lossy().into_owned(),
         answer: answer.unwrap_or(Answer::NotAsked {}),
         command_line,
+        waits: found.process_id.and_then(Suspended::of).map(|waits| waits.to_string()),
     }
 }
 
@@ -203,9 +214,8 @@ fn command_line_of(process_id: u32) -> Option<String> {
 fn info(found: &DiscoveredEndpoint, patience: Duration, canceller: &Canceller) -> Answer {
     // It is only asked for its info. Root may ask other users' processes; for others the socket's
     // mode refuses it. No other process may answer for it.
-    let policy = found
-        .owner
-        .map_or(TrustPolicy::CHECKED, |owner| TrustPolicy::CHECKED.allowing_owner(owner));
+    let policy =
+        found.owner.map_or_else(trust_policy, |owner| trust_policy().allowing_owner(owner));
     let deadlines = Deadlines { whole: Some(patience), ..Deadlines::DEFAULT };
     let client = Client::new(Endpoint::from(found).trusting(policy))
         .with_deadlines(deadlines)
@@ -218,7 +228,7 @@ fn info(found: &DiscoveredEndpoint, patience: Duration, canceller: &Canceller) -
                 Some(ErrorKind::TimedOut | ErrorKind::Cancelled) => {
                     "it did not answer in time".to_owned()
                 }
-                _ => format!("{error:#}"),
+                _ => advised(&error),
             })
         }
     }
@@ -262,6 +272,8 @@ fn cells(row: &Row) -> [String; 4] {
         Answer::Error(error) => ("?", without_answer(error)),
         Answer::NotAsked {} => ("?", without_answer(&row.state)),
     };
+    let waits = row.waits.iter().map(|waits| format!(" ({})", plain(waits)));
+    let command_line = iter::once(command_line).chain(waits).collect();
     // A process may choose any name.
     [process_id, plain(version), printable(&row.endpoint), command_line]
 }
@@ -293,7 +305,7 @@ fn not_seen(unseen: &[UnreadablePath]) {
 #[derive(Clone, clap::Args)]
 #[allow(clippy::doc_markdown, reason = "this is the help of a command")]
 pub(crate) struct NamedTarget {
-    /// A process id, the path of a socket, or a pipe (`\\.\pipe\NAME`)
+    /// A process id or name, the path of a socket, or a pipe (`\\.\pipe\NAME`)
     target: Option<Address>,
 
     /// The process with this id, in place of TARGET
@@ -313,9 +325,11 @@ impl NamedTarget {
     /// Returns the address of the target, if one was given. A name is looked for.
     pub(crate) fn address(&self) -> anyhow::Result<Option<Address>> {
         match (&self.target, self.process_id, &self.name) {
-            (Some(target), _, name) if name.is_none() || matches!(target, Address::Port(_)) => {
-                Ok(Some(target.clone()))
-            }
+            (Some(target), _, None) => match target.name() {
+                Some(name) => Ok(Some(Address::Process(only(name)?))),
+                None => Ok(Some(target.clone())),
+            },
+            (Some(target @ Address::Port(_)), ..) => Ok(Some(target.clone())),
             (Some(target), ..) => {
                 bail!("--name finds a process, or chooses one that connects: not with {target}")
             }
@@ -334,8 +348,12 @@ fn only(name: &str) -> anyhow::Result<u32> {
             Err(Error::new(Phase::Find, ErrorKind::NotFound(what)).into())
         }
         ref several => {
-            let ids: Vec<_> = several.iter().map(u32::to_string).collect();
-            bail!("processes {} have the name {name}: expected one", ids.join(", "))
+            let line = |id: &u32| {
+                let line = command_line_of(*id).unwrap_or_default();
+                format!("\n{id:>9}  {}", plain(&line))
+            };
+            let lines: String = several.iter().map(line).collect();
+            bail!("{} processes have the name {name}, expected one:{lines}", several.len())
         }
     }
 }

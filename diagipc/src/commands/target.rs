@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 use std::{fmt, io};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
+use clap::ArgGroup;
+use diagipc::network::trust_policy;
 use diagipc::{Address, Program, SpawnCommand};
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::WaitLimit;
@@ -18,15 +20,15 @@ use dotnet_diagnostics_ipc::io::{
 };
 
 use crate::commands::printable::say;
+use crate::commands::ps::NamedTarget;
 use crate::commands::{Outcome, interrupt};
 
 /// The target process.
 #[derive(Clone, clap::Args)]
-#[allow(clippy::doc_markdown, reason = "this is the help of a command")]
+#[command(group = ArgGroup::new("which").args(["target", "process_id", "name"]).required(true))]
 pub(crate) struct TargetArguments {
-    /// A process id, the path of a socket, or a pipe (`\\.\pipe\NAME`)
-    #[arg(value_parser = listening)]
-    target: Address,
+    #[command(flatten)]
+    target: NamedTarget,
 
     #[command(flatten)]
     reach: Reach,
@@ -45,22 +47,20 @@ pub(crate) struct Reach {
     timeout: Option<u64>,
 }
 
-/// The address of a runtime that listens.
-fn listening(text: &str) -> Result<Address, String> {
-    let address: Address = text.parse()?;
-    address.endpoint().map(|_| address)
-}
-
 /// Whose sockets are trusted, by `--any-owner`.
-pub(crate) const fn trust(any_owner: bool) -> TrustPolicy {
-    let trust = TrustPolicy::CHECKED;
+pub(crate) fn trust(any_owner: bool) -> TrustPolicy {
+    let trust = trust_policy();
     if any_owner { trust.allowing_other_owner().allowing_shared_directory() } else { trust }
 }
 
 impl TargetArguments {
     /// A client of the target, ended early by `canceller`.
     pub(crate) fn client(&self, canceller: Canceller) -> anyhow::Result<Client> {
-        Ok(self.reach.client(self.reach.endpoint(&self.target)?, canceller))
+        Ok(self.reach.client(self.reach.endpoint(&self.address()?)?, canceller))
+    }
+
+    pub(crate) fn address(&self) -> anyhow::Result<Address> {
+        self.target.address()?.context("expected a target")
     }
 }
 
@@ -113,8 +113,14 @@ pub(crate) fn outcome(command: &str, asked: anyhow::Result<()>) -> anyhow::Resul
         None if error.is::<Refused>() => Outcome::Faulty,
         None => return Err(error),
     };
-    say(&format!("diagipc {command}: {error:#}"));
+    say(&format!("diagipc {command}: {}", advised(&error)));
     Ok(outcome)
+}
+
+/// Returns the text of an error, with the option that helps.
+pub(crate) fn advised(error: &anyhow::Error) -> String {
+    let advice = error.downcast_ref().and_then(diagipc::network::advice);
+    advice.map_or_else(|| format!("{error:#}"), |advice| format!("{error:#}: {advice}"))
 }
 
 fn is_interruption(error: &anyhow::Error) -> bool {

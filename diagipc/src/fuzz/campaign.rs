@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 
 use super::case::{FuzzCase, Seeds};
 use super::finding::{
@@ -19,6 +18,7 @@ use super::play::{CaseVerdict, Observed, play};
 use crate::faults::Fault;
 use crate::known::Profile;
 use crate::network::address::Address;
+use crate::network::trust_policy;
 use crate::process::procfs::resident;
 use crate::server::survey::survey;
 use crate::server::target::Target;
@@ -158,8 +158,7 @@ impl<'c> Campaign<'c> {
         progress: &'c mut dyn FnMut(CampaignProgress<'_>),
     ) -> Result<Self, String> {
         let (within, canceller) = (options.within, options.canceller.as_ref());
-        let mut target =
-            Target::find(address, within, TrustPolicy::CHECKED, canceller)?.started_often();
+        let mut target = Target::find(address, within, trust_policy(), canceller)?.started_often();
         let identity = target.identity()?;
         target.answers().map_err(|reason| format!("before the first case: {reason}"))?;
         // A runtime's known behaviour excuses only a target that is one, as the server suite

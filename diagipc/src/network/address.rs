@@ -76,6 +76,16 @@ impl Address {
     }
 }
 
+impl Address {
+    /// Returns the text of an address if it is more likely the name of a process: no path, and no
+    /// file in the current directory.
+    pub fn name(&self) -> Option<&str> {
+        let Self::Socket(path) = self else { return None };
+        let name = path.to_str().filter(|text| !text.contains(['/', '\\']))?;
+        (!path.exists()).then_some(name)
+    }
+}
+
 impl FromStr for Address {
     type Err = String;
 

@@ -23,6 +23,7 @@
 
 pub(crate) mod address;
 mod live;
+mod trust;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -38,6 +39,7 @@ use dotnet_diagnostics_ipc_vectors::player::{Flow, PlayerError};
 
 pub use live::LiveNetwork;
 pub(crate) use live::Peer;
+pub use trust::{advice, advised, trust_policy, trust_shared_directories};
 #[cfg(unix)]
 pub use unix::Listener;
 #[cfg(unix)]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::trust::peer_of;
 use dotnet_diagnostics_ipc::io::{
-    Error, ErrorKind, SocketGuard, UnixTransport, WaitLimit, bind_private, fd,
+    Error, ErrorKind, SocketGuard, UnixTransport, WaitLimit, bind_trusting, fd,
 };
 use dotnet_diagnostics_ipc_vectors::player::PlayerError;
 use dotnet_diagnostics_ipc_vectors::script::{FdKind, SignalKind, Step};
@@ -42,9 +42,9 @@ impl Listener {
     /// Listens at the socket `address`, which only this user can reach.
     ///
     /// # Errors
-    /// Those of [`bind_private`].
+    /// Those of [`bind_trusting`].
     pub fn bind(address: impl AsRef<Path>) -> Result<Self, Error> {
-        Ok(Self(Arc::new(bind_private(address)?)))
+        Ok(Self(Arc::new(bind_trusting(address, super::trust_policy())?)))
     }
 
     /// Accepts a connection, or `None` on a timeout.

@@ -5,6 +5,7 @@ mod orphans;
 pub mod procfs;
 pub(crate) mod program;
 mod registry;
+mod suspended;
 pub(crate) mod timeouts;
 #[cfg(unix)]
 mod unix;
@@ -17,6 +18,7 @@ pub use self::program::Death;
 pub use self::registry::{OwnDirectory, Started, end_all_started};
 #[cfg(unix)]
 pub use self::registry::{ended_orphans, own_all_started};
+pub use self::suspended::Suspended;
 #[cfg(unix)]
 pub use self::unix::socket_name;
 #[cfg(unix)]

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Error, ErrorKind, Phase, SocketGuard, UnixTransport, WaitLimit, bind_private,
+    Canceller, Error, ErrorKind, Phase, SocketGuard, UnixTransport, WaitLimit, bind_trusting,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 
 use super::misbehaviour::MisbehaviourKind;
-use crate::network::{has_hung_up, sends_no_more};
+use crate::network::{has_hung_up, sends_no_more, trust_policy};
 
 /// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
@@ -34,7 +34,7 @@ pub(super) struct Listening {
 impl Listening {
     /// Listens; the guard removes the socket file.
     pub(super) fn bind(path: &Path) -> Result<(Self, Guard), Error> {
-        let (listener, guard) = bind_private(path)?;
+        let (listener, guard) = bind_trusting(path, trust_policy())?;
         listener
             .set_nonblocking(true)
             .map_err(|error| Error::new(Phase::Listen, ErrorKind::Io(error)))?;

@@ -19,6 +19,7 @@ use super::timeouts::WITHIN;
 use crate::conversation::FaultSeen;
 use crate::known::Profile;
 use crate::network::address::Address;
+use crate::process::Suspended;
 use crate::suite::{CaseResult, Failure, RunLimits, Suite};
 use crate::{Case, Grade, Interrupted, Lost, Report, TooFewJudged, suite};
 
@@ -93,8 +94,11 @@ pub fn run(
         abilities: &survey.abilities,
         served: BTreeSet::new(),
     };
+    // A target that is started here is resumed.
+    let held = if subject.can_spawn() { None } else { subject.process_id() };
+    let held = held.and_then(Suspended::of);
     for (nth, case) in cases.iter().enumerate() {
-        match plan(case, &subject, &survey, options) {
+        match plan(case, &subject, held.as_ref(), &survey, options) {
             Plan::Play => to_play.push(nth),
             Plan::LeftOut(why) => left_out.push(why),
             Plan::Elsewhere(why) => elsewhere.push((why, case.name())),
@@ -156,9 +160,20 @@ fn not_allowed(case: &ServerCase<'_>, options: &Options) -> Option<&'static str>
     }
 }
 
-fn plan(case: &ServerCase<'_>, subject: &Target, survey: &Survey, options: &Options) -> Plan {
+fn plan(
+    case: &ServerCase<'_>,
+    subject: &Target,
+    held: Option<&Suspended>,
+    survey: &Survey,
+    options: &Options,
+) -> Plan {
     if let Some(why) = not_allowed(case, options) {
         return Plan::LeftOut(why);
+    }
+    if let Some(held) = held.filter(|_| case.starts_a_session()) {
+        return Plan::Elsewhere(format!(
+            "the target {held}, so no stream is judged (F-112, F-169)"
+        ));
     }
     if let Some(platform) = case
         .platform()

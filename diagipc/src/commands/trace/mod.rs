@@ -16,6 +16,7 @@ use std::{io, thread};
 use anyhow::{anyhow, bail};
 use clap::ArgGroup;
 use diagipc::nettrace::StreamState;
+use diagipc::process::Suspended;
 use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::exchange::{End, SessionEnd, StopOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
@@ -33,7 +34,6 @@ use crate::commands::info::{Info, subject};
 use crate::commands::output_file::{Written, dated};
 use crate::commands::printable::{printable, say};
 use crate::commands::ps::NamedTarget;
-use crate::commands::suspended::Suspended;
 use crate::commands::target::{Reach, Refused, outcome};
 use crate::commands::trace::events::{EventArguments, Provider};
 use crate::commands::trace::output::{Planned, TraceOutput, TraceProgress};
@@ -190,7 +190,7 @@ fn trace(
     let waits = || {
         let mut waiting = Suspended::of(process_id?)?;
         waiting.at_default_port &= arguments.no_resume;
-        Some(format!("process {} {waiting}{}", process_id?, waiting.hint(arguments.no_resume)))
+        Some(format!("process {} {waiting}{}", process_id?, hint(&waiting, arguments.no_resume)))
     };
     traced.bytes = output.bytes();
     traced.seconds = took.as_secs_f64();
@@ -270,6 +270,17 @@ fn trace(
     match (cut, interrupt::signal()) {
         (Some(Cut::Signal), Some(signal)) => Ok(Outcome::Interrupted(signal)),
         _ => Ok(Outcome::Faulty),
+    }
+}
+
+/// Says how to go on with a process that waits.
+fn hint(waiting: &Suspended, is_left_waiting: bool) -> String {
+    match (waiting.ports.first(), is_left_waiting) {
+        (Some(port), _) => {
+            format!("; a tool there resumes it, such as `diagipc trace port:{port}`")
+        }
+        (None, true) => "; without --no-resume it is resumed".to_owned(),
+        (None, false) => String::new(),
     }
 }
 
@@ -465,7 +476,7 @@ fn record(
     };
     if let (Some(id), Some(waiting)) = (process_id, &waiting) {
         if !waiting.ports.is_empty() && source.has_own_port() {
-            say(&format!("process {id} {waiting}{}", waiting.hint(arguments.no_resume)));
+            say(&format!("process {id} {waiting}{}", hint(waiting, arguments.no_resume)));
         }
         if waiting.tools() > 1 {
             say(
@@ -563,7 +574,7 @@ const EXPECTED: &str = "expected seconds, a number with ms, s, m or h, or hh:mm:
 
 /// Seconds; a number with a unit; or hours, minutes and seconds, with or without days, as dotnet-trace
 /// takes them.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     parse(text).ok_or_else(|| EXPECTED.to_owned())
 }
 

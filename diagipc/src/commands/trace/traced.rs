@@ -13,6 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
+use diagipc::network::{advised, trust_policy};
 use diagipc::{Address, OwnDirectory, Program, Started};
 use dotnet_diagnostics_ipc::io::port_listener::{
     PortEvent, PortListener, PortOptions, PortRuntime,
@@ -211,8 +212,9 @@ impl Port {
                 )
             })?
             .to_owned();
-        let listener = PortListener::bind(path, PortOptions::DEFAULT)
-            .map_err(|error| anyhow!("port:{address}: {error:#}"))?;
+        let options = PortOptions { trust: trust_policy(), ..PortOptions::DEFAULT };
+        let listener = PortListener::bind(path, options)
+            .map_err(|error| anyhow!("port:{address}: {}", advised(&error)))?;
         Ok(Self {
             listener: Arc::new(listener),
             address,

@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc_vectors::script::VariableValue;
 
 use crate::conversation::FaultSeen;
 use crate::faults::Fault;
-use crate::network::{is_served, lives};
+use crate::network::{advised, is_served, lives};
 
 /// What is missing in a target that cannot be reached.
 pub(in crate::server) const NO_ENDPOINT: &str =
@@ -28,7 +28,7 @@ pub(in crate::server) fn check(
     trust: TrustPolicy,
 ) -> Result<(), String> {
     let connected = Endpoint::socket(socket).trusting(trust).connect(until);
-    connected.map(drop).map_err(|error| format!("{error:#}"))
+    connected.map(drop).map_err(|error| advised(&error))
 }
 
 /// Whether the process in the socket's name is alive, or else whether any process listens there.

@@ -3,45 +3,42 @@
 use std::fmt;
 use std::fs;
 
-use diagipc::process::procfs;
 use dotnet_diagnostics_ipc::port::{
     DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE, Ports, default_port_suspend,
 };
+
+use super::procfs;
 
 /// The threads of a runtime that waits: its server, and that of its synchronisation.
 const NAMES_WHILE_WAITING: [&str; 2] = [".NET EventPipe", ".NET SynchManag"];
 
 /// What a process waits for at its start.
+///
+/// ```
+/// use diagipc::process::Suspended;
+///
+/// // This process runs.
+/// assert_eq!(Suspended::of(std::process::id()), None);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Suspended {
+pub struct Suspended {
     /// `ResumeRuntime` at its default port.
-    pub(crate) at_default_port: bool,
+    pub at_default_port: bool,
     /// `ResumeRuntime` at these ports, to which it connects.
-    pub(crate) ports: Vec<String>,
+    pub ports: Vec<String>,
 }
 
 impl Suspended {
     /// Looks at the environment and the threads of a process; `None` if it runs, or if `/proc` shows
     /// too little of it. No runtime says whether it waits.
-    pub(crate) fn of(process_id: u32) -> Option<Self> {
+    pub fn of(process_id: u32) -> Option<Self> {
         let asked = Self::asked_for(&procfs::environment(process_id)?)?;
         waits(process_id)?.then_some(asked)
     }
 
     /// Returns how many tools must resume the process.
-    pub(crate) fn tools(&self) -> usize {
+    pub fn tools(&self) -> usize {
         self.ports.len() + usize::from(self.at_default_port)
-    }
-
-    /// Says how to go on.
-    pub(crate) fn hint(&self, is_left_waiting: bool) -> String {
-        match (self.ports.first(), is_left_waiting) {
-            (Some(port), _) => {
-                format!("; a tool there resumes it, such as `diagipc trace port:{port}`")
-            }
-            (None, true) => "; without --no-resume it is resumed".to_owned(),
-            (None, false) => String::new(),
-        }
     }
 
     /// Returns what an environment asks a runtime to wait for.
