@@ -10,9 +10,7 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc_vectors::script::{
     Captures, Part, Pattern, Plays, Script, Step, Target,
 };
-use dotnet_diagnostics_ipc_vectors::{
-    Direction, ExpectedResult, Group, Hazard, ScriptFile, Test, Type,
-};
+use dotnet_diagnostics_ipc_vectors::{Direction, Group, Hazard, ScriptFile, Test, Type};
 
 use crate::conversation::{is_cut, is_too_small, wants_descriptor};
 use crate::process::timeouts::silence_ms;
@@ -209,16 +207,9 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// Whether it starts a session with a stream.
-    pub(super) fn starts_a_session(&self) -> bool {
-        let is_valid = match self.kind {
-            ServerCaseKind::Script { .. } => true,
-            ServerCaseKind::Request { test, .. } => test.result != ExpectedResult::Invalid,
-        };
-        let starts_one = |command: &Command| {
-            command.set == Command::STOP_TRACING.set && *command != Command::STOP_TRACING
-        };
-        is_valid && self.commands().iter().any(starts_one)
+    /// Whether it sends a command that starts a session, or that is refused as such.
+    pub(super) fn is_of_sessions(&self) -> bool {
+        self.commands().into_iter().any(starts_a_session)
     }
 
     /// Whether it requests a dump: that may remove the target's socket (P-6), and writes a file.
@@ -298,6 +289,10 @@ impl<'v> ServerCase<'v> {
             _ => false,
         })
     }
+}
+
+pub(super) fn starts_a_session(command: Command) -> bool {
+    command.set == Command::STOP_TRACING.set && command != Command::STOP_TRACING
 }
 
 fn command_of(group: &Group) -> Vec<Command> {

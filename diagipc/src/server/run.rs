@@ -48,16 +48,21 @@ pub fn run(
 ) -> Report {
     let mut report = Report::new("server", &address.to_string());
     let within = options.within.unwrap_or(WITHIN);
-    let allowed: Vec<_> =
-        cases.iter().filter(|case| not_allowed(case, options).is_none()).collect();
     let found = Target::find(address, within, options.trust, options.canceller.as_ref()).and_then(
         |mut subject| {
             let identity = subject.identity()?;
-            let survey = survey(&mut subject, &allowed, options)?;
-            Ok((subject, identity, survey))
+            // A target that is started here is resumed.
+            let held = if subject.can_spawn() { None } else { subject.process_id() };
+            let held = held.and_then(Suspended::of);
+            let is_allowed = |case: &&ServerCase<'_>| {
+                not_allowed(case, options).is_none() && !(held.is_some() && case.is_of_sessions())
+            };
+            let allowed: Vec<_> = cases.iter().filter(is_allowed).collect();
+            let survey = survey(&mut subject, held.is_some(), &allowed, options)?;
+            Ok((subject, identity, survey, held))
         },
     );
-    let (subject, identity, survey) = match found {
+    let (subject, identity, survey, held) = match found {
         Ok(found) => found,
         Err(_) if options.is_cancelled() => {
             report.interrupted = Some(Interrupted { not_run: cases.len() });
@@ -94,9 +99,6 @@ pub fn run(
         abilities: &survey.abilities,
         served: BTreeSet::new(),
     };
-    // A target that is started here is resumed.
-    let held = if subject.can_spawn() { None } else { subject.process_id() };
-    let held = held.and_then(Suspended::of);
     for (nth, case) in cases.iter().enumerate() {
         match plan(case, &subject, held.as_ref(), &survey, options) {
             Plan::Play => to_play.push(nth),
@@ -170,7 +172,8 @@ fn plan(
     if let Some(why) = not_allowed(case, options) {
         return Plan::LeftOut(why);
     }
-    if let Some(held) = held.filter(|_| case.starts_a_session()) {
+    // A session that is stopped now would harm it later (F-160).
+    if let Some(held) = held.filter(|_| case.is_of_sessions()) {
         return Plan::Elsewhere(format!(
             "the target {held}, so no stream is judged (F-112, F-169)"
         ));

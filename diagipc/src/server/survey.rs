@@ -15,6 +15,7 @@ use dotnet_diagnostics_ipc_vectors::player::PlayerError;
 use dotnet_diagnostics_ipc_vectors::script::{self, Ability};
 
 use super::abilities::{Abilities, Has};
+use super::case::starts_a_session;
 use super::probe::{self, Waits, WithPort};
 use super::recognise::{Conclusion, Recognition, conclude};
 use super::request::reply_to;
@@ -48,6 +49,7 @@ pub(crate) struct Survey {
 /// Learns what `cases` need, within what `options` allow.
 pub(crate) fn survey(
     subject: &mut Target,
+    is_held: bool,
     cases: &[&ServerCase<'_>],
     options: &Options,
 ) -> Result<Survey, String> {
@@ -71,7 +73,8 @@ pub(crate) fn survey(
         let (profile, weaknesses) = (given.unwrap_or(Profile::STRICT), subject.exposures());
         return Ok(Survey { profile, conclusion, abilities, pace, weaknesses });
     }
-    let mut surveyor = Surveyor { subject, options, vectors, waits, abilities: &mut abilities };
+    let mut surveyor =
+        Surveyor { subject, is_held, options, vectors, waits, abilities: &mut abilities };
     let wanted: BTreeSet<Command> = cases.iter().flat_map(|case| case.wanted_commands()).collect();
     surveyor.ask_commands(|command| wanted.contains(&command))?;
     let conclusion = match given {
@@ -96,6 +99,7 @@ pub(crate) fn survey(
 
 struct Surveyor<'m> {
     subject: &'m mut Target,
+    is_held: bool,
     options: &'m Options,
     vectors: &'m [NamedFile],
     waits: Waits,
@@ -157,7 +161,12 @@ impl Surveyor<'_> {
     fn conclude(&mut self) -> Result<Conclusion, String> {
         let vectors = self.vectors;
         let hazard = |command| probe::message_for(vectors, command).map(|test| test.hazard);
-        self.ask_commands(|command| hazard(command) == Some(None))?;
+        // A session that is stopped while the target waits at its start would harm it (F-160).
+        let is_held = self.is_held;
+        let is_safe = |command: Command| {
+            hazard(command) == Some(None) && !(is_held && starts_a_session(command))
+        };
+        self.ask_commands(is_safe)?;
         self.find_habits()?;
         let ask = encode_to_vec(Command::PROCESS_INFO2, &ProcessInfo2 {}).unwrap_or_default();
         let whole = self.waits.whole;

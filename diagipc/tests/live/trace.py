@@ -24,6 +24,8 @@ from checks import check
 RUNTIME, HOSTED = "net10.0.12", "net8.0.4"
 ONE_FILE = ["aot9.0.20", "aot10.0.12"]
 OF_C = ["net10.0.9", "aot9.0.20"]
+THAT_WAIT = ["net8.0.30", "net8.0.34", "net9.0.5", "net9.0.23", "net10.0.9", "net10.0.12", "net10.0.15", "net11.0.0", "aot8.0.31", "aot9.0.20",
+             "aot10.0.12", "aot11.0.0"]
 PROFILES = ["dotnet-common", "dotnet-sampled-thread-time", "gc-verbose", "gc-collect", "database", "gcdump"]
 CLR, PRIVATE = "Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimePrivate"
 # GCBulkType, GCBulkNode, GCBulkEdge.
@@ -124,6 +126,32 @@ def c_client(directory):
         check(f"{name}: c/trace.c stores a complete file with events", status == 0 and events(stored), f"status {status}")
 
 
+def waiting(traces):
+    """A process that waits at its start survives a trace that leaves it waiting, and one that resumes it, followed by another (F-160). Each
+    command says that it waits, and the server suite judges no stream."""
+    for name in launch.there(THAT_WAIT):
+        with launch.started(name, {"DOTNET_DefaultDiagnosticPortSuspend": "1"}) as (process, directory):
+            launch.default_socket(process, directory)
+            pid = str(process.pid)
+
+            def asked(command, *arguments):
+                return subprocess.run([traces.diagipc, command, pid, *arguments], capture_output=True, text=True, timeout=SECONDS, check=False)
+
+            said = asked("info").stdout
+            check(f"{name}: info says that it waits", "waits at its start for a resume" in said, said)
+            suite = asked("server")
+            is_judged = suite.returncode == 0 and "so no stream is judged" in suite.stdout
+            check(f"{name}: the server suite passes while it waits", is_judged, suite.stdout)
+            _, status, said = traces.run("left", "-d", "1", "--force", "--no-resume", pid)
+            check(f"{name}: a trace that leaves it waiting is not complete", status == 1, said)
+            for which in "first", "second":
+                path, status, said = traces.run(which, "-d", "1", "--force", pid)
+                with open(path, "rb") as file:
+                    heads = file.read().count(b"Nettrace")
+                check(f"{name}: the {which} trace is complete", (status, heads) == (0, 1), f"status {status}, {heads} heads: {said}")
+            check(f"{name}: it runs on", process.poll() is None or process.returncode == 0, f"ended with {process.poll()}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--diagipc")
@@ -136,6 +164,7 @@ def main():
         traces = Traces(program, directory, home and home + "/nettrace-read")
         commands(traces)
         profiles(traces)
+        waiting(traces)
         c_client(directory)
     checks.finish()
 
