@@ -43,7 +43,9 @@ pub use trust::{advice, advised, trust_policy, trust_shared_directories};
 #[cfg(unix)]
 pub use unix::Listener;
 #[cfg(unix)]
-pub(crate) use unix::{has_hung_up, is_served, kind_of, lives, sends_no_more};
+pub(crate) use unix::{
+    exited_process, has_hung_up, is_served, kind_of, lives, named_process, sends_no_more,
+};
 #[cfg(windows)]
 pub use windows::Listener;
 #[cfg(windows)]

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dotnet_diagnostics_ipc::endpoint::SocketName;
 use dotnet_diagnostics_ipc::io::trust::peer_of;
 use dotnet_diagnostics_ipc::io::{
     Error, ErrorKind, SocketGuard, UnixTransport, WaitLimit, bind_trusting, fd,
@@ -90,6 +91,10 @@ pub(super) fn connect(path: &Path, until: &WaitLimit<'_>) -> Result<Stream, Play
         match UnixTransport::connect(path, until) {
             Ok(transport) => return Ok(transport.into()),
             Err(error) if is_missing(&error) && until.left().is_none_or(|left| !left.is_zero()) => {
+                if let Some(id) = named_process(path).filter(|id| !lives(*id)) {
+                    let text = format!("process {id} has exited: {error}");
+                    return Err(PlayerError::differs(text));
+                }
                 missing = Some(error);
                 thread::sleep(POLL_INTERVAL);
             }
@@ -274,6 +279,16 @@ pub(super) fn signal(id: u32, signal: SignalKind) -> io::Result<()> {
     };
     let pid = i32::try_from(id).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
     Ok(process::kill_process(pid, signal)?)
+}
+
+/// Returns the process in the name of a default port's socket.
+pub(crate) fn named_process(path: &Path) -> Option<u32> {
+    SocketName::from_path(path.to_str()?).ok().map(|name| name.pid)
+}
+
+/// Returns the process in the name of a socket, if it has exited and nobody listens there.
+pub(crate) fn exited_process(path: &Path) -> Option<u32> {
+    named_process(path).filter(|id| !lives(*id) && !is_served(path))
 }
 
 /// Whether a process with this id exists and has not ended. A zombie has ended: its parent has not

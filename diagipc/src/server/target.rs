@@ -108,6 +108,10 @@ impl Target {
         let network = match &mut self.reach {
             Reach::Endpoint(endpoint) => {
                 let endpoint = endpoint.clone();
+                #[cfg(unix)]
+                if let Some(id) = crate::network::exited_process(&endpoint) {
+                    return Err(format!("process {id} has exited"));
+                }
                 LiveNetwork::to(&endpoint).with_process(move || system::is_alive(&endpoint))
             }
             Reach::Port(listener) => LiveNetwork::at_port(listener.clone()),

@@ -6,13 +6,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use dotnet_diagnostics_ipc::endpoint::SocketName;
 use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy, check_path};
 use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, Error, ErrorKind, WaitLimit};
 use dotnet_diagnostics_ipc_vectors::script::VariableValue;
 
 use crate::conversation::FaultSeen;
 use crate::faults::Fault;
+pub(in crate::server) use crate::network::named_process;
 use crate::network::{advised, is_served, lives};
 
 /// What is missing in a target that cannot be reached.
@@ -75,11 +75,6 @@ pub(in crate::server) fn default_port(directory: &Path, id: u32) -> Option<PathB
         .collect();
     sockets.sort_by_key(|name| !name.starts_with(&own));
     sockets.first().map(|name| directory.join(name))
-}
-
-/// Returns the process in the name of a socket.
-pub(in crate::server) fn named_process(path: &Path) -> Option<u32> {
-    SocketName::from_path(path.to_str()?).ok().map(|name| name.pid)
 }
 
 /// Returns the value as passed to a process.
