@@ -1,5 +1,7 @@
 //! The commands, a file or directory each, and what they share.
 
+#[cfg(unix)]
+mod backlog;
 mod call;
 mod check;
 mod client;
