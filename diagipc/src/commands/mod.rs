@@ -19,6 +19,7 @@ mod list;
 mod output;
 mod output_file;
 pub(crate) mod printable;
+mod process_root;
 #[cfg(unix)]
 mod proxy;
 mod ps;
