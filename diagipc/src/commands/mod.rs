@@ -11,6 +11,7 @@ mod dev;
 mod dump;
 mod encode;
 mod env;
+mod event_names;
 mod explain;
 mod fuzz_server;
 mod info;
