@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 use clap::ArgGroup;
 use diagipc::Address;
+use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::io::{Client, Error, Phase};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 
@@ -17,7 +18,7 @@ use crate::commands::printable::say;
 use crate::commands::process_root::{Found, ProcessRoot};
 use crate::commands::ps::NamedTarget;
 use crate::commands::target::{Reach, Refused, outcome};
-use crate::commands::{Outcome, interrupt};
+use crate::commands::{Outcome, interrupt, refusal};
 
 /// Makes a process write a dump of itself.
 ///
@@ -149,7 +150,14 @@ fn request(arguments: &Arguments, client: &Client, file: &Path) -> anyhow::Resul
     let path = file
         .to_str()
         .with_context(|| format!("{}: a path that is not UTF-8 cannot be sent", file.display()))?;
-    Ok(client.dump(&GenerateCoreDump3 { dump_name: path.into(), dump_type, flags })?)
+    let asked = client.dump(&GenerateCoreDump3 { dump_name: path.into(), dump_type, flags });
+    // The oldest command with all that is asked for.
+    let oldest = if arguments.crash_report {
+        Command::GENERATE_CORE_DUMP2
+    } else {
+        Command::GENERATE_CORE_DUMP
+    };
+    asked.map_err(|error| refusal::explained(error.into(), Some(oldest)))
 }
 
 /// A process that was asked for a dump writes it, whether anybody waits for the reply or not.

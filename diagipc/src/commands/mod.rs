@@ -26,6 +26,7 @@ mod proxy;
 mod ps;
 #[cfg(unix)]
 mod recording;
+mod refusal;
 #[cfg(unix)]
 mod replay;
 mod report;
