@@ -66,6 +66,15 @@ pub(crate) static PROFILES: [EventProfile; 6] = [
     },
 ];
 
+/// What guides call them, and what to use.
+pub(crate) const OTHER_PROFILES: [(&str, &str); 2] = [
+    (
+        "cpu-sampling",
+        "here it is dotnet-sampled-thread-time, which with dotnet-common is the default",
+    ),
+    ("thread-time", "here it is dotnet-sampled-thread-time"),
+];
+
 pub(crate) const LEVELS: [&str; 6] =
     ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
 

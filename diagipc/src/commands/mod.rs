@@ -13,6 +13,7 @@ mod encode;
 mod env;
 mod event_names;
 mod explain;
+mod explained_names;
 mod fuzz_server;
 mod info;
 pub(crate) mod interrupt;
@@ -80,7 +81,7 @@ pub(crate) enum Command {
     Adapter,
     /// Compares the reports of several runs
     Report(report::Arguments),
-    /// Explains a case, vector, script, fact, fault, flag or word in a report
+    /// Explains a case, vector, script, fact, fault, flag, word or error code in a report
     Explain(explain::Arguments),
     /// Shows the meaning of bytes: an annotated dump, or JSON
     Decode(decode::Arguments),

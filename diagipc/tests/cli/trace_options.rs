@@ -151,6 +151,8 @@ fn refusal_says_what_the_runtime_lacks() {
         said.contains("a runtime has at most 64 at once (F-32): the runtime answered"),
         "{said}"
     );
+    let said = errors(&["trace", "1", "--profile", "cpu-sampling"], 2);
+    assert!(said.contains("here it is dotnet-sampled-thread-time"), "{said}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 use dotnet_diagnostics_ipc::wire::{Guid, IpcString};
 
 use crate::commands::event_names::{
-    DIAGNOSTIC_SOURCE, EventProfile, LEVELS, PROFILES, RUNTIME, level,
+    DIAGNOSTIC_SOURCE, EventProfile, LEVELS, OTHER_PROFILES, PROFILES, RUNTIME, level,
 };
 use crate::commands::printable::{printable, say};
 
@@ -96,8 +96,12 @@ fn database() -> String {
 
 fn profiles() -> impl TypedValueParser<Value = &'static EventProfile> {
     let names = PROFILES.iter().map(|profile| PossibleValue::new(profile.name).help(profile.about));
-    PossibleValuesParser::new(names).try_map(|name| {
-        PROFILES.iter().find(|profile| profile.name == name).ok_or("expected a profile")
+    let others = OTHER_PROFILES.iter().map(|(name, _)| PossibleValue::new(name).hide(true));
+    PossibleValuesParser::new(names.chain(others)).try_map(|name| {
+        let route =
+            || OTHER_PROFILES.iter().find(|(other, _)| *other == name).map(|(_, route)| *route);
+        let profile = PROFILES.iter().find(|profile| profile.name == name);
+        profile.ok_or_else(|| route().unwrap_or("expected a profile"))
     })
 }
 
