@@ -869,6 +869,11 @@ local grammar = {
     { code = "0x800700CB", name = "ERROR_ENVVAR_NOT_FOUND" },
     { code = "0x8007007E", name = "ERROR_MOD_NOT_FOUND" },
     { code = "0x80070008", name = "ERROR_NOT_ENOUGH_MEMORY" },
+    { code = "0x80070002", name = "ERROR_FILE_NOT_FOUND" },
+    { code = "0x80070003", name = "ERROR_PATH_NOT_FOUND" },
+    { code = "0x80070005", name = "E_ACCESSDENIED" },
+    { code = "0x8007000E", name = "E_OUTOFMEMORY" },
+    { code = "0x800700B7", name = "ERROR_ALREADY_EXISTS" },
     { code = "0x8013136A", name = "CORPROF_E_PROFILER_ALREADY_ACTIVE" },
     { code = "0xFFFFFFFF", name = "setenv failed (-1)" }
   }

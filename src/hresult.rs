@@ -83,6 +83,16 @@ hresults! {
     MODULE_NOT_FOUND = 0x8007_007e, "ERROR_MOD_NOT_FOUND";
     /// The name of a variable begins with an equals sign, as `CoreCLR` refuses it (P-48).
     NOT_ENOUGH_MEMORY = 0x8007_0008, "ERROR_NOT_ENOUGH_MEMORY";
+    /// A file does not exist: Win32 error 2.
+    FILE_NOT_FOUND = 0x8007_0002, "ERROR_FILE_NOT_FOUND";
+    /// A directory of a path does not exist: Win32 error 3.
+    PATH_NOT_FOUND = 0x8007_0003, "ERROR_PATH_NOT_FOUND";
+    /// Access denied: Win32 error 5.
+    ACCESS_DENIED = 0x8007_0005, "E_ACCESSDENIED";
+    /// Out of memory: Win32 error 14.
+    OUT_OF_MEMORY = 0x8007_000e, "E_OUTOFMEMORY";
+    /// A file exists already: Win32 error 183.
+    ALREADY_EXISTS = 0x8007_00b7, "ERROR_ALREADY_EXISTS";
     /// Another profiler is attached already (F-12).
     PROFILER_ALREADY_ACTIVE = 0x8013_136a, "CORPROF_E_PROFILER_ALREADY_ACTIVE";
     /// `SetEnvironmentVariable` failed on `NativeAOT`: the return value of `setenv`, not an HRESULT (F-96).

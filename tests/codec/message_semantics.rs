@@ -207,6 +207,11 @@ fn hresult_prints_documented_name() {
         (0x8007_00cb, "ERROR_ENVVAR_NOT_FOUND", false),
         (0x8007_007e, "ERROR_MOD_NOT_FOUND", false),
         (0x8007_0008, "ERROR_NOT_ENOUGH_MEMORY", false),
+        (0x8007_0002, "ERROR_FILE_NOT_FOUND", false),
+        (0x8007_0003, "ERROR_PATH_NOT_FOUND", false),
+        (0x8007_0005, "E_ACCESSDENIED", false),
+        (0x8007_000e, "E_OUTOFMEMORY", false),
+        (0x8007_00b7, "ERROR_ALREADY_EXISTS", false),
         (0x8013_136a, "CORPROF_E_PROFILER_ALREADY_ACTIVE", false),
         (0xffff_ffff, "setenv failed (-1)", false),
     ];
@@ -218,8 +223,8 @@ fn hresult_prints_documented_name() {
     let named: BTreeSet<u32> = HResult::NAMED.iter().map(|hresult| hresult.0).collect();
     assert_eq!(named, table.iter().map(|row| row.0).collect());
     assert_eq!(
-        (HResult(0x8007_0005).name(), HResult(0x8007_0005).to_string()),
-        (None, "0x80070005".to_owned())
+        (HResult(0x8007_0006).name(), HResult(0x8007_0006).to_string()),
+        (None, "0x80070006".to_owned())
     );
     assert_eq!(
         (HResult(0x7fff_ffff).is_success(), HResult(0x8000_0000).is_success()),

@@ -7,6 +7,7 @@ use std::{fs, thread};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand};
+use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::hresult::HResult;
 #[cfg(unix)]
@@ -35,7 +36,7 @@ use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
 use crate::commands::info::Info;
 use crate::commands::printable::{printable, say};
-use crate::commands::{Outcome, interrupt, output_file};
+use crate::commands::{Outcome, interrupt, output_file, refusal};
 
 /// Sends one request to a runtime.
 #[derive(Args)]
@@ -184,9 +185,35 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         (Ok(()), _) => Ok(Outcome::Well),
         (Err(_), Some(signal)) => Ok(Outcome::Interrupted(signal)),
         (Err(error), None) => {
+            let error = refusal::explained(error, arguments.operation.request());
             say(&format!("diagipc call: {error:#}"));
             Ok(Outcome::Faulty)
         }
+    }
+}
+
+impl Operation {
+    /// The command of the protocol that it sends, of several the newest.
+    fn request(&self) -> Option<Command> {
+        Some(match self {
+            Self::ProcessInfo { command } | Self::Dump { command, .. } => {
+                return command.parse().ok();
+            }
+            Self::Trace(trace) | Self::TracePort { trace, .. } => {
+                return trace.command.parse().ok();
+            }
+            #[cfg(unix)]
+            Self::UserEvents(session) => return session.command.parse().ok(),
+            Self::Environment => Command::PROCESS_ENVIRONMENT,
+            Self::Resume | Self::ListenPort { .. } => Command::RESUME_RUNTIME,
+            Self::SetEnv { .. } | Self::UnsetEnv { .. } => Command::SET_ENVIRONMENT_VARIABLE,
+            Self::StartupHook { .. } => Command::APPLY_STARTUP_HOOK,
+            Self::PerfMap { .. } => Command::ENABLE_PERF_MAP,
+            Self::PerfMapOff => Command::DISABLE_PERF_MAP,
+            Self::Attach { .. } => Command::ATTACH_PROFILER,
+            Self::StartupProfiler { .. } => Command::STARTUP_PROFILER,
+            Self::Stop { .. } => Command::STOP_TRACING,
+        })
     }
 }
 

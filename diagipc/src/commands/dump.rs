@@ -1,6 +1,6 @@
 //! `diagipc dump`: makes a process write a dump of itself.
 
-use std::fs;
+use std::fs::Metadata;
 use std::io::Write;
 use std::path::{Path, PathBuf, absolute};
 use std::time::Instant;
@@ -8,14 +8,17 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 use clap::ArgGroup;
 use diagipc::Address;
-use dotnet_diagnostics_ipc::io::Client;
+use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::io::{Client, Error, Phase};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 
 use crate::commands::info::{Info, subject};
 use crate::commands::output_file::{Written, dated};
+use crate::commands::printable::say;
+use crate::commands::process_root::{Found, ProcessRoot};
 use crate::commands::ps::NamedTarget;
 use crate::commands::target::{Reach, Refused, outcome};
-use crate::commands::{Outcome, interrupt};
+use crate::commands::{Outcome, interrupt, refusal};
 
 /// Makes a process write a dump of itself.
 ///
@@ -99,40 +102,42 @@ fn dump(arguments: &Arguments, written: &mut Written) -> anyhow::Result<Outcome>
         None => dated(&subject(written.process.as_ref()), "dmp"),
     };
     let file = absolute(&file).with_context(|| file.display().to_string())?;
-    let here = seen_from(&address, &file);
-    if here.exists() && !arguments.force {
-        bail!("{} already exists: --force overwrites it", here.display());
+    let root = ProcessRoot::of(&address);
+    let before = match root.find(&file) {
+        Err(_) if arguments.force => None,
+        found => found.with_context(|| root.name(&file).display().to_string())?,
+    };
+    if let Some(Found { path, metadata }) = &before {
+        let path = path.display();
+        if !arguments.force {
+            bail!("{path} already exists: --force overwrites it");
+        }
+        if !metadata.is_file() {
+            bail!("{path} is {}: expected a file, or a new name", kind(metadata));
+        }
     }
     let began = Instant::now();
-    let generated = write(arguments, &client, &file, &here);
+    let generated = request(arguments, &client, &file)
+        .map_err(|error| pending(error, &address, &root.name(&file)));
     written.seconds = began.elapsed().as_secs_f64();
-    written.bytes = generated?;
-    written.file = Some(here.display().to_string());
+    generated?;
+    let found = dump_at(&root, &file, before.as_ref())?;
+    written.bytes = found.metadata.len();
+    written.file = Some(found.path.display().to_string());
     written.complete = true;
     Ok(Outcome::Well)
 }
 
-/// The file of a process, as this program sees it: in a container a process has another root.
-#[cfg(target_os = "linux")]
-fn seen_from(process: &Address, file: &Path) -> PathBuf {
-    use std::os::unix::fs::MetadataExt as _;
-
-    let Address::Process(id) = process else { return file.to_owned() };
-    let root = PathBuf::from(format!("/proc/{id}/root"));
-    let of = |root: &Path| fs::metadata(root).map(|root| (root.dev(), root.ino()));
-    match (of(&root), of(Path::new("/")), file.strip_prefix("/")) {
-        (Ok(theirs), Ok(ours), Ok(inside)) if theirs != ours => root.join(inside),
-        _ => file.to_owned(),
+/// What is at a path that is no file.
+fn kind(metadata: &Metadata) -> &'static str {
+    match metadata.file_type() {
+        kind if kind.is_symlink() => "a symbolic link",
+        kind if kind.is_dir() => "a directory",
+        _ => "a pipe or a device",
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-fn seen_from(_: &Address, file: &Path) -> PathBuf {
-    file.to_owned()
-}
-
-/// How many bytes the process wrote to `file`, which is `here` for this program.
-fn write(arguments: &Arguments, client: &Client, file: &Path, here: &Path) -> anyhow::Result<u64> {
+fn request(arguments: &Arguments, client: &Client, file: &Path) -> anyhow::Result<()> {
     let dump_type = match arguments.dump_type {
         Type::Mini => DumpType::NORMAL,
         Type::Heap => DumpType::WITH_HEAP,
@@ -145,14 +150,73 @@ fn write(arguments: &Arguments, client: &Client, file: &Path, here: &Path) -> an
     let path = file
         .to_str()
         .with_context(|| format!("{}: a path that is not UTF-8 cannot be sent", file.display()))?;
-    let before = fs::metadata(here).and_then(|file| file.modified()).ok();
-    client.dump(&GenerateCoreDump3 { dump_name: path.into(), dump_type, flags })?;
-    let refused =
-        |why| Err(Refused(format!("the runtime answered OK, but {} {why}", here.display())).into());
-    // Some runtimes answer OK without writing one.
-    match fs::metadata(here) {
-        Ok(written) if written.modified().ok() != before => Ok(written.len()),
-        Ok(_) => refused("is unchanged"),
-        Err(_) => refused("does not exist here: it may exist where the process sees that path"),
+    let asked = client.dump(&GenerateCoreDump3 { dump_name: path.into(), dump_type, flags });
+    // The oldest command with all that is asked for.
+    let oldest = if arguments.crash_report {
+        Command::GENERATE_CORE_DUMP2
+    } else {
+        Command::GENERATE_CORE_DUMP
+    };
+    asked.map_err(|error| refusal::explained(error.into(), Some(oldest)))
+}
+
+/// A process that was asked for a dump writes it, whether anybody waits for the reply or not.
+fn pending(error: anyhow::Error, target: &Address, file: &Path) -> anyhow::Error {
+    let is_sent = error.downcast_ref::<Error>().is_some_and(|error| {
+        matches!(error.phase(), Phase::Reply | Phase::Continuation) && error.hresult().is_none()
+    });
+    if !is_sent {
+        return error;
     }
+    let what = format!("{target} may still write {}", file.display());
+    if interrupt::signal().is_some() {
+        // Why it ends needs no words.
+        say(&format!("diagipc dump: {what}"));
+    }
+    error.context(what)
+}
+
+/// The dump that the process has written.
+///
+/// # Errors
+/// Some runtimes answer OK without writing one, and what is at the path may be anything.
+fn dump_at(root: &ProcessRoot, file: &Path, before: Option<&Found>) -> anyhow::Result<Found> {
+    let refused = |path: &Path, why: &str| {
+        let path = path.display();
+        Err(Refused(format!("the runtime answered OK, but {path} {why}")).into())
+    };
+    let named = root.name(file);
+    let found = match root.find(file) {
+        Ok(Some(found)) => found,
+        Ok(None) if root.is_of_process() => return refused(&named, "does not exist"),
+        Ok(None) => {
+            return refused(
+                &named,
+                "does not exist here: it may exist where the process sees that path",
+            );
+        }
+        Err(error) => return refused(&named, &format!("cannot be looked up: {error}")),
+    };
+    let (path, metadata) = (&found.path, &found.metadata);
+    if !metadata.is_file() {
+        return refused(path, &format!("is {}, and no dump", kind(metadata)));
+    }
+    if metadata.len() == 0 {
+        return refused(path, "is empty");
+    }
+    let modified = |found: &Found| found.metadata.modified().ok();
+    if before.is_some_and(|before| modified(before) == modified(&found)) {
+        return refused(path, "is unchanged");
+    }
+    #[cfg(unix)]
+    if let Some(user) = root.user() {
+        let owner = std::os::unix::fs::MetadataExt::uid(metadata);
+        if owner != user {
+            return refused(
+                path,
+                &format!("belongs to user {owner}, and the process runs as user {user}"),
+            );
+        }
+    }
+    Ok(found)
 }

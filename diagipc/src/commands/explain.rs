@@ -17,8 +17,8 @@ use dotnet_diagnostics_ipc_vectors::{Direction, ExpectedResult, Group, Hazard, T
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::commands::Outcome;
 use crate::commands::printable::{plain, shortened};
+use crate::commands::{Outcome, explained_names};
 
 /// How many names are suggested.
 const MAX_SUGGESTIONS: usize = 10;
@@ -28,7 +28,8 @@ const MAX_SUGGESTIONS: usize = 10;
 /// Knows cases of all suites (`requests/process/8110`, `scripts/framing/whole-request`,
 /// `grammar/grammar-string/1200/decode`, `reply/ok-20/resume`), numbers of vectors and scripts,
 /// facts (F-19, P-2), requirements (R-EVP-010), faults (`string-length-in-bytes`), flags of vectors
-/// (`SurrogatePair`) and words (`advertise`).
+/// (`SurrogatePair`), words (`advertise`), error codes by number or name (`0x80131385`,
+/// `DS_IPC_E_FAIL`), and profiles and levels (`gc-verbose`, `coreclr-10`, `Verbose`).
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 every name is known, 2 a name is unknown, or usage error.",
@@ -36,7 +37,7 @@ const MAX_SUGGESTIONS: usize = 10;
 )]
 pub(crate) struct Arguments {
     /// Names as printed in a report
-    #[arg(required = true, value_name = "NAME")]
+    #[arg(required = true, value_name = "NAME", allow_negative_numbers = true)]
     names: Vec<String>,
 }
 
@@ -83,7 +84,8 @@ impl Known {
             || self.fault(name, out)?
             || self.case(name, out)?
             || case.map_or(Ok(false), |case| self.case(case, out))?
-            || self.meaning(name, out)?)
+            || self.meaning(name, out)?
+            || self.code_or_option(name, out)?)
     }
 
     fn case(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
@@ -187,6 +189,13 @@ impl Known {
             group.tests.iter().any(|test| test.flags.iter().any(|flag| flag == name))
         };
         listed("vectors", Self::groups()?.filter(has_it).map(|group| group.name.as_str()), out)?;
+        Ok(true)
+    }
+
+    fn code_or_option(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
+        let Some((text, facts)) = explained_names::meaning(name) else { return Ok(false) };
+        writeln!(out, "{text}")?;
+        self.cited(facts.iter().copied(), out)?;
         Ok(true)
     }
 

@@ -1,5 +1,7 @@
 //! The commands, a file or directory each, and what they share.
 
+#[cfg(unix)]
+mod backlog;
 mod call;
 mod check;
 mod client;
@@ -9,7 +11,9 @@ mod dev;
 mod dump;
 mod encode;
 mod env;
+mod event_names;
 mod explain;
+mod explained_names;
 mod fuzz_server;
 mod info;
 pub(crate) mod interrupt;
@@ -17,11 +21,13 @@ mod list;
 mod output;
 mod output_file;
 pub(crate) mod printable;
+mod process_root;
 #[cfg(unix)]
 mod proxy;
 mod ps;
 #[cfg(unix)]
 mod recording;
+mod refusal;
 #[cfg(unix)]
 mod replay;
 mod report;
@@ -74,7 +80,7 @@ pub(crate) enum Command {
     Adapter,
     /// Compares the reports of several runs
     Report(report::Arguments),
-    /// Explains a case, vector, script, fact, fault, flag or word in a report
+    /// Explains a case, vector, script, fact, fault, flag, word or error code in a report
     Explain(explain::Arguments),
     /// Shows the meaning of bytes: an annotated dump, or JSON
     Decode(decode::Arguments),

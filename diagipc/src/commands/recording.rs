@@ -1,10 +1,8 @@
 //! The files of a recording: an exchange script, the conversation in words, and packets for
 //! Wireshark, as `spec/WIRESHARK.md` says.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
@@ -16,6 +14,7 @@ use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 use dotnet_diagnostics_ipc_vectors::player::{Event, EventKind, TurnDirection};
 use dotnet_diagnostics_ipc_vectors::script::{Ending, FdKind};
 
+use crate::commands::backlog::Backlog;
 use crate::commands::output_file::{self, create_new};
 
 /// Writes the files of a recording, under a new name, and reports it.
@@ -162,41 +161,30 @@ const END_OF_OPTIONS: [u8; 4] = [0; 4];
 #[derive(Debug)]
 pub(crate) struct Capture {
     path: PathBuf,
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    file: File,
-    /// Why nothing more is written.
-    trouble: Option<io::Error>,
+    packets: Backlog,
 }
 
 impl Capture {
     pub(crate) fn create(path: &Path, endpoint: &str) -> anyhow::Result<Self> {
-        let mut file = output_file::create(path)?;
-        front(endpoint)
-            .and_then(|front| file.write_all(&front))
-            .with_context(|| path.display().to_string())?;
-        Ok(Self { path: path.to_owned(), state: Mutex::new(State { file, trouble: None }) })
+        let file = output_file::create(path)?;
+        let packets = Backlog::start(file).with_context(|| path.display().to_string())?;
+        packets.push(|| front(endpoint));
+        Ok(Self { path: path.to_owned(), packets })
     }
 
-    /// Why the file is not whole, if it is not.
+    /// Why the file is not whole, if it could not be written.
     pub(crate) fn finish(&self) -> anyhow::Result<()> {
-        let trouble = self.state.lock().unwrap_or_else(PoisonError::into_inner).trouble.take();
-        trouble.map_or(Ok(()), Err).with_context(|| self.path.display().to_string())
+        self.packets.finish().with_context(|| self.path.display().to_string())
     }
 
+    /// Never waits for the reader of a stream.
     pub(crate) fn saw(&self, event: &Event, bytes: &[u8]) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.trouble.is_none() {
+        self.packets.push(|| {
             // Taken here, so that packets are in the order of their times.
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let nanoseconds = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-            let written = packet(&contents(event, bytes), nanoseconds)
-                .and_then(|block| state.file.write_all(&block));
-            state.trouble = written.err();
-        }
+            packet(&contents(event, bytes), nanoseconds)
+        });
     }
 }
 

@@ -21,7 +21,7 @@ use dotnet_diagnostics_ipc::io::{
 
 use crate::commands::printable::say;
 use crate::commands::ps::NamedTarget;
-use crate::commands::{Outcome, interrupt};
+use crate::commands::{Outcome, interrupt, refusal};
 
 /// The target process.
 #[derive(Clone, clap::Args)]
@@ -103,6 +103,7 @@ fn is_ours(target: &Address) -> anyhow::Result<()> {
 /// The exit status: 1 if the target refused, 3 if it could not be reached or sent no valid answer.
 pub(crate) fn outcome(command: &str, asked: anyhow::Result<()>) -> anyhow::Result<Outcome> {
     let Err(error) = asked else { return Ok(Outcome::Well) };
+    let error = refusal::explained(error, refusal::request_of(command));
     // What else went wrong is reported, also after a signal.
     if let Some(signal) = interrupt::signal().filter(|_| is_interruption(&error)) {
         return Ok(Outcome::Interrupted(signal));

@@ -27,6 +27,8 @@ use crate::suite::CaseResult;
 use crate::{Case, Grade, Playable as _};
 
 /// How long a target whose start-up has not ended is left alone.
+/// A target whose socket disappears after so many cases in a row is lost.
+const MAX_WITHOUT_SOCKET: u32 = 2;
 const START_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a process may take to end after its last message.
 const DEATH_TIMEOUT: Duration = Duration::from_millis(300);
@@ -39,6 +41,8 @@ pub(super) struct CasePlayer<'o> {
     never_starts: Cell<bool>,
     /// Why there is no target any more: the last case has lost it.
     lost: Option<String>,
+    /// How many cases in a row were followed by a target without its socket.
+    without_socket: u32,
     pub(super) last: Option<String>,
     again: bool,
 }
@@ -54,6 +58,7 @@ impl<'o> CasePlayer<'o> {
             pace: survey.pace.clone(),
             never_starts: Cell::new(false),
             lost: None,
+            without_socket: 0,
             last: None,
             again: false,
         }
@@ -290,8 +295,12 @@ impl<'o> CasePlayer<'o> {
 
     /// Whether the shared target still answers. Otherwise it is restarted for the next case.
     fn look_after(&mut self, case: &ServerCase<'_>, facts: &mut CaseFacts<'_>) {
-        let Err(reason) = self.subject.reacts() else { return };
-        if !self.subject.end_shared() {
+        let Err(reason) = self.subject.reacts() else {
+            self.without_socket = 0;
+            return;
+        };
+        self.without_socket += u32::from(reason.contains("was not found"));
+        if !self.subject.end_shared() || self.without_socket >= MAX_WITHOUT_SOCKET {
             let text = decide(&self.known, case, facts).found.join("; ");
             self.lost = Some(format!("{reason}; after: {text}"));
             return;

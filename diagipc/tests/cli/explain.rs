@@ -2,9 +2,10 @@
 
 use diagipc::client;
 use diagipc::faults::Fault;
-use diagipc::report::Glossary;
+use diagipc::report::{Glossary, Level};
 use diagipc::server;
-use diagipc::{codec, embedded};
+use diagipc::{Grade, codec, embedded};
+use dotnet_diagnostics_ipc::hresult::HResult;
 
 use crate::cli::{errors, run, text};
 
@@ -98,6 +99,47 @@ fn explain_prints_what_is_known_of_a_name() {
     assert_eq!(errors(&["explain", "no-such-name"], 2), "diagipc: unknown name no-such-name\n");
 }
 
+/// As errors, reports and options have them, and as guides do.
+#[test]
+fn explain_knows_error_codes_grades_levels_and_profiles() {
+    for (name, parts) in [
+        (
+            "0x80131385",
+            &[
+                "0x80131385 DS_IPC_E_UNKNOWN_COMMAND: the runtime does not have the command",
+                "\n  F-48 ",
+            ][..],
+        ),
+        ("-2146233467", &["0x80131385 DS_IPC_E_UNKNOWN_COMMAND: "]),
+        ("CORDIAGIPC_E_UNKNOWN_COMMAND", &["0x80131385 DS_IPC_E_UNKNOWN_COMMAND: "]),
+        ("E_FAIL", &["0x80004005 DS_IPC_E_FAIL: ", "beyond the 64 that", "\n  F-32 "]),
+        ("0x8007007E", &["0x8007007E ERROR_MOD_NOT_FOUND: a library cannot be loaded", "\n  P-5 "]),
+        ("0x80070005", &["0x80070005 E_ACCESSDENIED: access denied"]),
+        ("0x80070570", &["0x80070570: the Win32 error 1392, as an HRESULT"]),
+        ("pass", &["pass: correct"]),
+        ("informational", &["informational: seen, neither"]),
+        ("Verbose", &["Verbose: level 5 of events"]),
+        (
+            "gc-verbose",
+            &["gc-verbose: a profile of `trace --profile`. Garbage collections, handles"],
+        ),
+        ("cpu-sampling", &["cpu-sampling: ", "dotnet-sampled-thread-time"]),
+        (
+            "coreclr-10",
+            &[
+                "coreclr-10: the rules for a target, from recorded builds: .NET with CoreCLR of version 10.0",
+            ],
+        ),
+        ("strict", &["strict: the rules of the document alone"]),
+        ("net10.0.9", &["net10.0.9: the rules for a target"]),
+    ] {
+        let said = explained(name);
+        for part in parts {
+            assert!(said.contains(part), "{name}: {part}: {said}");
+        }
+    }
+}
+
 /// One name of each kind would hide that a suite's names are built differently: this asks for a
 /// name of each section.
 #[test]
@@ -120,6 +162,12 @@ fn explain_knows_every_section_fault_flag_and_word() {
     let entries = glossary.flags().iter().chain(glossary.words());
     names.extend(entries.map(|(name, _)| (String::new(), name.clone())));
     assert!(names.len() > 150, "{}", names.len());
+    names.extend(Grade::ALL.iter().map(|grade| (String::new(), grade.name().to_owned())));
+    names.extend(Level::ALL.iter().map(|level| (String::new(), level.name().to_owned())));
+    for hresult in HResult::NAMED {
+        let name = hresult.name().unwrap().to_owned();
+        names.extend([name, format!("{hresult:#010x}")].map(|name| (String::new(), name)));
+    }
     let names: Vec<&str> = names.iter().map(|(_, name)| name.as_str()).collect();
     let said = text(&run(&[&["explain"], &names[..]].concat(), b"", 0));
     assert!(said.split("\n\n").count() >= names.len(), "a text for each");

@@ -2,14 +2,19 @@
 #![cfg(unix)]
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Instant;
 
 use dotnet_diagnostics_ipc::endpoint::SocketName;
 use serde_json::{Value, json};
 
-use crate::cli::{diagipc, errors, json, run, text};
-use crate::tool::{DIAGIPC, Runtime, signal};
+use crate::cli::{diagipc, errors, json, run, signalled, text};
+use crate::tool::{DIAGIPC, Runtime, python, signal};
 
 #[track_caller]
 fn says(arguments: &[&str], status: i32, error: &str) {
@@ -136,4 +141,118 @@ fn ps_shows_each_row_as_wide_as_it_is() {
     let end =
         format!("  {DIAGIPC} runtime --until-eof --profile coreclr-9 (it did not answer in time)");
     assert!(shown.lines().any(|line| line.ends_with(&end)), "{shown}");
+}
+
+const OK: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
+
+/// The status of a dump to `file`, and what is printed; the runtime calls `writes`, and answers OK.
+fn dumped(file: &Path, writes: impl FnOnce() + Send) -> (i32, String) {
+    let home = crate::tool::directory();
+    let socket = home.path().join("socket");
+    let listener = UnixListener::bind(&socket).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let (mut connection, _) = listener.accept().unwrap();
+            assert!(connection.read(&mut [0; 4096]).unwrap() > 20);
+            writes();
+            connection.write_all(OK).unwrap();
+        });
+        let words = ["dump", socket.to_str().unwrap(), file.to_str().unwrap()];
+        let output = diagipc(&words).output().unwrap();
+        let printed = [output.stdout, output.stderr].concat();
+        (output.status.code().unwrap(), String::from_utf8(printed).unwrap())
+    })
+}
+
+/// A process may answer OK, and leave a link to a file that only root can read.
+#[test]
+fn dump_must_be_a_file_with_bytes() {
+    let home = crate::tool::directory();
+    let path = |name: &str| home.path().join(name);
+    fs::write(path("shadow"), "secret").unwrap();
+    let whole = path("whole");
+    let (status, printed) = dumped(&whole, || fs::write(&whole, "core").unwrap());
+    assert_eq!((status, printed), (0, format!("{}: 4 bytes\n", whole.display())));
+
+    let (link, fifo, empty) = (path("link"), path("fifo"), path("empty"));
+    let link_to = || symlink(path("shadow"), &link).unwrap();
+    let make_fifo = || assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    for (file, (status, printed), why) in [
+        (&link, dumped(&link, link_to), "is a symbolic link, and no dump"),
+        (&fifo, dumped(&fifo, make_fifo), "is a pipe or a device, and no dump"),
+        (&empty, dumped(&empty, || fs::write(&empty, "").unwrap()), "is empty"),
+    ] {
+        assert_eq!(status, 1, "{printed}");
+        let why = format!("the runtime answered OK, but {} {why}\n", file.display());
+        assert!(printed.ends_with(&why), "{printed}");
+    }
+    // Before anything is asked.
+    let words = ["dump", "--force", "/nowhere/socket", link.to_str().unwrap()];
+    says(&words, 2, "link is a symbolic link: expected a file, or a new name");
+}
+
+/// Its root directory is that of this program.
+#[test]
+#[cfg(target_os = "linux")]
+fn dump_of_process_with_private_mount_is_found() {
+    const SERVER: &str = "
+import os, socket, struct
+stat = open('/proc/self/stat').read()
+key = stat[stat.rindex(')') + 2:].split()[19]
+listener = socket.socket(socket.AF_UNIX)
+listener.bind('%s/dotnet-diagnostic-%d-%s-socket' % (os.environ['TMPDIR'], os.getpid(), key))
+listener.listen()
+print(os.getpid(), flush=True)
+while True:
+    connection, _ = listener.accept()
+    request = b''
+    while len(request) < 16 or len(request) < struct.unpack_from('<H', request, 14)[0]:
+        request += connection.recv(65536)
+    length = struct.unpack_from('<I', request, 20)[0]
+    open(request[24:24 + 2 * length - 2].decode('utf-16-le'), 'w').write('core')
+    connection.sendall(b'DOTNET_IPC_V1\\0' + struct.pack('<HHHI', 24, 255, 0, 0))
+    connection.close()
+";
+    let home = crate::tool::directory();
+    let private = home.path().join("private");
+    fs::create_dir(&private).unwrap();
+    let is_root = rustix::process::geteuid().is_root();
+    let script = "mount -t tmpfs tmpfs \"$0\" && exec \"$@\"";
+    let mut process = Command::new("unshare");
+    process.arg("--mount").args((!is_root).then_some("--map-root-user"));
+    process.args(["sh", "-c", script]).arg(&private).arg(python().get_program());
+    process.args(["-c", SERVER]).env("TMPDIR", home.path()).env("PATH", crate::tool::search_path());
+    let mut process = process.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut pid = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut pid).unwrap();
+    let pid = pid.trim_end();
+    if pid.is_empty() {
+        eprintln!("SKIPPED: no mount of its own can be made here");
+        process.wait().unwrap();
+        return;
+    }
+    let file = private.join("core");
+    fs::write(&file, "of another").unwrap();
+    let output = diagipc(&["dump", pid, file.to_str().unwrap()]).output().unwrap();
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    let found = format!("/proc/{pid}/root{}: 4 bytes\n", file.display());
+    assert_eq!((output.status.code(), printed), (Some(0), found));
+}
+
+#[test]
+fn interrupted_dump_names_what_may_still_be_written() {
+    let home = crate::tool::directory();
+    let [socket, file] = ["socket", "core"].map(|name| home.path().join(name));
+    let listener = UnixListener::bind(&socket).unwrap();
+    let mut dump = signalled(&["dump", socket.to_str().unwrap(), file.to_str().unwrap()]);
+    let dump = dump.stderr(Stdio::piped()).spawn().unwrap();
+    let (mut connection, _) = listener.accept().unwrap();
+    assert!(connection.read(&mut [0; 4096]).unwrap() > 20);
+    signal(&dump, "-INT");
+    let output = dump.wait_with_output().unwrap();
+    let printed = String::from_utf8(output.stderr).unwrap();
+    let why = format!("diagipc dump: {} may still write {}\n", socket.display(), file.display());
+    assert_eq!((output.status.code(), printed), (Some(130), why));
 }

@@ -123,6 +123,38 @@ fn session_of_newer_runtime_is_said_so() {
     }
 }
 
+/// By its code alone a user does not learn what to do.
+#[test]
+fn refusal_says_what_the_runtime_lacks() {
+    let old = Runtime::start(&["--profile", "coreclr-3.1"]);
+    let (pid, file) = (old.pid(), old.path("file"));
+    for (arguments, why) in [
+        (
+            &["env", &pid][..],
+            "the runtime does not know ProcessEnvironment, which is in .NET 5.0 and later: the runtime answered 0x80131385",
+        ),
+        (
+            &["dump", &pid, &file, "--crash-report"],
+            "the runtime does not know GenerateCoreDump2, which is in .NET 6.0 and later: the runtime answered 0x80131385",
+        ),
+        (
+            &["call", "--pid", &pid, "perf-map-off"],
+            "the runtime does not know DisablePerfMap, which is in .NET 8.0 and later: the runtime answered 0x80131385",
+        ),
+    ] {
+        let said = errors(arguments, 1);
+        assert!(said.contains(why), "{said}");
+    }
+    let full = Runtime::start(&["--misbehave", "refuse=0x80004005"]);
+    let said = errors(&["trace", &full.pid(), "-o", &full.path("file")], 1);
+    assert!(
+        said.contains("a runtime has at most 64 at once (F-32): the runtime answered"),
+        "{said}"
+    );
+    let said = errors(&["trace", "1", "--profile", "cpu-sampling"], 2);
+    assert!(said.contains("here it is dotnet-sampled-thread-time"), "{said}");
+}
+
 #[test]
 fn dump_that_is_not_written_is_a_failure() {
     let runtime = Runtime::start(&["--entry-assembly", "app"]);

@@ -10,14 +10,10 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 };
 use dotnet_diagnostics_ipc::wire::{Guid, IpcString};
 
+use crate::commands::event_names::{
+    DIAGNOSTIC_SOURCE, EventProfile, LEVELS, OTHER_PROFILES, PROFILES, RUNTIME, level,
+};
 use crate::commands::printable::{printable, say};
-
-const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
-const RUNTIME_PRIVATE: &str = "Microsoft-Windows-DotNETRuntimePrivate";
-const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
-const TASKS: &str = "System.Threading.Tasks.TplEventSource";
-/// Its events have the arguments of [`database`] in every profile.
-const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 
 /// Which events are traced.
 #[derive(Clone, clap::Args)]
@@ -79,62 +75,6 @@ impl EventArguments {
     }
 }
 
-/// Events for a purpose.
-#[derive(Debug)]
-pub(crate) struct EventProfile {
-    name: &'static str,
-    about: &'static str,
-    needs_rundown: bool,
-    /// Names, keywords and levels.
-    providers: &'static [(&'static str, u64, EventLevel)],
-}
-
-/// The first two are the default.
-static PROFILES: [EventProfile; 6] = [
-    EventProfile {
-        name: "dotnet-common",
-        about: "GC, loader, JIT, exceptions, threading and compilation: little, and useful in most cases",
-        needs_rundown: true,
-        providers: &[(RUNTIME, 0x10_0003_801d, EventLevel::INFORMATIONAL)],
-    },
-    EventProfile {
-        name: "dotnet-sampled-thread-time",
-        about: "The stacks of all managed threads, about 100 times a second",
-        needs_rundown: true,
-        providers: &[(SAMPLER, 0xf000_0000_0000, EventLevel::INFORMATIONAL)],
-    },
-    EventProfile {
-        name: "gc-verbose",
-        about: "Garbage collections, handles, exceptions, and samples of allocations",
-        needs_rundown: true,
-        providers: &[(RUNTIME, 0x8003, EventLevel::VERBOSE)],
-    },
-    EventProfile {
-        name: "gc-collect",
-        about: "Garbage collections only: the least. Alone without rundown",
-        needs_rundown: false,
-        providers: &[
-            (RUNTIME, 1, EventLevel::INFORMATIONAL),
-            (RUNTIME_PRIVATE, 1, EventLevel::INFORMATIONAL),
-        ],
-    },
-    EventProfile {
-        name: "database",
-        about: "Commands of SqlClient and Entity Framework Core, with their text",
-        needs_rundown: true,
-        providers: &[
-            (TASKS, 0x80, EventLevel::INFORMATIONAL),
-            (DIAGNOSTIC_SOURCE, 3, EventLevel::VERBOSE),
-        ],
-    },
-    EventProfile {
-        name: "gcdump",
-        about: "The objects of the heap, their types and references, by a collection that the session causes. Alone without rundown",
-        needs_rundown: false,
-        providers: &[(RUNTIME, 0x198_0001, EventLevel::VERBOSE)],
-    },
-];
-
 /// Which diagnostic events become events, and with which values: no connection string, in which there
 /// may be a password.
 fn database() -> String {
@@ -156,8 +96,12 @@ fn database() -> String {
 
 fn profiles() -> impl TypedValueParser<Value = &'static EventProfile> {
     let names = PROFILES.iter().map(|profile| PossibleValue::new(profile.name).help(profile.about));
-    PossibleValuesParser::new(names).try_map(|name| {
-        PROFILES.iter().find(|profile| profile.name == name).ok_or("expected a profile")
+    let others = OTHER_PROFILES.iter().map(|(name, _)| PossibleValue::new(name).hide(true));
+    PossibleValuesParser::new(names.chain(others)).try_map(|name| {
+        let route =
+            || OTHER_PROFILES.iter().find(|(other, _)| *other == name).map(|(_, route)| *route);
+        let profile = PROFILES.iter().find(|profile| profile.name == name);
+        profile.ok_or_else(|| route().unwrap_or("expected a profile"))
     })
 }
 
@@ -305,8 +249,6 @@ pub(crate) struct Provider {
     arguments: Option<String>,
 }
 
-const LEVELS: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
-
 impl Provider {
     /// Each once, as in dotnet-trace: a runtime ignores the second of the same name.
     pub(crate) fn merged(all: impl Iterator<Item = Self>) -> anyhow::Result<Vec<Self>> {
@@ -368,17 +310,6 @@ impl FromStr for Provider {
         };
         Ok(Self { name, keywords, level, arguments: next().map(str::to_owned) })
     }
-}
-
-pub(crate) fn level(text: &str) -> anyhow::Result<EventLevel> {
-    let named = LEVELS
-        .iter()
-        .zip(0..)
-        .find(|(name, _)| name.eq_ignore_ascii_case(text))
-        .map(|(_, level)| level);
-    named.or_else(|| text.parse().ok().filter(|level| *level <= 5)).map(EventLevel).with_context(
-        || format!("{text:?} is not a level: expected 0 to 5, or {}", LEVELS.join(", ")),
-    )
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, IoSlice};
 use std::os::fd::AsFd as _;
-use std::process::Stdio;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::process::{Command, Stdio};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
@@ -153,6 +153,53 @@ fn capture_is_whole_when_recording_is_cut() {
     let long: &'static [u8] = vec![7; Recording::KEPT * 3].leak();
     let (sides, _) = sorted(&blocks(&captured(DEFAULT_PORT, false, long)).1);
     assert_eq!(sides[1].len(), long.len());
+}
+
+/// A Wireshark that is paused does not read.
+#[test]
+fn capture_without_reader_blocks_neither_traffic_nor_end() {
+    const LEN: usize = 48 << 20;
+
+    let directory = TempDir::new().unwrap();
+    let [at, to, fifo] = ["at", "to", "fifo"].map(|name| directory.path().join(name));
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let reader = fs::File::options().read(true).write(true).open(&fifo).unwrap();
+    let runtime = UnixListener::bind(&to).unwrap();
+    let [at_path, to_path, fifo_path] = [&at, &to, &fifo].map(|path| path.to_str().unwrap());
+    let mut proxy = tool::diagipc();
+    proxy.args(["proxy", "--listen", at_path, "--to", to_path, "--pcapng", fifo_path]);
+    let mut proxy = proxy.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    BufReader::new(proxy.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    let answering = thread::spawn(move || {
+        let (mut connection, _) = runtime.accept().unwrap();
+        connection.read_exact(&mut vec![0; RESUME.len()]).unwrap();
+        // An error is seen by the client, which gets less.
+        let _ = connection.write_all(&vec![7; LEN]);
+    });
+    let mut client = UnixStream::connect(&at).unwrap();
+    client.set_read_timeout(Some(WITHIN)).unwrap();
+    client.write_all(RESUME).unwrap();
+    let received = std::io::copy(&mut client, &mut std::io::sink());
+    drop(client);
+    tool::signal(&proxy, "-TERM");
+    let began = Instant::now();
+    let ended = loop {
+        match proxy.try_wait().unwrap() {
+            None if began.elapsed() < WITHIN => thread::sleep(Duration::from_millis(20)),
+            ended => break ended,
+        }
+    };
+    let _ = proxy.kill();
+    let output = proxy.wait_with_output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    answering.join().unwrap();
+    drop(reader);
+    assert_eq!(received.map_err(|error| error.kind()), Ok(LEN as u64));
+    assert!(ended.is_some_and(|status| status.success()), "{ended:?}: {errors}");
+    let missing = errors.lines().find_map(|line| {
+        line.strip_prefix("the capture fell behind: ")?.strip_suffix(" packets are missing")
+    });
+    assert!(missing.is_some_and(|count| count.parse::<u32>().unwrap() > 0), "{errors}");
 }
 
 #[test]
