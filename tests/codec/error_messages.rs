@@ -177,6 +177,7 @@ fn io(texts: &mut Texts) {
         ErrorKind::Cancelled,
         ErrorKind::Io(std::io::ErrorKind::ConnectionRefused.into()),
         ErrorKind::NotFound("/tmp/socket".to_owned()),
+        ErrorKind::NoSocket("process 12 has no diagnostic socket in /tmp: why".to_owned()),
         ErrorKind::NotAnEndpoint("port 1 is not an endpoint".to_owned()),
         ErrorKind::Untrusted(Distrust::PeerOwner { owner: 1000, ours: 1001 }),
         ErrorKind::Encode(EncodeError::EmptyName),
@@ -210,6 +211,8 @@ fn io(texts: &mut Texts) {
             owner: "S-1-5-21-1-2-3-1001".to_owned(),
             ours: "S-1-5-21-1-2-3-1000".to_owned(),
         },
+        Distrust::UnknownProcess { expected: None },
+        Distrust::UnknownProcess { expected: Some(7) },
         Distrust::PeerProcess { process_id: 5, expected: 7 },
     ]);
     texts.all([

@@ -114,7 +114,7 @@ mod tests {
                 "DOTNET_DefaultDiagnosticPortSuspend=1",
                 "DOTNET_DiagnosticPorts=/a,connect;/b,nosuspend;/c,suspend",
             ]),
-            waits("a resume and for its port /a and for its port /c")
+            waits("a resume and for its port /c and for its port /a")
         );
     }
 }

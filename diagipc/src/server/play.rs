@@ -27,9 +27,9 @@ use crate::suite::CaseResult;
 use crate::{Case, Grade, Playable as _};
 
 /// How long a target whose start-up has not ended is left alone.
+const START_INTERVAL: Duration = Duration::from_millis(100);
 /// A target whose socket disappears after so many cases in a row is lost.
 const MAX_WITHOUT_SOCKET: u32 = 2;
-const START_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a process may take to end after its last message.
 const DEATH_TIMEOUT: Duration = Duration::from_millis(300);
 

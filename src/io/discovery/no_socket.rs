@@ -43,8 +43,7 @@ pub(super) fn reason(
     if let Some(cut) = cut_path(process) {
         let name = cut.display();
         return Ok(std::format!(
-            "its TMPDIR is too long: a socket's path has at most {} bytes, and it does not listen at {name} (F-161)",
-            SUN_PATH,
+            "its TMPDIR is too long: a socket's path has at most {SUN_PATH} bytes, and it does not listen at {name} (F-161)"
         ));
     }
     if let Some(key) = process.start_time {

@@ -253,7 +253,9 @@ fn no_socket(
     } else if unseen.iter().any(|unseen| {
         unseen.process_id.is_some() || unseen.why == std::io::ErrorKind::PermissionDenied
     }) {
-        guesses(unseen.iter().map(|unseen| std::format!("; could not read {unseen}")).collect())
+        let unread: Vec<_> =
+            unseen.iter().map(|unseen| std::format!("; could not read {unseen}")).collect();
+        guesses(unread.concat())
     } else {
         seen_reason(process, directories, listeners)
             .unwrap_or_else(|unseen| guesses(std::format!("; could not read {unseen}")))
@@ -267,7 +269,7 @@ fn seen_reason(
     directories: &[PathBuf],
     listeners: &mut Listeners,
 ) -> Result<String, UnreadablePath> {
-    let directory = directories.first().map(PathBuf::as_path).unwrap_or(Path::new("/tmp"));
+    let directory = directories.first().map_or(Path::new("/tmp"), PathBuf::as_path);
     super::no_socket::reason(process, directory, listeners)
         .map_err(|(path, error)| UnreadablePath::new(None, path, &error))
 }

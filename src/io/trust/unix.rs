@@ -483,14 +483,15 @@ mod tests {
         split("/proc/x/root/y", "/", "proc/x/root/y");
     }
 
+    fn private(users: &str, groups: &str) -> bool {
+        is_private_group(users, groups, 1000, 1000)
+    }
+
     #[test]
     fn group_is_private_if_it_is_our_primary_one_without_other_members() {
         let users = "root:x:0:0::/root:/bin/sh\nme:x:1000:1000::/:/bin/sh\nalso-me:x:1000:1000::/:\n\
                      you:x:1001:1001::/:\nthey:x:1002:100::/:\n";
         let groups = "root:x:0:\nme:x:1000:\nyou:x:1001:me\nusers:x:100:\n";
-        fn private(users: &str, groups: &str) -> bool {
-            is_private_group(users, groups, 1000, 1000)
-        }
         assert!(private(users, groups) && is_private_group(users, groups, 0, 0));
         assert!(private(users, &groups.replace("me:x:1000:", "me:x:1000:me,also-me")));
         // It has another member, who is named there, or whose primary group it is.

@@ -520,7 +520,7 @@ fn record(
                 output.abandon();
                 return Err(error.into());
             }
-            Ok(_) => source.resumed(),
+            Ok(()) => source.resumed(),
         }
     }
     for provider in providers {

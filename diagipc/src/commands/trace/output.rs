@@ -24,7 +24,7 @@ const STANDARD_OUTPUT: &str = "standard output";
 pub(crate) enum Planned {
     New(PathBuf),
     Replacing(PathBuf),
-    Open(TraceOutput),
+    Open(Box<TraceOutput>),
 }
 
 impl Planned {
@@ -33,10 +33,10 @@ impl Planned {
     pub(crate) fn at(path: PathBuf, force: bool, canceller: &Canceller) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             let file = standard_output().context(STANDARD_OUTPUT)?;
-            return Ok(Self::Open(TraceOutput::at(Address::Stream {
+            return Ok(Self::Open(Box::new(TraceOutput::at(Address::Stream {
                 name: STANDARD_OUTPUT.into(),
                 file,
-            })));
+            }))));
         }
         match named(&path).with_context(|| path.display().to_string())? {
             PathKind::Nothing => Ok(Self::New(path)),
@@ -45,7 +45,7 @@ impl Planned {
             PathKind::Stream => {
                 let name = path.display().to_string();
                 let file = open_stream(&path, canceller).with_context(|| name.clone())?;
-                Ok(Self::Open(TraceOutput::at(Address::Stream { name, file })))
+                Ok(Self::Open(Box::new(TraceOutput::at(Address::Stream { name, file }))))
             }
         }
     }
@@ -69,7 +69,7 @@ impl Planned {
                     .with_context(|| path.display().to_string())?;
                 Ok(TraceOutput::at(Address::Replacing { path, part }))
             }
-            Self::Open(output) => Ok(output),
+            Self::Open(output) => Ok(*output),
         }
     }
 }
