@@ -175,8 +175,10 @@ struct State {
 impl Capture {
     pub(crate) fn create(path: &Path, endpoint: &str) -> anyhow::Result<Self> {
         let mut file = output_file::create(path)?;
-        front(endpoint)
+        // Only then an older one is replaced.
+        let file = front(endpoint)
             .and_then(|front| file.write_all(&front))
+            .and_then(|()| file.finish())
             .with_context(|| path.display().to_string())?;
         Ok(Self { path: path.to_owned(), state: Mutex::new(State { file, trouble: None }) })
     }
