@@ -261,8 +261,7 @@ impl Output {
         if let Some(name) = &self.name {
             report.target.clone_from(name);
         }
-        #[cfg(unix)]
-        report.notes.extend(diagipc::ended_orphans());
+        report.notes.extend(diagipc::leftovers());
         let is_whole = self.only.is_empty() && self.except.is_empty();
         report = self.accepted.apply(report, &suite.names, is_whole)?;
         text::annotate(&mut report)?;
