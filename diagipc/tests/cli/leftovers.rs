@@ -99,3 +99,31 @@ fn process_of_another_user_is_named_and_does_not_hang_the_run() {
     assert!(report.notes.iter().any(|one| one.starts_with(&note)), "{:?}", report.notes);
     assert_eq!(fs::read_dir(at("t")).unwrap().count(), 0);
 }
+
+/// The path of a socket has little room, and a list of ports no separators.
+#[test]
+fn targets_and_ports_work_in_any_directory_of_temporary_files() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let home = directory();
+    let trace = home.path().join("trace");
+    let [trace, only] = [trace.to_str().unwrap(), "scripts/framing/size-*"];
+    for name in [&[b'x'; 200][..], b"a,b", b"a;b", b"\xff"] {
+        let temporary = home.path().join(OsStr::from_bytes(name));
+        fs::create_dir(&temporary).unwrap();
+        let runtime = [DIAGIPC, "runtime", "--until-eof", "--profile"];
+        let server = ["server", "--json", "--only", only, "--spawn", "--profile", "strict", "--"];
+        // The runtime has its socket in a directory of this program.
+        let server = [&server[..], &runtime, &["strict"]].concat();
+        let script = "sleep 1 | TMPDIR=/tmp \"$0\" runtime --until-eof";
+        let traced =
+            ["trace", "--force", "-d", "0", "-o", trace, "--", "sh", "-c", script, DIAGIPC];
+        for arguments in [&server[..], &traced] {
+            let mut command = Command::new(DIAGIPC);
+            command.args(arguments).env("TMPDIR", &temporary);
+            run_command(command, b"", 0);
+        }
+        assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+    }
+}
