@@ -10,7 +10,12 @@ pub(crate) fn remove(directory: &Path) -> Vec<PathBuf> {
 
     let mut mounted = Vec::new();
     if let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // A directory of temporary files may be one that nobody can list.
+        #[cfg(target_os = "linux")]
+        let access = OFlags::PATH;
+        #[cfg(not(target_os = "linux"))]
+        let access = OFlags::RDONLY;
+        let flags = access | OFlags::DIRECTORY | OFlags::CLOEXEC;
         if let Ok(parent) = openat(CWD, parent, flags, Mode::empty()) {
             let mount = mount::Mount::of(&parent);
             below::remove(&parent, name, directory, &mount, &mut mounted);
@@ -116,6 +121,23 @@ mod mount {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn remove_does_not_list_the_parent() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let parent = tempfile::tempdir().unwrap();
+        let directory = parent.path().join("d");
+        std::fs::create_dir(&directory).unwrap();
+        let mode = |mode| {
+            std::fs::set_permissions(parent.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        mode(0o300);
+        assert!(remove(&directory).is_empty());
+        mode(0o700);
+        assert!(!directory.exists());
+    }
 
     #[test]
     fn remove_takes_deep_trees_and_leaves_what_links_lead_to() {
