@@ -61,9 +61,9 @@ mod suite;
 pub use codec::adapter::{Adapter, AdapterCommand, AdapterError};
 pub use network::address::{Address, SpawnCommand};
 pub use process::program::Program;
-pub use process::{OwnDirectory, Started, end_all_started};
+pub use process::{OwnDirectory, Started, end_all_started, leftovers};
 #[cfg(unix)]
-pub use process::{ended_orphans, own_all_started, socket_name, watch_started};
+pub use process::{own_all_started, socket_name, watch_started};
 pub use report::Glob;
 pub use report::{
     Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Level,

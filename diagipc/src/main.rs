@@ -102,10 +102,7 @@ fn main() -> ExitCode {
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = commands::run(&arguments.command, Arguments::command, &mut out);
     // A report has them already.
-    #[cfg(unix)]
-    if let Some(ended) = diagipc::ended_orphans() {
-        printable::say(&format!("diagipc: {}", printable::plain(&ended)));
-    }
+    printable::say_leftovers();
     // Also what was printed before an error.
     let flushed = out.flush();
     match outcome.and_then(|outcome| flushed.map(|()| outcome).map_err(Into::into)) {

@@ -18,7 +18,7 @@ use crate::client::scenario::{Decoy, Scenario};
 use crate::faults::Fault;
 use crate::network::{Listener, LiveNetwork};
 use crate::process::program::Program;
-use crate::process::{OwnDirectory, Started, procfs, socket_name};
+use crate::process::{OwnDirectory, Started, procfs, remove, socket_name};
 
 /// How long the process may take to start.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -106,11 +106,10 @@ impl Target {
             return None;
         }
         for entry in fs::read_dir(self.directory.path()).ok()? {
-            let entry = entry.ok()?;
-            if entry.file_type().ok()?.is_dir() {
-                fs::remove_dir_all(entry.path()).ok()?;
-            } else {
-                fs::remove_file(entry.path()).ok()?;
+            let path = entry.ok()?.path();
+            remove(&path);
+            if fs::symlink_metadata(path).is_ok() {
+                return None;
             }
         }
         fs::write(&self.user_events_data, b"").ok()?;

@@ -456,6 +456,9 @@ impl Trace {
             stop_handle.stop()
         });
         let bytes = io::copy(&mut trace, &mut file)?;
+        if bytes > 0 {
+            file.finish().with_context(|| self.output.display().to_string())?;
+        }
         if trace.outcome().is_none() {
             // The stop is pending.
             stopping.join().map_err(|_| anyhow!("the thread that stops the session died"))??;

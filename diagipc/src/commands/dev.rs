@@ -11,8 +11,7 @@ use diagipc::embedded::corpus::{TARGETS, dictionary, seeds};
 use diagipc::print::Format;
 use dotnet_diagnostics_ipc_vectors::grammar::Grammar;
 
-use crate::commands::Outcome;
-use crate::commands::list::replace;
+use crate::commands::{Outcome, output_file};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -94,20 +93,16 @@ fn read_grammar(file: &Path) -> anyhow::Result<Grammar> {
 }
 
 fn corpus(directory: &Path, out: &mut dyn Write) -> anyhow::Result<()> {
-    let put = |path: PathBuf, bytes: &[u8]| {
-        let file = replace(&path);
-        file.and_then(|mut file| file.write_all(bytes)).with_context(|| path.display().to_string())
-    };
     for target in TARGETS {
         let place = directory.join(target);
         fs::create_dir_all(&place).with_context(|| place.display().to_string())?;
         let seeds = seeds(target)?;
         for seed in &seeds {
-            put(place.join(&seed.name), &seed.input)?;
+            output_file::export(&place.join(&seed.name), &seed.input)?;
         }
         writeln!(out, "{:>5} seeds in {}", seeds.len(), place.display())?;
     }
-    put(directory.join("dictionary.txt"), dictionary().as_bytes())
+    output_file::export(&directory.join("dictionary.txt"), dictionary().as_bytes())
 }
 
 /// `diagipc adapter`: answers the questions on standard input with this codec, one JSON object a

@@ -14,6 +14,8 @@ use dotnet_diagnostics_ipc::io::Canceller;
 
 #[cfg(unix)]
 use crate::commands::Outcome;
+#[cfg(unix)]
+use crate::commands::printable::say_leftovers;
 
 /// The first signal; 0 for none.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
@@ -67,6 +69,7 @@ pub(crate) fn cancels(steps: Vec<Vec<Canceller>>) -> std::io::Result<()> {
             let _ = SIGNAL.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
             let Some(step) = steps.next() else {
                 diagipc::end_all_started();
+                say_leftovers();
                 exit(status(signal));
             };
             step.iter().for_each(Canceller::cancel);

@@ -1,7 +1,7 @@
 //! `diagipc list`.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -12,9 +12,8 @@ use serde_json::json;
 
 use crate::commands::explain::{name, played};
 use crate::commands::output::Output;
-use crate::commands::output_file::named;
 use crate::commands::printable::{self, json_array};
-use crate::commands::{Outcome, check};
+use crate::commands::{Outcome, check, output_file};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -154,19 +153,18 @@ fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
         }
-        let file = if force { replace(&path) } else { File::create_new(&path) };
-        file.and_then(|mut file| file.write_all(with_links(&text.unpacked()).as_bytes()))
-            .with_context(|| path.display().to_string())?;
+        let text = with_links(&text.unpacked());
+        if force {
+            output_file::export(&path, text.as_bytes())?;
+        } else {
+            File::create_new(&path)
+                .and_then(|mut file| file.write_all(text.as_bytes()))
+                .with_context(|| path.display().to_string())?;
+        }
         written += 1;
     }
     writeln!(out, "{written} files in {}", directory.display())?;
     Ok(())
-}
-
-/// The file of that name, emptied; a symbolic link to a file is not followed.
-pub(crate) fn replace(path: &Path) -> io::Result<File> {
-    named(path)?;
-    File::create(path)
 }
 
 /// In the repository, what is about testing others is in `diagipc/`, beside `vectors/`; here it is

@@ -87,16 +87,21 @@ impl Accepted {
         names: &BTreeSet<String>,
         is_whole: bool,
     ) -> anyhow::Result<Report> {
-        let known = match &self.known {
-            Some(file) => {
-                let name = file.display().to_string();
-                let text = fs::read_to_string(file).with_context(|| name.clone())?;
-                KnownFaults::parse(&name, &text).map_err(anyhow::Error::msg)?
-            }
-            None => KnownFaults::default(),
-        };
+        let (mut text, mut known) = (None, KnownFaults::default());
+        if let Some(file) = &self.known {
+            let name = file.display().to_string();
+            let read = fs::read_to_string(file).with_context(|| name.clone())?;
+            known = KnownFaults::parse(&name, &read).map_err(anyhow::Error::msg)?;
+            text = Some(read);
+        }
         if let Some(file) = &self.write_known {
-            output_file::write(file, known.renewed(&report).to_toml().as_bytes())?;
+            let renewed = known.renewed(&report);
+            if text.is_none() && file.is_file() {
+                // It may be any file: then nothing of it is kept.
+                text = fs::read_to_string(file).ok();
+            }
+            let new = text.map_or_else(|| renewed.to_toml(), |text| renewed.edited(&text));
+            output_file::write(file, new.as_bytes())?;
         }
         Ok(match self.known {
             Some(_) => known.apply(report, names, is_whole),
@@ -256,8 +261,7 @@ impl Output {
         if let Some(name) = &self.name {
             report.target.clone_from(name);
         }
-        #[cfg(unix)]
-        report.notes.extend(diagipc::ended_orphans());
+        report.notes.extend(diagipc::leftovers());
         let is_whole = self.only.is_empty() && self.except.is_empty();
         report = self.accepted.apply(report, &suite.names, is_whole)?;
         text::annotate(&mut report)?;

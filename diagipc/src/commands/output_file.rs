@@ -5,12 +5,14 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use dotnet_diagnostics_ipc::io::Canceller;
 use serde::Serialize;
+use tempfile::{NamedTempFile, PersistError};
 
-use crate::commands::Outcome;
 use crate::commands::info::Info;
 use crate::commands::printable::json;
+use crate::commands::{Outcome, interrupt};
 
 /// What a name leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,28 +86,118 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// A new file as [`create_new`] makes it, or what is there: an existing file is emptied, and keeps its
+/// A file that is being written. What it replaces stays until [`finish`](Self::finish).
+#[derive(Debug)]
+pub(crate) enum OutputFile {
+    /// A new file, a stream, or a file that cannot be replaced.
+    InPlace(File),
+    /// A file beside another one, whose name it gets.
+    Beside { path: PathBuf, part: NamedTempFile },
+}
+
+impl OutputFile {
+    /// Gives it its name. Further writes to the returned file change it there.
+    pub(crate) fn finish(self) -> io::Result<File> {
+        let (path, part) = match self {
+            Self::InPlace(file) => return Ok(file),
+            Self::Beside { path, part } => (path, part),
+        };
+        part.as_file().sync_all()?;
+        part.persist(&path).or_else(|PersistError { error, file }| {
+            if error.kind() != io::ErrorKind::ResourceBusy {
+                return Err(error);
+            }
+            // It is a mount of its own, as containers have them.
+            let mut place = empty(&path)?;
+            io::copy(&mut file.reopen()?, &mut place)?;
+            Ok(place)
+        })
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::InPlace(file) => file.write(bytes),
+            Self::Beside { part, .. } => part.as_file_mut().write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A new file as [`create_new`] makes it, or what is there: an existing file is replaced, and keeps its
 /// mode. A signal ends the wait for the reader of a FIFO.
-pub(crate) fn create(path: &Path) -> anyhow::Result<File> {
-    use anyhow::Context as _;
-
-    use crate::commands::interrupt;
-
+pub(crate) fn create(path: &Path) -> anyhow::Result<OutputFile> {
     let create = || match named(path)? {
-        PathKind::Nothing => create_new(path),
-        PathKind::File => empty(path),
-        PathKind::Stream => open_stream(path, &interrupt::canceller()?),
+        PathKind::Nothing => create_new(path).map(OutputFile::InPlace),
+        PathKind::File => replacement(path),
+        PathKind::Stream => open_stream(path, &interrupt::canceller()?).map(OutputFile::InPlace),
     };
     create().with_context(|| path.display().to_string())
 }
 
 /// Writes a whole file: [`create`].
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    use std::io::Write as _;
+    let mut file = create(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.finish());
+    written.map(drop).with_context(|| path.display().to_string())
+}
 
-    use anyhow::Context as _;
+/// Writes a whole file that has no secret: others may read a new one.
+pub(crate) fn export(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let named = named(path).with_context(|| path.display().to_string())?;
+    if named != PathKind::Nothing {
+        return write(path, bytes);
+    }
+    let written = File::create_new(path).and_then(|mut file| file.write_all(bytes));
+    written.with_context(|| path.display().to_string())
+}
 
-    create(path)?.write_all(bytes).with_context(|| path.display().to_string())
+/// A file beside an existing one, with its mode. The file itself, emptied, if it is another user's, or
+/// in a directory where this user cannot create a file.
+fn replacement(path: &Path) -> io::Result<OutputFile> {
+    let part = match beside(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+        part => Some(part?),
+    };
+    match part {
+        Some(part) if keeps_owner(path, part.as_file())? => {
+            Ok(OutputFile::Beside { path: path.to_owned(), part })
+        }
+        _ => empty(path).map(OutputFile::InPlace),
+    }
+}
+
+/// A new file in the directory of this one, removed on drop.
+fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&name).suffix(".part").tempfile_in(directory.unwrap_or(Path::new(".")))
+}
+
+/// Gives a new file the group and the mode of the one at this path. Whether both have one owner.
+#[cfg(unix)]
+fn keeps_owner(path: &Path, new: &File) -> io::Result<bool> {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+
+    let (old, now) = (fs::symlink_metadata(path)?, new.metadata()?);
+    let is_kept = old.uid() == now.uid()
+        && (old.gid() == now.gid() || fchown(new, None, Some(old.gid())).is_ok());
+    if is_kept {
+        new.set_permissions(old.permissions())?;
+    }
+    Ok(is_kept)
+}
+
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
+fn keeps_owner(_: &Path, _: &File) -> io::Result<bool> {
+    Ok(true)
 }
 
 /// Nor is a symbolic link followed that has just taken the place of the file.

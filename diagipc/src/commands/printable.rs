@@ -51,6 +51,13 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{}", printable_lines(text));
 }
 
+/// Says what the runs could not end, unless a report has it already.
+pub(crate) fn say_leftovers() {
+    for text in diagipc::leftovers() {
+        say(&format!("diagipc: {}", plain(&text)));
+    }
+}
+
 /// Follows Rust's `Debug` of a character, except for quotes and combining marks: no controls, no
 /// format characters such as U+202E, no private or unassigned ones.
 fn is_printable(character: char) -> bool {

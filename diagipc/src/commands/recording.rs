@@ -166,9 +166,13 @@ pub(crate) struct Capture {
 
 impl Capture {
     pub(crate) fn create(path: &Path, endpoint: &str) -> anyhow::Result<Self> {
-        let file = output_file::create(path)?;
-        let packets = Backlog::start(file).with_context(|| path.display().to_string())?;
-        packets.push(|| front(endpoint));
+        let mut file = output_file::create(path)?;
+        // Only then an older one is replaced.
+        let packets = front(endpoint)
+            .and_then(|front| file.write_all(&front))
+            .and_then(|()| file.finish())
+            .and_then(Backlog::start)
+            .with_context(|| path.display().to_string())?;
         Ok(Self { path: path.to_owned(), packets })
     }
 

@@ -1,10 +1,13 @@
 //! Processes and directories of a run; nothing of them is left when it ends, for any reason.
 
+mod directory;
+mod left;
 #[cfg(target_os = "linux")]
 mod orphans;
 pub mod procfs;
 pub(crate) mod program;
 mod registry;
+mod removal;
 mod suspended;
 pub(crate) mod timeouts;
 #[cfg(unix)]
@@ -14,10 +17,13 @@ mod watcher;
 #[cfg(windows)]
 mod windows;
 
+pub use self::directory::OwnDirectory;
 pub use self::program::Death;
-pub use self::registry::{OwnDirectory, Started, end_all_started};
 #[cfg(unix)]
-pub use self::registry::{ended_orphans, own_all_started};
+pub use self::registry::own_all_started;
+pub use self::registry::{Started, end_all_started, leftovers};
+#[cfg(unix)]
+pub(crate) use self::removal::remove;
 pub use self::suspended::Suspended;
 #[cfg(unix)]
 pub use self::unix::socket_name;

@@ -10,6 +10,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpgid, getpid, kill_process, set_child_subreaper, waitid,
 };
 
+use super::left::Left;
 use super::unix::Process;
 use crate::process::procfs;
 
@@ -20,6 +21,8 @@ pub(super) struct Orphans {
     before: BTreeSet<u32>,
     /// Killed, and not waited for.
     killed: BTreeSet<u32>,
+    /// Not killed, since the system refuses it.
+    refused: BTreeSet<u32>,
     /// How many of each name were killed outside the group of what had started them.
     ended: BTreeMap<String, usize>,
 }
@@ -31,15 +34,22 @@ impl Orphans {
         Ok(Self {
             before: children().into_iter().collect(),
             killed: BTreeSet::new(),
+            refused: BTreeSet::new(),
             ended: BTreeMap::new(),
         })
     }
 
     /// Waits for those that have ended, and kills those of a process, or all. `is_started`: a child
-    /// that is not an orphan. Whether some killed ones are still running.
+    /// that is not an orphan. Whether some killed ones are still running; those that the system does
+    /// not let this process kill are noted in `left`.
     ///
     /// Their own children become orphans when they end: it must be called until it returns false.
-    pub(super) fn end(&mut self, of: Option<&Process>, is_started: &dyn Fn(u32) -> bool) -> bool {
+    pub(super) fn end(
+        &mut self,
+        of: Option<&Process>,
+        is_started: &dyn Fn(u32) -> bool,
+        left: &mut Left,
+    ) -> bool {
         let mut still = false;
         for number in children() {
             let Some(pid) = i32::try_from(number).ok().and_then(Pid::from_raw) else { continue };
@@ -50,6 +60,7 @@ impl Orphans {
             let ended = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
             if !matches!(ended, Ok(None)) {
                 self.killed.remove(&number);
+                self.refused.remove(&number);
                 continue;
             }
             let is_of_group = of.is_some_and(|of| getpgid(Some(pid)) == Ok(of.pid));
@@ -57,12 +68,17 @@ impl Orphans {
                 let tmpdir = of.tmpdir.as_deref();
                 is_of_group || tmpdir.is_some_and(|tmpdir| is_in_environment(number, tmpdir))
             });
-            if is_its_own && self.killed.insert(number) {
-                if !is_of_group {
-                    let count = self.ended.entry(procfs::name(number)).or_default();
-                    *count += 1;
+            if is_its_own && !self.killed.contains(&number) && !self.refused.contains(&number) {
+                let name = procfs::name(number);
+                if let Err(error) = kill_process(pid, Signal::KILL) {
+                    self.refused.insert(number);
+                    left.running(number, &io::Error::from(error));
+                    continue;
                 }
-                let _ = kill_process(pid, Signal::KILL);
+                self.killed.insert(number);
+                if !is_of_group {
+                    *self.ended.entry(name).or_default() += 1;
+                }
             }
             still |= self.killed.contains(&number);
         }

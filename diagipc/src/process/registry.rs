@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use std::{fs, io, thread};
+use std::{io, thread};
 
-use tempfile::TempDir;
-
+use super::left::Left;
 use super::program::Death;
+use super::removal::remove;
+use super::timeouts::Limit;
 #[cfg(unix)]
 use super::unix::{self as os, Process};
 #[cfg(unix)]
@@ -18,8 +19,10 @@ use super::watcher::Owner;
 #[cfg(windows)]
 use super::windows::{self as os, Process};
 
-/// How long killed processes may take to end.
+/// How long killed processes may take to end, and those whose end was refused.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a killed process is waited for: the system may take long to free what it has.
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 /// The interval of polling.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
@@ -28,6 +31,9 @@ pub(super) struct Everything {
     /// By their numbers, until they have ended and were waited for.
     processes: BTreeMap<u32, Process>,
     directories: BTreeSet<PathBuf>,
+    /// Children that could not be ended, and were not waited for.
+    given_up: BTreeSet<u32>,
+    left: Left,
     /// Whether [`end_all_started`] was called, and nothing more may be started.
     is_over: bool,
     /// Set if this process is responsible for all of it.
@@ -38,6 +44,8 @@ pub(super) struct Everything {
 static EVERYTHING: Mutex<Everything> = Mutex::new(Everything {
     processes: BTreeMap::new(),
     directories: BTreeSet::new(),
+    given_up: BTreeSet::new(),
+    left: Left::NOTHING,
     is_over: false,
     #[cfg(unix)]
     owner: None,
@@ -68,17 +76,49 @@ impl Everything {
     }
 
     /// Kills a process. From now on its number may be another one's.
-    pub(super) fn kill(&mut self, number: u32) {
-        if let Some(process) = self.processes.get_mut(&number) {
-            process.kill();
-        }
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub(super) fn kill(&mut self, number: u32) -> io::Result<()> {
+        let killed = self.processes.get_mut(&number).map_or(Ok(()), Process::kill);
         #[cfg(unix)]
         if let Some(owner) = &mut self.owner {
             owner.killed(number);
         }
+        killed
     }
 
-    fn goes_on(&mut self) -> io::Result<()> {
+    /// Records that a child runs on: it is no orphan.
+    fn give_up(&mut self, number: u32, killed: &io::Result<()>) {
+        self.given_up.insert(number);
+        match killed {
+            Err(error) => self.left.running(number, error),
+            Ok(()) => self.left.running(number, &"it was killed, and still runs"),
+        }
+    }
+
+    /// Records a directory.
+    pub(super) fn made(&mut self, path: &Path) {
+        #[cfg(unix)]
+        if let Some(owner) = &mut self.owner {
+            owner.made(path);
+        }
+        self.directories.insert(path.to_owned());
+    }
+
+    /// Records that a directory was removed, except for what is mounted below it.
+    pub(super) fn removed(&mut self, path: &Path, mounted: Vec<PathBuf>) {
+        #[cfg(unix)]
+        if let Some(owner) = &mut self.owner {
+            owner.removed(path);
+        }
+        self.directories.remove(path);
+        self.left.mounted(mounted);
+    }
+
+    /// # Errors
+    /// [`end_all_started`] was called, or the watcher cannot be started.
+    pub(super) fn goes_on(&mut self) -> io::Result<()> {
         if self.is_over {
             return Err(io::ErrorKind::Interrupted.into());
         }
@@ -96,7 +136,9 @@ impl Everything {
         {
             let Some(owner) = &mut self.owner else { return false };
             let of = of.and_then(|number| self.processes.get(&number));
-            owner.end_orphans(of, &|number| self.processes.contains_key(&number))
+            let is_started =
+                |number| self.processes.contains_key(&number) || self.given_up.contains(&number);
+            owner.end_orphans(of, &is_started, &mut self.left)
         }
         #[cfg(windows)]
         {
@@ -137,7 +179,7 @@ fn while_it_ends(mut still: impl FnMut(&mut Everything) -> bool) {
 ///   process is gone, the watcher ends what was started, and removes its directories.
 /// - On Linux, orphans become children of this process (`PR_SET_CHILD_SUBREAPER`). Those that have
 ///   left the process group of the program that started them are ended with it, and
-///   [`ended_orphans`] names them. Other children of this process would be ended as well, except
+///   [`leftovers`] names them. Other children of this process would be ended as well, except
 ///   those that it has now.
 ///
 /// # Errors
@@ -162,13 +204,20 @@ pub fn own_all_started(watcher: Command) -> io::Result<()> {
     Ok(())
 }
 
-/// The orphans that were ended since the last call, in words; `None` if there was none.
+/// Returns what the runs could not end as they should, since the last call, a sentence each:
 ///
-/// They had left the process group of the program that started them, and outlived it. They are
-/// known after [`own_all_started`], on Linux.
-#[cfg(unix)]
-pub fn ended_orphans() -> Option<String> {
-    everything().owner.as_mut()?.take_ended()
+/// - Orphans that had left the process group of the program that started them, outlived it, and were
+///   ended. They are known after [`own_all_started`], on Linux.
+/// - Processes that cannot be ended, for example because another user runs them.
+/// - What a process has mounted below its directory, which stays.
+pub fn leftovers() -> Vec<String> {
+    let mut all = everything();
+    let left = std::mem::take(&mut all.left).sentences();
+    #[cfg(unix)]
+    let ended = all.owner.as_mut().and_then(Owner::take_ended);
+    #[cfg(windows)]
+    let ended = None;
+    ended.into_iter().chain(left).collect()
 }
 
 /// Kills all running processes that the suites have started, on Unix each with its process group,
@@ -179,8 +228,11 @@ pub fn ended_orphans() -> Option<String> {
 pub fn end_all_started() {
     let mut all = everything();
     all.is_over = true;
-    for process in all.processes.values_mut() {
-        process.kill();
+    let mut refused = BTreeMap::new();
+    for (number, process) in &mut all.processes {
+        if let Err(error) = process.kill() {
+            refused.insert(*number, error);
+        }
     }
     drop(all);
     // A running process may write to its directory.
@@ -188,58 +240,14 @@ pub fn end_all_started() {
         let orphans = everything.end_orphans(None);
         orphans || everything.processes.values().any(Process::is_running)
     });
-    for directory in &everything().directories {
-        // There is nobody left to report it to.
-        let _ = fs::remove_dir_all(directory);
-    }
-}
-
-/// A directory for a started process, removed on drop.
-///
-/// ```
-/// let directory = diagipc::OwnDirectory::new("diagipc-")?;
-/// let path = directory.path().to_path_buf();
-/// drop(directory);
-/// assert!(!path.exists());
-/// # Ok::<(), std::io::Error>(())
-/// ```
-#[derive(Debug)]
-pub struct OwnDirectory(Option<TempDir>, PathBuf);
-
-impl OwnDirectory {
-    /// A new directory in that of temporary files, which only this user can enter.
-    ///
-    /// # Errors
-    /// It cannot be created, or [`end_all_started`] was called.
-    pub fn new(prefix: &str) -> io::Result<Self> {
-        let mut everything = everything();
-        everything.goes_on()?;
-        let directory = tempfile::Builder::new().prefix(prefix).tempdir()?;
-        let path = directory.path().to_path_buf();
-        #[cfg(unix)]
-        if let Some(owner) = &mut everything.owner {
-            owner.made(&path);
+    let mut all = everything();
+    let Everything { processes, directories, left, .. } = &mut *all;
+    for (number, error) in refused {
+        if processes.get(&number).is_some_and(Process::is_running) {
+            left.running(number, &error);
         }
-        everything.directories.insert(path.clone());
-        Ok(Self(Some(directory), path))
     }
-
-    /// Returns the path.
-    pub fn path(&self) -> &Path {
-        &self.1
-    }
-}
-
-impl Drop for OwnDirectory {
-    fn drop(&mut self) {
-        drop(self.0.take());
-        let mut everything = everything();
-        #[cfg(unix)]
-        if let Some(owner) = &mut everything.owner {
-            owner.removed(&self.1);
-        }
-        everything.directories.remove(&self.1);
-    }
+    left.mounted(directories.iter().flat_map(|path| remove(path)));
 }
 
 /// A process with all that it starts: on Unix its group, on Windows its job. Dropping it ends them.
@@ -339,11 +347,19 @@ impl Started {
 
     /// Ends all that it has started, then waits for the process, whose id may be reused from now on;
     /// for the others no longer than killed ones may take. How it ended; `None` if unknown.
+    ///
+    /// A process that does not end is given up, and [`leftovers`] names it.
     pub fn end(&mut self) -> Option<ExitStatus> {
         if !self.is_waited_for {
-            everything().kill(self.id());
+            let killed = everything().kill(self.id());
+            let limit = Limit::new(if killed.is_ok() { END_TIMEOUT } else { KILL_TIMEOUT });
+            let has_ended = self.ends_before(|| limit.is_over());
             self.is_waited_for = true;
-            self.status = self.child.wait().ok();
+            if has_ended {
+                self.status = self.child.wait().ok();
+            } else {
+                everything().give_up(self.id(), &killed);
+            }
             forget(self.id());
         }
         self.status

@@ -36,13 +36,17 @@ impl Process {
         Ok((child, process))
     }
 
-    /// With its group, once. It may have left the group.
-    pub(super) fn kill(&mut self) {
-        if !self.is_killed {
-            self.is_killed = true;
-            let _ = kill_process_group(self.pid, Signal::KILL);
-            let _ = kill_process(self.pid, Signal::KILL);
+    /// Kills it with its group, once. It may have left the group.
+    ///
+    /// # Errors
+    /// The system refuses it: another user runs the process. It may have ended by itself.
+    pub(super) fn kill(&mut self) -> io::Result<()> {
+        if self.is_killed {
+            return Ok(());
         }
+        self.is_killed = true;
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        Ok(kill_process(self.pid, Signal::KILL)?)
     }
 
     pub(super) fn is_running(&self) -> bool {
@@ -105,8 +109,8 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use super::super::Started;
-    use super::super::registry::{OwnDirectory, end_all_started, everything};
+    use super::super::registry::{end_all_started, everything};
+    use super::super::{OwnDirectory, Started};
     use super::*;
 
     /// Whether it has ended, if such a process exists.

@@ -10,8 +10,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{fs, thread};
 
 use rustix::process::Pid;
 
@@ -102,22 +102,25 @@ impl Owner {
         }
     }
 
-    /// Ends the orphans of a process, or all. Returns whether some are still running. `is_started`
-    /// tells a child that is not an orphan.
+    /// Ends the orphans of a process, or all, except those that cannot be ended: these are noted in
+    /// `left`. Returns whether some are still running. `is_started` tells a child that is not an
+    /// orphan.
     #[cfg_attr(not(target_os = "linux"), allow(clippy::unused_self, reason = "it has none"))]
     pub(super) fn end_orphans(
         &mut self,
         of: Option<&Process>,
         is_started: &dyn Fn(u32) -> bool,
+        left: &mut super::left::Left,
     ) -> bool {
         #[cfg(target_os = "linux")]
         {
             let watcher = self.watcher.as_ref().map(Child::id);
-            self.orphans.end(of, &|number| Some(number) == watcher || is_started(number))
+            let is_started = |number| Some(number) == watcher || is_started(number);
+            self.orphans.end(of, &is_started, left)
         }
         #[cfg(not(target_os = "linux"))]
         {
-            let _ = (of, is_started);
+            let _ = (of, is_started, left);
             false
         }
     }
@@ -175,7 +178,8 @@ impl Left {
             // The number may be another process's. If there is none, its group may still exist.
             let now = start_time(*number);
             if now.is_none() || now == *began {
-                Process::new(pid, None).kill();
+                // There is nobody left to report it to.
+                let _ = Process::new(pid, None).kill();
             }
         }
         let began = Instant::now();
@@ -183,8 +187,7 @@ impl Left {
             thread::sleep(POLL_INTERVAL);
         }
         for directory in &self.directories {
-            // There is nobody left to report it to.
-            let _ = fs::remove_dir_all(directory);
+            super::removal::remove(directory);
         }
     }
 

@@ -83,9 +83,12 @@ impl Process {
     }
 
     /// Ends its processes. This may take time.
-    pub(super) fn kill(&self) {
-        // SAFETY: The job is open. A failure leaves nothing to do: the handle has all rights.
-        unsafe { TerminateJobObject(self.0.as_raw_handle(), 1) };
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub(super) fn kill(&mut self) -> io::Result<()> {
+        // SAFETY: The job is open.
+        done(unsafe { TerminateJobObject(self.0.as_raw_handle(), 1) })
     }
 
     /// Whether some of its processes are still running. False if the system does not say.

@@ -1,11 +1,11 @@
 //! What changed between two runs of a suite, and faults that are accepted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use serde::Deserialize;
 
-use super::{Case, Grade, Report};
+use super::{Case, Grade, Report, known_text};
 use crate::Glob;
 use crate::faults::{Fault, Suite};
 
@@ -174,19 +174,23 @@ impl KnownFaults {
         let mut text =
             "# Faults that are known and accepted: with `--known` they do not fail a run, until they are gone.\n"
                 .to_owned();
-        let list = |names: &BTreeSet<String>| {
-            names.iter().map(|name| format!("    {name:?},\n")).collect::<Vec<_>>().concat()
-        };
         if !self.faults.is_empty() {
-            let _ = write!(text, "\n# In every case.\nfaults = [\n{}]\n", list(&self.faults));
+            text.push_str("\n# In every case.\n");
+            text.push_str(&known_text::table("faults", &self.faults));
         }
         text.push_str("\n# By fault, in which cases.\n[cases]\n");
         for (fault, cases) in &self.cases {
-            let is_bare = fault.chars().all(|one| one.is_ascii_alphanumeric() || one == '-');
-            let key = if is_bare { fault.clone() } else { format!("{fault:?}") };
-            let _ = write!(text, "{key} = [\n{}]\n", list(cases));
+            text.push_str(&known_text::table(fault, cases));
         }
         text
+    }
+
+    /// Returns `text`, that of an older file, with these entries: those that stay keep their lines
+    /// and comments.
+    pub fn edited(&self, text: &str) -> String {
+        known_text::edited(text, &self.cases)
+            .filter(|edited| Self::parse("", edited).is_ok_and(|known| known == *self))
+            .unwrap_or_else(|| self.to_toml())
     }
 
     /// The report in which a case whose faults are all accepted is informational. `names` are those

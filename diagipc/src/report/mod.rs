@@ -19,6 +19,7 @@
 mod cause;
 mod citations;
 mod comparison;
+mod known_text;
 mod pages;
 mod select;
 mod turn;

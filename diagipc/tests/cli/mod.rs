@@ -8,6 +8,7 @@ mod encode;
 #[cfg(unix)]
 mod explain;
 mod interrupted;
+mod leftovers;
 #[cfg(unix)]
 mod manual;
 mod output_files;

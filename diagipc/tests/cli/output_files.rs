@@ -96,6 +96,70 @@ fn existing_file_is_rewritten_and_links_to_files_are_not_followed() {
     codec("/dev/stdout", 0);
 }
 
+/// On a full disk: here no file can have a byte.
+#[test]
+fn file_that_cannot_be_rewritten_stays_as_it_was() {
+    let runtime = Runtime::start(&[]);
+    let names = ["known", "json", "junit", "html", "page", "capture", "item", "stream"];
+    for name in names {
+        fs::write(runtime.path(name), "[cases] # mine").unwrap();
+    }
+    let [known, json, junit, html, page, capture, item, stream] =
+        names.map(|name| runtime.path(name));
+    let [report, value] = ["report", "value"].map(|name| runtime.path(name));
+    run(&["codec", "--self", "--only", "eventpipe/*", &format!("--json={report}")], 0);
+    let text = r#"{"kind": "request", "command": "Process/ProcessInfo", "value": {}}"#;
+    fs::write(&value, text).unwrap();
+    let exported = runtime.path("exported");
+    run(&["list", "vectors", "--export", &exported], 0);
+    let (pid, to) = (runtime.pid(), &runtime.socket);
+    let codec = ["codec", "--self", "--only", "eventpipe/*"];
+    let json = format!("--json={json}");
+    let session = "--provider A --keywords 1 --level 5 --buffer 16 --rundown 0 --stacks true --mode 0 --command CollectTracing2 --duration 500";
+    let session: Vec<_> = session.split(' ').collect();
+    for arguments in [
+        &[&codec[..], &["--known", &known, "--write-known", &known]].concat()[..],
+        &[&codec[..], &[&json, "--junit", &junit, "--html", &html]].concat(),
+        &["report", &report, "--html", &page],
+        &[
+            "proxy",
+            "--listen",
+            &runtime.path("at"),
+            "--to",
+            to,
+            "--until-eof",
+            "--pcapng",
+            &capture,
+        ],
+        &["encode", &value, "-o", &item],
+        &[&["call", "--pid", &pid, "trace", "--output", &stream][..], &session].concat(),
+        &["list", "vectors", "--export", &exported, "--force"],
+    ] {
+        let mut command = Command::new("sh");
+        command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\"", DIAGIPC]);
+        let output = command.args(arguments).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{arguments:?}: {errors}");
+        assert!(errors.contains("File too large"), "{arguments:?}: {errors}");
+    }
+    for name in names {
+        assert_eq!(fs::read_to_string(runtime.path(name)).unwrap(), "[cases] # mine", "{name}");
+    }
+    for directory in [runtime.home.path(), Path::new(&exported)] {
+        for entry in fs::read_dir(directory).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            assert!(!name.contains(".part"), "{name}");
+            assert!(
+                entry.path().is_dir()
+                    || entry.metadata().unwrap().len() > 0
+                    || name.contains("socket"),
+                "{name}"
+            );
+        }
+    }
+}
+
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn reports_have_no_argument_of_a_command() {

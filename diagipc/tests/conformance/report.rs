@@ -456,6 +456,15 @@ fn known_faults_of_a_codec_are_accepted_until_they_are_gone() {
         ["runs-on is not a fault of this suite", "runs-on in */uint/*, which is not a case"];
     assert_eq!(stale, unknown);
     assert_eq!(run(&["--known", &known, "--write-known", &known], 1).counts.fail, 0);
+    // It is renewed with what its user wrote, also without --known.
+    let text = fs::read_to_string(&known).unwrap().replace("\nfaults = ['wrong-layer']", "");
+    let text = format!("# Ours.\n{}", text.replacen(" = [\n", " = [ # T-1\n", 1));
+    fs::write(&known, &text).unwrap();
+    for (options, status) in [(&["--known", &known][..], 1), (&[], 1)] {
+        run(&[options, &["--write-known", &known]].concat(), status);
+        let text = fs::read_to_string(&known).unwrap();
+        assert!(text.starts_with("# Ours.\n") && text.contains(" = [ # T-1\n"), "{text}");
+    }
 }
 
 /// A report is shown whatever its results.
