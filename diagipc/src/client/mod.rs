@@ -13,7 +13,7 @@
 //!
 //! ```no_run
 //! use std::num::NonZeroUsize;
-//! use diagipc::client::{Operations, Options, run, scenarios};
+//! use diagipc::client::{ClientOptions, Operations, run, scenarios};
 //!
 //! let operations = Operations::parse("my.toml", r#"
 //!     name = "my client"
@@ -23,7 +23,7 @@
 //! "#)?;
 //! let scenarios: Vec<_> = scenarios()?.iter().filter(|scenario| scenario.name.ends_with("/resume")).cloned().collect();
 //! # let stand_in = todo!();
-//! let options = Options { jobs: NonZeroUsize::MIN, require: Vec::new(), stand_in, canceller: None };
+//! let options = ClientOptions { jobs: NonZeroUsize::MIN, require: Vec::new(), stand_in, canceller: None };
 //! let report = run(&scenarios, &operations, &options, &|name, grade| println!("{name}: {grade:?}"));
 //! println!("{} failed", report.counts.fail);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -34,8 +34,8 @@ use dotnet_diagnostics_ipc::message::process::PerfMapType;
 use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler};
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
-use crate::commands::info::Info;
 use crate::commands::printable::{printable, say};
+use crate::commands::runtime_info::Info;
 use crate::commands::{Outcome, interrupt, output_file, refusal};
 
 /// Sends one request to a runtime.

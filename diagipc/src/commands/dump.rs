@@ -12,11 +12,11 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::io::{Client, Error, Phase};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 
-use crate::commands::info::{Info, subject};
 use crate::commands::output_file::{Written, dated};
 use crate::commands::printable::say;
 use crate::commands::process_root::{Found, ProcessRoot};
 use crate::commands::ps::NamedTarget;
+use crate::commands::runtime_info::{Info, subject};
 use crate::commands::target::{Reach, Refused, outcome};
 use crate::commands::{Outcome, interrupt, refusal};
 

@@ -41,8 +41,8 @@ struct Variable {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let client = arguments.target.client(interrupt::canceller()?)?;
-    outcome("env", show(arguments, &client, out))
+    let found = arguments.target.client(interrupt::canceller()?);
+    outcome("env", found.and_then(|client| show(arguments, &client, out)))
 }
 
 fn show(arguments: &Arguments, client: &Client, out: &mut dyn Write) -> anyhow::Result<()> {

@@ -10,8 +10,8 @@ use dotnet_diagnostics_ipc::io::Canceller;
 use serde::Serialize;
 use tempfile::{NamedTempFile, PersistError};
 
-use crate::commands::info::Info;
 use crate::commands::printable::json;
+use crate::commands::runtime_info::Info;
 use crate::commands::{Outcome, interrupt};
 
 /// What a name leads to.

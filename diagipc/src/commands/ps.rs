@@ -9,7 +9,7 @@ use std::{iter, thread};
 
 use anyhow::bail;
 use diagipc::Address;
-use diagipc::network::trust_policy;
+use diagipc::network::{advised, trust_policy};
 use diagipc::process::{Suspended, procfs};
 use dotnet_diagnostics_ipc::io::discovery::{
     self, DiscoveredEndpoint, EndpointState, UnreadablePath,
@@ -17,10 +17,9 @@ use dotnet_diagnostics_ipc::io::discovery::{
 use dotnet_diagnostics_ipc::io::{Canceller, Client, Deadlines, Endpoint, Error, ErrorKind, Phase};
 use serde::Serialize;
 
-use crate::commands::info::Info;
+use crate::commands::duration::duration;
 use crate::commands::printable::{json_array, plain, printable, say};
-use crate::commands::target::advised;
-use crate::commands::trace::duration;
+use crate::commands::runtime_info::Info;
 use crate::commands::{Outcome, interrupt};
 
 /// Time limit for the answers of all processes, when one is looked for by its name.
@@ -228,7 +227,7 @@ fn info(found: &DiscoveredEndpoint, patience: Duration, canceller: &Canceller) -
                 Some(ErrorKind::TimedOut | ErrorKind::Cancelled) => {
                     "it did not answer in time".to_owned()
                 }
-                _ => advised(&error),
+                _ => error.downcast_ref().map_or_else(|| format!("{error:#}"), advised),
             })
         }
     }
@@ -325,10 +324,7 @@ impl NamedTarget {
     /// Returns the address of the target, if one was given. A name is looked for.
     pub(crate) fn address(&self) -> anyhow::Result<Option<Address>> {
         match (&self.target, self.process_id, &self.name) {
-            (Some(target), _, None) => match target.name() {
-                Some(name) => Ok(Some(Address::Process(only(name)?))),
-                None => Ok(Some(target.clone())),
-            },
+            (Some(target), _, None) => resolved(target).map(Some),
             (Some(target @ Address::Port(_)), ..) => Ok(Some(target.clone())),
             (Some(target), ..) => {
                 bail!("--name finds a process, or chooses one that connects: not with {target}")
@@ -337,6 +333,14 @@ impl NamedTarget {
             (None, None, Some(name)) => Ok(Some(Address::Process(only(name)?))),
             (None, None, None) => Ok(None),
         }
+    }
+}
+
+/// Returns the address, or that of the only process of this name.
+pub(crate) fn resolved(target: &Address) -> anyhow::Result<Address> {
+    match target.name() {
+        Some(name) => Ok(Address::Process(only(name)?)),
+        None => Ok(target.clone()),
     }
 }
 

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use std::{fmt, io};
 
-use anyhow::{Context as _, bail};
-use clap::ArgGroup;
+use anyhow::bail;
 use diagipc::network::trust_policy;
 use diagipc::{Address, Program, SpawnCommand};
 #[cfg(unix)]
@@ -20,18 +19,25 @@ use dotnet_diagnostics_ipc::io::{
 };
 
 use crate::commands::printable::say;
-use crate::commands::ps::NamedTarget;
+use crate::commands::ps::resolved;
 use crate::commands::{Outcome, interrupt, refusal};
 
 /// The target process.
 #[derive(Clone, clap::Args)]
-#[command(group = ArgGroup::new("which").args(["target", "process_id", "name"]).required(true))]
+#[allow(clippy::doc_markdown, reason = "this is the help of a command")]
 pub(crate) struct TargetArguments {
-    #[command(flatten)]
-    target: NamedTarget,
+    /// A process id or name, the path of a socket, or a pipe (`\\.\pipe\NAME`)
+    #[arg(value_parser = listening)]
+    target: Address,
 
     #[command(flatten)]
     reach: Reach,
+}
+
+/// The address of a runtime that listens.
+fn listening(text: &str) -> Result<Address, String> {
+    let address: Address = text.parse()?;
+    address.endpoint().map(|_| address)
 }
 
 /// Whose sockets are used, and for how long.
@@ -56,11 +62,7 @@ pub(crate) fn trust(any_owner: bool) -> TrustPolicy {
 impl TargetArguments {
     /// A client of the target, ended early by `canceller`.
     pub(crate) fn client(&self, canceller: Canceller) -> anyhow::Result<Client> {
-        Ok(self.reach.client(self.reach.endpoint(&self.address()?)?, canceller))
-    }
-
-    pub(crate) fn address(&self) -> anyhow::Result<Address> {
-        self.target.address()?.context("expected a target")
+        Ok(self.reach.client(self.reach.endpoint(&resolved(&self.target)?)?, canceller))
     }
 }
 

@@ -76,7 +76,7 @@ fn env_shows_entries_and_reports_missing() {
 #[test]
 fn ps_lists_process_and_reports_missing() {
     let runtime = Runtime::start(&[]);
-    let rows = json(&["ps", "--json", &runtime.pid()], 0);
+    let rows = json(&["ps", "--timeout", "30s", "--json", &runtime.pid()], 0);
     let row = &rows[0];
     assert_eq!(
         (&row["processId"], &row["endpoint"]),
@@ -88,7 +88,7 @@ fn ps_lists_process_and_reports_missing() {
         (&json!("listening"), &json!("x64")),
         "{rows}"
     );
-    let shown = text(&run(&["ps", &runtime.pid()], b"", 0));
+    let shown = text(&run(&["ps", "--timeout", "30s", &runtime.pid()], b"", 0));
     assert!(shown.contains("PROCESS") && shown.contains(&runtime.socket), "{shown}");
     says(&["ps", &runtime.pid(), "4294967295"], 1, "process 4294967295 has no visible endpoint");
 }
@@ -104,7 +104,10 @@ fn ps_waits_once_for_all_that_do_not_answer() {
     let us = std::process::id().to_string();
     let listed = || {
         let began = Instant::now();
-        let output = diagipc(&["ps", "--json", &us]).env("TMPDIR", home.path()).output().unwrap();
+        let output = diagipc(&["ps", "--timeout", "30s", "--json", &us])
+            .env("TMPDIR", home.path())
+            .output()
+            .unwrap();
         assert_eq!(output.status.code(), Some(0));
         (serde_json::from_slice::<Vec<Value>>(&output.stdout).unwrap(), began.elapsed())
     };

@@ -23,9 +23,9 @@ use dotnet_diagnostics_ipc::io::{
 };
 use dotnet_diagnostics_ipc::wire::Guid;
 
-use crate::commands::info::Info;
 use crate::commands::printable::say;
 use crate::commands::ps::NamedTarget;
+use crate::commands::runtime_info::Info;
 use crate::commands::target::{Reach, Refused};
 use crate::commands::{Outcome, ps};
 

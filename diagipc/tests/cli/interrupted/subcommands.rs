@@ -325,8 +325,12 @@ fn other_subcommand_interrupted_leaves_nothing_but_its_report() {
     let trace: Vec<&str> = LONG.split(' ').collect();
     let trace = [&["call", "--socket", &peer.socket], &trace[..], &["{out}/stream"]].concat();
     let port = ["call", "--patience", "600000", "--pid", "1", "listen-port", "{tmpdir}/port"];
-    let questions =
-        [&["info", socket][..], &["env", socket], &["dump", socket, "{out}/dump"], &["ps", &pid]];
+    let questions = [
+        &["info", socket][..],
+        &["env", socket],
+        &["dump", socket, "{out}/dump"],
+        &["ps", "--timeout", "10s", &pid],
+    ];
     thread::scope(|scope| {
         scope.spawn(|| interrupted(&server, Ends::Interrupted, nothing, report));
         scope.spawn(|| interrupted(&codec, Ends::Interrupted, nothing, report));
