@@ -259,3 +259,51 @@ fn interrupted_dump_names_what_may_still_be_written() {
     let why = format!("diagipc dump: {} may still write {}\n", socket.display(), file.display());
     assert_eq!((output.status.code(), printed), (Some(130), why));
 }
+
+/// As a volume that the containers of a pod share (F-167).
+#[test]
+fn shared_directory_is_trusted_by_one_option() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let runtime = Runtime::start(&[]);
+    fs::set_permissions(runtime.home.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let port = format!("port:{}", runtime.path("port"));
+    let trace = ["trace", &port, "-d", "1"];
+    for (arguments, status) in
+        [(&["info", &runtime.socket][..], 3), (&["env", &runtime.socket], 3), (&trace, 2)]
+    {
+        says(arguments, status, "--shared-directory trusts it");
+    }
+    run(&["info", "--shared-directory", &runtime.socket], b"", 0);
+    run(&["--shared-directory", "env", &runtime.socket], b"", 0);
+}
+
+#[test]
+fn server_suite_ends_once_its_target_has_exited() {
+    let mut runtime = Runtime::start(&[]);
+    let suite = diagipc(&["server", "--profile", "strict", &runtime.pid()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    thread::sleep(std::time::Duration::from_millis(300));
+    runtime.process.kill().unwrap();
+    runtime.process.wait().unwrap();
+    let output = suite.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("LOST") && said.contains("cases were not run"), "{said}");
+}
+
+#[test]
+fn name_is_a_target_and_several_matches_are_listed() {
+    let [one, other] = ["twin", "twin"].map(|name| Runtime::start(&["--entry-assembly", name]));
+    let error = errors(&["info", "twin"], 2);
+    assert!(error.contains("2 processes have the name twin, expected one:"), "{error}");
+    for runtime in [&one, &other] {
+        assert!(error.contains(&format!("{}  {DIAGIPC} runtime", runtime.pid())), "{error}");
+    }
+    drop(other);
+    let info = json(&["info", "twin", "--json"], 0);
+    assert_eq!(info["processId"], one.process.id());
+    says(&["env", "no-such-process"], 3, "with the name no-such-process");
+}

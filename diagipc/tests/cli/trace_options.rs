@@ -22,9 +22,13 @@ fn only_file(directory: &Path) -> String {
 fn file_has_name_of_process_and_time() {
     let runtime = Runtime::start(&["--entry-assembly", "a/p p"]);
     let old = Runtime::start(&["--profile", "coreclr-3.1"]);
-    for (runtime, begins) in
-        [(&runtime, format!("a_p_p_{}_", runtime.pid())), (&old, "process_".into())]
-    {
+    // `-` would make it an option, and a file's name has at most 255 bytes.
+    let long = Runtime::start(&[&format!("--entry-assembly=-{}", "語".repeat(100))]);
+    for (runtime, begins) in [
+        (&runtime, format!("a_p_p_{}_", runtime.pid())),
+        (&old, "process_".into()),
+        (&long, format!("_{}_", "語".repeat(59))),
+    ] {
         let here = crate::tool::directory();
         let mut command = diagipc(&["trace", &runtime.pid(), "-d", "100ms"]);
         assert!(command.current_dir(here.path()).stderr(Stdio::null()).status().unwrap().success());
@@ -195,4 +199,17 @@ fn process_of_another_user_is_said_so() {
     assert!(!said.contains("belongs to another user"), "{said}");
     drop(other.stdin.take());
     other.wait().unwrap();
+}
+
+#[test]
+fn provider_that_no_runtime_has_is_doubted() {
+    let runtime = Runtime::start(&[]);
+    for (provider, doubt) in [
+        ("e13c0d23-ccbc-4e12-931b-d9cc2eee27e4", "is a GUID: a runtime compares names"),
+        ("Metrics=System.Runtime;RefreshInterval=1", "is taken for a name"),
+    ] {
+        let said =
+            errors(&["trace", &runtime.pid(), "-d", "1", "-o", "/dev/null", "-p", provider], 1);
+        assert!(said.contains(doubt), "{said}");
+    }
 }
