@@ -60,12 +60,16 @@ pub(super) struct State {
     pub(super) open: Vec<Kept>,
     sessions: BTreeMap<u64, Session>,
     last_session: u64,
+    /// A session that was stopped before the start, and is started with the next one (F-160).
+    stopped_early: Option<u64>,
 }
 
 /// A session that has not ended.
 #[derive(Default)]
 struct Session {
     stop: bool,
+    /// It has the id of one that was stopped before the start, so the start begins it twice.
+    begins_twice: bool,
 }
 
 impl State {
@@ -78,11 +82,16 @@ impl State {
             open: Vec::new(),
             sessions: BTreeMap::new(),
             last_session: 0x7f0c_bc00_1610,
+            stopped_early: None,
         }
     }
 
     pub(super) fn is_stopped(&self, id: u64) -> bool {
         self.sessions.get(&id).is_none_or(|session| session.stop)
+    }
+
+    pub(super) fn begins_twice(&self, id: u64) -> bool {
+        self.sessions.get(&id).is_some_and(|session| session.begins_twice)
     }
 
     pub(super) fn is_over(&self, id: u64) -> bool {
@@ -152,16 +161,23 @@ impl Application {
         if state.sessions.len() >= MAX_SESSIONS {
             return None;
         }
-        let id = state.last_session.wrapping_add(0x110);
+        let early = if state.is_started() { None } else { state.stopped_early.take() };
+        let id = early.unwrap_or_else(|| state.last_session.wrapping_add(0x110));
         state.last_session = id;
-        state.sessions.insert(id, Session::default());
+        let begins_twice = early.is_some();
+        state.is_doomed |= begins_twice;
+        state.sessions.insert(id, Session { stop: false, begins_twice });
         Some(id)
     }
 
     pub(super) fn stop_session(&self, id: u64) {
-        if let Some(session) = self.state().sessions.get_mut(&id) {
+        let mut state = self.state();
+        let is_early = !state.is_started() && self.profile.starts_stopped_sessions();
+        if let Some(session) = state.sessions.get_mut(&id) {
             session.stop = true;
+            state.stopped_early = is_early.then_some(id);
         }
+        drop(state);
         self.changed.notify_all();
     }
 

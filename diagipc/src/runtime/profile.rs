@@ -6,7 +6,7 @@ use dotnet_diagnostics_ipc::exchange::RefusalReason;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 
-use crate::known::{Does, Layer, Profile, Quirk, Request, Row, rows};
+use crate::known::{Does, Family, Layer, Profile, Quirk, Request, Row, rows};
 
 impl Profile {
     /// The answer to a request that the exchange refuses.
@@ -107,6 +107,12 @@ impl Profile {
     }
 
     /// Whether it imitates one of these, whose programs no case of the suites tells from others.
+    /// Whether a session that was stopped before the start begins with the next one (F-160, F-172).
+    pub(super) fn starts_stopped_sessions(self) -> bool {
+        let is_of_these = [Family::CoreClr, Family::NativeAot].contains(&self.family());
+        is_of_these && self.has("9.0") && !self.has("11.0")
+    }
+
     fn is_one_of(self, builds: &[&str]) -> bool {
         builds.iter().any(|name| Self::of_recording(name) == Some(self.model()))
     }

@@ -48,6 +48,9 @@ impl Session {
             return Ok(());
         }
         let mut first = start(format, self.application.process_id);
+        if self.application.state().begins_twice(self.id) {
+            first.extend(start(format, self.application.process_id));
+        }
         if format != Format::NET_PERF {
             let info = self.application.info();
             let texts = [&*info.command_line, &info.os, &info.arch];

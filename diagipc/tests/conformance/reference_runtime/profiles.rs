@@ -1,13 +1,13 @@
 //! What the profiles know, and what they report about themselves.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use diagipc::known::Profile;
 use dotnet_diagnostics_ipc_vectors as vectors;
 
-use crate::reference_runtime::{End, ask, ask_for_dump, message, request, start};
+use crate::reference_runtime::{End, ask, ask_for_dump, message, read, request, start};
 
 #[test]
 fn profile_environment_is_recorded_plus_additions() {
@@ -121,4 +121,35 @@ fn runtime_environment_configures_it() {
     assert!(suspended(&["DOTNET_DiagnosticPorts=nobody"], None));
     assert!(suspended(&["COMPlus_DiagnosticPorts=nobody"], None));
     assert!(!suspended(&["DOTNET_DiagnosticPorts=nobody"], Some("nobody,nosuspend")));
+}
+
+/// F-160, F-172: a session that is stopped before the start begins again with the next one.
+#[test]
+fn session_stopped_before_the_start_makes_the_next_one_begin_twice() {
+    // CollectTracing2 with 1 MB, nettrace, no rundown, and the provider "P".
+    const PAYLOAD: &[u8] = b"\x01\0\0\0\x01\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x04\0\0\0\
+        \x02\0\0\0P\0\0\0\0\0\0\0";
+    for (profile, heads) in
+        [(Profile::CORECLR_10, 2), (Profile::NATIVE_AOT_9, 2), (Profile::CORECLR_8, 1)]
+    {
+        let (runtime, _directory) = start(|config| {
+            config.profile = profile;
+            config.environment = vec!["DOTNET_DefaultDiagnosticPortSuspend=1".into()];
+        });
+        let begin = || {
+            let mut stream = UnixStream::connect(runtime.socket()).unwrap();
+            stream.write_all(&message(0x0203, PAYLOAD)).unwrap();
+            let mut reply = [0; 28];
+            stream.read_exact(&mut reply).unwrap();
+            (stream, reply[20..].to_vec())
+        };
+        let (first, id) = begin();
+        ask(runtime.socket(), &message(0x0201, &id));
+        drop(first);
+        let (mut second, _) = begin();
+        ask(runtime.socket(), &request(0x0401));
+        let (stream, _) = read(&mut second);
+        let seen = stream.windows(8).filter(|bytes| bytes == b"Nettrace").count();
+        assert_eq!(seen, heads, "{profile}");
+    }
 }
