@@ -141,7 +141,7 @@ pub mod text;
 pub mod user_events;
 pub mod wire;
 
-/// Its examples are compiled and run.
+/// The README, whose examples are compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

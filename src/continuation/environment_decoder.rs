@@ -375,7 +375,7 @@ impl<'b> EnvironmentDecoder<'b> {
             _ if self.entries.is_some_and(|entries| self.index < entries) => State::Count,
             0 => State::Complete,
             extra => {
-                // Of the block, not of an entry.
+                // The path is that of the block, not of an entry.
                 let kind = WireErrorKind::BytesAfterMessage { extra };
                 let error = WireError::new(kind, self.taken as usize);
                 self.fail_with(error.in_root(Root::ENVIRONMENT));

@@ -37,7 +37,7 @@ pub enum StreamStart {
     NettraceBlocks {
         /// 6 or more.
         major: u32,
-        /// Of that.
+        /// The minor version.
         minor: u32,
     },
     /// netperf.

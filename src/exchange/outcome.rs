@@ -45,7 +45,7 @@ pub enum Outcome {
     Error {
         /// The size of the reply in bytes.
         size: u16,
-        /// Its HRESULT.
+        /// The HRESULT of the reply.
         hresult: HResult,
     },
     /// The reply is invalid: a wrong magic (F-71), a `size` below 20, a code other than OK and
@@ -118,7 +118,7 @@ pub enum AfterReply {
     },
     /// An environment block: see [`EnvironmentDecoder`](crate::continuation::EnvironmentDecoder).
     EnvironmentBlock {
-        /// Its size in bytes.
+        /// The size of the block in bytes.
         n_incoming_bytes: u32,
     },
     /// The connection holds a `user_events` session: nothing follows, and the session ends when it

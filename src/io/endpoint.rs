@@ -120,7 +120,7 @@ impl fmt::Display for Endpoint {
 
 #[cfg(unix)]
 impl Endpoint {
-    /// Its socket, found and checked.
+    /// Finds and checks the socket.
     pub(super) fn find(&self, until: &WaitLimit<'_>) -> Result<VerifiedSocket, Error> {
         let path = match &self.place {
             Place::Process(process_id) => discovery::endpoint_of(*process_id, until)?,

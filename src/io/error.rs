@@ -354,7 +354,7 @@ impl fmt::Display for ErrorKind {
             Self::Limit(error) => write!(f, "a runtime would refuse it: {error}"),
             Self::Refused { hresult, message } => {
                 f.write_str("the runtime answered ")?;
-                // Its name would suggest success.
+                // The name of the code would suggest success.
                 if hresult.is_success() {
                     write!(f, "with the error code 0x{:08X}, which gives no reason", hresult.0)?;
                 } else {

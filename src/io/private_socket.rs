@@ -312,8 +312,8 @@ mod tests {
         let path = directory.path().join("port");
         drop(UnixListener::bind(&path).unwrap());
         let looked_at = identity(&fs::symlink_metadata(&path).unwrap());
-        // The same path, used by a listener that ignores the lock. Inodes are reused immediately;
-        // times are not.
+        // A listener that ignores the lock uses the path. Inodes are reused immediately; times are
+        // not.
         fs::remove_file(&path).unwrap();
         std::thread::sleep(Duration::from_millis(20));
         let listener = UnixListener::bind(&path).unwrap();

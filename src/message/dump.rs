@@ -54,7 +54,7 @@ open_enum! {
 pub struct DumpFlags(pub u32);
 
 impl DumpFlags {
-    /// Nothing.
+    /// No flag.
     pub const NONE: Self = Self(0);
     /// Log to the target's console.
     pub const LOGGING: Self = Self(1);

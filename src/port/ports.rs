@@ -179,7 +179,7 @@ impl<'a> Iterator for Ports<'a> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IgnoredPart<'a> {
-    /// Its byte offset in the text.
+    /// The byte offset of the part in the text.
     pub offset: usize,
     /// The part.
     pub text: &'a str,

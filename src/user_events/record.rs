@@ -148,7 +148,7 @@ pub struct RecordV1<'a> {
     pub payload: &'a [u8],
 }
 
-/// Of the fixed fields, including `version`.
+/// The length of the fixed fields, including `version`.
 const FIXED_LEN: usize = 11;
 /// The ends of the two `__rel_loc`.
 const EXTENSION_END: usize = 7;

@@ -13,11 +13,11 @@ use crate::wire::IpcString;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventTraits {
-    /// Its groups; 0 if none.
+    /// The groups of the event; 0 if none.
     pub keywords: u64,
-    /// Its level of detail.
+    /// The level of detail.
     pub level: EventLevel,
-    /// Its id, all 32 bits: a record has only the lower 16 (F-29).
+    /// The id of the event, all 32 bits: a record has only the lower 16 (F-29).
     pub id: u32,
 }
 
@@ -33,7 +33,7 @@ pub struct EventTraits {
 pub enum Route<'a> {
     /// To this tracepoint.
     Tracepoint(IpcString<'a>),
-    /// Its level is above `logLevel`.
+    /// The level of the event is above `logLevel`.
     Level,
     /// The provider has none of its keywords.
     Keywords,

@@ -31,7 +31,7 @@ pub enum EncodeError {
     },
     /// A part of a record, or a tracepoint's name, is too long (F-29, F-65).
     PartTooLong {
-        /// Its length in bytes.
+        /// The length of the part in bytes.
         len: usize,
         /// The maximum.
         max: u16,

@@ -71,7 +71,7 @@ impl Path {
         self.root.0 == 0 && self.indexed == 0 && matches!(self.fields, [None, ..])
     }
 
-    /// Its parts from the outermost in: a name, and an index if it is an item of an array. The
+    /// Returns the parts from the outermost in: a name, and an index if it is an item of an array. The
     /// first is the message; an item of a bare array has no name. Unlike `Display`, this does
     /// not use `core::fmt`.
     pub fn segments(&self) -> impl ExactSizeIterator<Item = (&'static str, Option<usize>)> + Clone {

@@ -7,7 +7,7 @@ pub(crate) const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const RUNTIME_PRIVATE: &str = "Microsoft-Windows-DotNETRuntimePrivate";
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
 const TASKS: &str = "System.Threading.Tasks.TplEventSource";
-/// Its events have the arguments of `database` in every profile.
+/// Events of this provider have the arguments of `database` in every profile.
 pub(crate) const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 
 /// Events for a purpose.

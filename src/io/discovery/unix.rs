@@ -117,8 +117,8 @@ fn judge(
     found
 }
 
-/// Of several sockets in one directory with one process id, one belongs to the process: the one
-/// with its key, else the newest.
+/// Marks all but one of several sockets in one directory with one process id as superseded. The socket
+/// with the key of the process belongs to it, or else the newest.
 fn supersede(found: &mut [DiscoveredEndpoint], table: &Table<'_>) {
     let rank = |found: &DiscoveredEndpoint| {
         let is_its_key = |process: &Process| {

@@ -118,7 +118,7 @@ where
     let until = WaitLimit { deadline: None, canceller: Some(shutdown) };
     thread::scope(|scope| {
         loop {
-            // Those inside leave on shutdown.
+            // Connections that are served leave on shutdown.
             let permit = requests.acquire();
             let transport = match listener.accept(&until) {
                 Ok(transport) => transport,
