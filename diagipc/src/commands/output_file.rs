@@ -172,7 +172,7 @@ fn replacement(path: &Path) -> io::Result<OutputFile> {
 }
 
 /// A new file in the directory of this one, removed on drop.
-fn beside(path: &Path) -> io::Result<NamedTempFile> {
+pub(crate) fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".");

@@ -43,7 +43,7 @@ impl Listener {
     /// Listens at the socket `address`, which only this user can reach.
     ///
     /// # Errors
-    /// Those of [`bind_trusting`].
+    /// Returns whatever [`bind_trusting`] returns.
     pub fn bind(address: impl AsRef<Path>) -> Result<Self, Error> {
         Ok(Self(Arc::new(bind_trusting(address, super::trust_policy())?)))
     }

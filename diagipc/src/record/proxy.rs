@@ -462,7 +462,7 @@ struct Piece {
 /// unread byte resets it for its peer.
 ///
 /// # Errors
-/// Those of `recvmsg`, including `WouldBlock` if nothing has arrived.
+/// Returns the errors of `recvmsg`, including `WouldBlock` if nothing has arrived.
 fn take(
     stream: BorrowedFd<'_>,
     lag: &mut usize,

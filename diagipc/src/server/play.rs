@@ -299,7 +299,7 @@ impl<'o> CasePlayer<'o> {
             self.without_socket = 0;
             return;
         };
-        self.without_socket += u32::from(reason.contains("was not found"));
+        self.without_socket += u32::from(self.subject.has_lost_its_socket());
         if !self.subject.end_shared() || self.without_socket >= MAX_WITHOUT_SOCKET {
             let text = decide(&self.known, case, facts).found.join("; ");
             self.lost = Some(format!("{reason}; after: {text}"));

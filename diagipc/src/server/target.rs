@@ -167,6 +167,11 @@ impl Target {
         }
     }
 
+    /// Whether the socket of the shared target no longer exists. A pipe ends with its process.
+    pub(super) fn has_lost_its_socket(&self) -> bool {
+        cfg!(unix) && self.endpoint().is_some_and(|socket| !socket.exists())
+    }
+
     /// Returns how the shared target ended, if known.
     pub(crate) fn death(&self) -> Option<Death> {
         self.running()?.death()

@@ -194,7 +194,7 @@ fn dump_must_be_a_file_with_bytes() {
     says(&words, 2, "link is a symbolic link: expected a file, or a new name");
 }
 
-/// Its root directory is that of this program.
+/// The process has the root directory of this program.
 #[test]
 #[cfg(target_os = "linux")]
 fn dump_of_process_with_private_mount_is_found() {

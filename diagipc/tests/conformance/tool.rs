@@ -189,7 +189,7 @@ mod unix {
             self.home.path().join(name).to_str().unwrap().to_owned()
         }
 
-        /// Its status, once it has ended by itself.
+        /// Returns the status of the process, once it has ended by itself.
         pub(crate) fn status(&mut self) -> ExitStatus {
             let began = Instant::now();
             loop {

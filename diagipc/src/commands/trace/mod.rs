@@ -157,7 +157,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let ended = match Source::new(&arguments.target, &arguments.command, &arguments.reach) {
         Ok(source) => {
             let source = Arc::new(source);
-            let ended = trace(arguments, providers, &source, &ends, &mut traced, out);
+            let ended = trace(arguments, &providers, &source, &ends, &mut traced, out);
             out.flush()?;
             source.finish(judged(ended, &mut traced), &ends.stop, &kill)
         }
@@ -180,18 +180,19 @@ fn judged(ended: anyhow::Result<Outcome>, traced: &mut Written) -> anyhow::Resul
 /// Traces to the end of the stream, and says what became of it.
 fn trace(
     arguments: &Arguments,
-    providers: Vec<Provider>,
+    providers: &[Provider],
     source: &Arc<Source>,
     ends: &Ends,
     traced: &mut Written,
     out: &mut dyn Write,
 ) -> anyhow::Result<Outcome> {
-    let (streamed, cut) = follow(arguments, providers, source, ends)?;
+    let (streamed, cut) = follow(arguments, providers.to_vec(), source, ends)?;
     let Streamed { output, trace, process, process_id, took } = streamed?;
     let waits = || {
-        let mut waiting = Suspended::of(process_id?)?;
+        let id = process_id?;
+        let mut waiting = Suspended::of(id)?;
         waiting.at_default_port &= arguments.no_resume;
-        Some(format!("process {} {waiting}{}", process_id?, hint(&waiting, arguments.no_resume)))
+        Some(format!("process {id} {waiting}{}", hint(&waiting, arguments.no_resume)))
     };
     traced.bytes = output.bytes();
     traced.seconds = took.as_secs_f64();
@@ -234,7 +235,7 @@ fn trace(
         let said = format!("{output}: {} bytes, {said}", output.bytes());
         traced.why = why;
         if lost.is_some() && !is_empty {
-            say_idle(&arguments.events.providers()?, &output);
+            say_idle(providers, &output);
         }
         output.finish()?;
         if source.has_command() || arguments.is_standard_output() || arguments.json {

@@ -14,7 +14,7 @@ use dotnet_diagnostics_ipc::io::Canceller;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use tempfile::NamedTempFile;
 
-use crate::commands::output_file::{PathKind, create_new, named, open_stream};
+use crate::commands::output_file::{PathKind, beside, create_new, named, open_stream};
 use crate::commands::printable::say;
 
 const STANDARD_OUTPUT: &str = "standard output";
@@ -59,14 +59,7 @@ impl Planned {
                 Ok(TraceOutput::at(Address::New { path, file }))
             }
             Self::Replacing(path) => {
-                let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-                let mut name = path.file_name().unwrap_or_default().to_owned();
-                name.push(".");
-                let part = tempfile::Builder::new()
-                    .prefix(&name)
-                    .suffix(".part")
-                    .tempfile_in(directory.unwrap_or(Path::new(".")))
-                    .with_context(|| path.display().to_string())?;
+                let part = beside(&path).with_context(|| path.display().to_string())?;
                 Ok(TraceOutput::at(Address::Replacing { path, part }))
             }
             Self::Open(output) => Ok(*output),
