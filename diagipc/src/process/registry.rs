@@ -318,11 +318,12 @@ impl Started {
     }
 
     /// Sends it a SIGTERM, with its group if that is its own. It may take time, or ignore it.
+    ///
+    /// # Errors
+    /// The system refuses the signal: the process belongs to another user, as after `sudo`.
     #[cfg(unix)]
-    pub fn ask_to_end(&self) {
-        if !self.is_waited_for {
-            os::ask_to_end(&self.child);
-        }
+    pub fn ask_to_end(&self) -> io::Result<()> {
+        if self.is_waited_for { Ok(()) } else { os::ask_to_end(&self.child) }
     }
 
     /// How it ended, if it has. Its id is not reused before [`end`](Self::end).

@@ -55,11 +55,11 @@ impl Process {
 }
 
 /// Sends a process and its group a SIGTERM. It may take time, or ignore it.
-pub(super) fn ask_to_end(child: &Child) {
+pub(super) fn ask_to_end(child: &Child) -> io::Result<()> {
     let pid = Pid::from_child(child);
-    // It may have ended by itself.
+    // It may have no group of its own.
     let _ = kill_process_group(pid, Signal::TERM);
-    let _ = kill_process(pid, Signal::TERM);
+    Ok(kill_process(pid, Signal::TERM)?)
 }
 
 /// How it ended, if it has. It is not waited for: its id is not reused.

@@ -82,8 +82,10 @@ pub fn run_client(
         if run.is_interrupted
             && !(io::stdin().is_terminal() && ends_within(&mut client, TERMINAL_END_TIMEOUT))
         {
-            client.ask_to_end();
-            ends_within(&mut client, END_TIMEOUT);
+            // Another user's, as after `sudo`, cannot be asked, and is left.
+            if client.ask_to_end().is_ok() {
+                ends_within(&mut client, END_TIMEOUT);
+            }
         }
         run.client = client.end();
         run.is_interrupted = run.is_interrupted || was_meant_too(run.client, canceller);

@@ -55,7 +55,7 @@ fn mounts_below_the_directory_of_a_target_are_left_and_named() {
     }
 }
 
-/// `server --spawn -- sudo …`: the system does not let this user end it.
+/// `server --spawn -- sudo …` and `trace -- sudo …`: the system does not let this user end it.
 #[test]
 fn process_of_another_user_is_named_and_does_not_hang_the_run() {
     if !rustix::process::geteuid().is_root() {
@@ -81,23 +81,33 @@ fn process_of_another_user_is_named_and_does_not_hang_the_run() {
     if text(&as_user().args([helper, "id", "-u"]).output().unwrap()) != "0\n" {
         return;
     }
-    let started = at("started");
-    let mut command = as_user();
-    command.arg(at("diagipc")).args(["server", "--json", "--spawn", "--", helper]);
-    command.args(["sh", "-c", "echo $$ > \"$0\" && exec sleep 600"]).arg(&started);
-    command.env("TMPDIR", at("t")).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let tool = command.spawn().unwrap();
-    let pid = until("the target does not start", || {
-        fs::read_to_string(&started).ok().filter(|text| text.ends_with('\n'))
-    });
-    signal(&tool, "-INT");
-    let output = tool.wait_with_output().unwrap();
-    assert!(Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
-    assert_eq!(output.status.code(), Some(130));
+    let interrupted = |words: &[&str]| {
+        let started = at("started");
+        let mut command = as_user();
+        command.arg(at("diagipc")).args(words).args(["--", helper]);
+        // It does not hold the output that is read to its end.
+        let script = "echo $$ > \"$0\" && exec sleep 600 > /dev/null 2>&1";
+        command.args(["sh", "-c", script]).arg(&started);
+        command.env("TMPDIR", at("t")).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let tool = command.spawn().unwrap();
+        let pid = until("the target does not start", || {
+            fs::read_to_string(&started).ok().filter(|text| text.ends_with('\n'))
+        });
+        fs::remove_file(&started).unwrap();
+        signal(&tool, "-INT");
+        let output = tool.wait_with_output().unwrap();
+        assert!(Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
+        assert_eq!(output.status.code(), Some(130), "{words:?}");
+        assert_eq!(fs::read_dir(at("t")).unwrap().count(), 0, "{words:?}");
+        let note = format!("process {} cannot be ended: Operation not permitted", pid.trim());
+        (output, note)
+    };
+    let (output, note) = interrupted(&["server", "--json", "--spawn"]);
     let report = Report::parse(&text(&output)).unwrap();
-    let note = format!("process {} cannot be ended: Operation not permitted", pid.trim());
     assert!(report.notes.iter().any(|one| one.starts_with(&note)), "{:?}", report.notes);
-    assert_eq!(fs::read_dir(at("t")).unwrap().count(), 0);
+    let (output, note) = interrupted(&["trace", "-o", "t/unused"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains(&note), "{said}");
 }
 
 /// The path of a socket has little room, and a list of ports no separators.

@@ -26,7 +26,8 @@ ONE_FILE = ["aot9.0.20", "aot10.0.12"]
 OF_C = ["net10.0.9", "aot9.0.20"]
 THAT_WAIT = ["net8.0.30", "net8.0.34", "net9.0.5", "net9.0.23", "net10.0.9", "net10.0.12", "net10.0.15", "net11.0.0", "aot8.0.31", "aot9.0.20",
              "aot10.0.12", "aot11.0.0"]
-PROFILES = ["dotnet-common", "dotnet-sampled-thread-time", "gc-verbose", "gc-collect", "database", "gcdump"]
+# `database` has no event of an application without a database; it is tried with one that has some.
+PROFILES = ["dotnet-common", "dotnet-sampled-thread-time", "gc-verbose", "gc-collect", "gcdump"]
 CLR, PRIVATE = "Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimePrivate"
 # GCBulkType, GCBulkNode, GCBulkEdge.
 BULK = {(CLR, 15), (CLR, 18), (CLR, 19)}
@@ -74,8 +75,9 @@ class Traces:
 
 def commands(traces):
     """Commands from their first instruction."""
-    for name in [RUNTIME, *ONE_FILE]:
-        path, status, said = traces.run("start-" + name, "-p", PRIVATE + ":80000000:4", "--", "sh", "-c", '"$0"; exit 5', launch.fetch(name))
+    # NativeAOT has no event of its start, and a trace without an event is not complete.
+    for name, providers in [(RUNTIME, ["-p", PRIVATE + ":80000000:4"]), *((name, []) for name in ONE_FILE)]:
+        path, status, said = traces.run("start-" + name, *providers, "--", "sh", "-c", '"$0"; exit 5', launch.fetch(name))
         is_whole = status == 5 and "bytes, complete" in said and traces.is_read(path)
         check(f"{name}: a command is traced to its end, with its status", is_whole, said)
         if name == RUNTIME:
@@ -98,7 +100,8 @@ def profiles(traces):
         # On a busy machine the program writes none of them for seconds.
         for duration in ("2s", "10s", "30s"):
             path, status, said = traces.run("commands", str(process.pid), "--profile", "database", "-d", duration)
-            if status or COMMANDS <= events(path):
+            # No event is status 1.
+            if status not in (0, 1) or COMMANDS <= events(path):
                 break
         check("--profile database has the commands of a program", status == 0 and COMMANDS <= events(path) and traces.is_read(path), said)
 

@@ -39,7 +39,7 @@ use crate::commands::target::{Reach, Refused, outcome};
 use crate::commands::trace::events::{EventArguments, Provider};
 use crate::commands::trace::output::{Planned, TraceOutput, TraceProgress};
 use crate::commands::trace::traced::{Runtime, Source};
-use crate::commands::{Outcome, interrupt};
+use crate::commands::{Outcome, interrupt, refusal};
 
 /// Traces a process into a .nettrace file, until Ctrl-C, a duration, or its end.
 #[derive(Clone, clap::Args)]
@@ -172,6 +172,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 /// The outcome of a target that refused or cannot be reached, or of a signal; other errors remain.
 fn judged(ended: anyhow::Result<Outcome>, traced: &mut Written) -> anyhow::Result<Outcome> {
     ended.or_else(|error| {
+        let error = refusal::explained(error, refusal::request_of("trace"));
         traced.why = Some(format!("{error:#}"));
         outcome("trace", Err(error))
     })

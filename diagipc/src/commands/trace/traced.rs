@@ -148,8 +148,11 @@ impl Source {
         if !ended_itself && stop.is_cancelled() {
             // On Windows no signal stops the trace.
             #[cfg(unix)]
-            command.ask_to_end();
-            command.ends_before(|| kill.is_cancelled());
+            let is_asked = command.ask_to_end().is_ok();
+            #[cfg(not(unix))]
+            let is_asked = false;
+            // One that cannot be signalled, as after `sudo`, is left, and named.
+            command.ends_before(|| !is_asked || kill.is_cancelled());
         }
         let status = command.end().map(code);
         Ok(status.filter(|status| ended_itself && *status != 0).map_or(traced, Outcome::Status))
