@@ -20,7 +20,7 @@ use super::survey::Survey;
 use super::target::{Target, process_of};
 use super::timeouts::{About, Pace, WITHIN};
 use super::{Death, Options, ServerCase, ServerCaseKind, consistency, request};
-use crate::conversation::{Exchange, Exchanges};
+use crate::conversation::{Exchange, Exchanges, ReplyKind};
 use crate::known::ways_of;
 use crate::process::timeouts::Limit;
 use crate::suite::CaseResult;
@@ -30,6 +30,8 @@ use crate::{Case, Grade, Playable as _};
 const START_INTERVAL: Duration = Duration::from_millis(100);
 /// A target whose socket disappears after so many cases in a row is lost.
 const MAX_WITHOUT_SOCKET: u32 = 2;
+/// A target that has answered no request for so long is lost: it does not speak the protocol.
+const NO_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a process may take to end after its last message.
 const DEATH_TIMEOUT: Duration = Duration::from_millis(300);
 
@@ -45,6 +47,8 @@ pub(super) struct CasePlayer<'o> {
     without_socket: u32,
     pub(super) last: Option<String>,
     again: bool,
+    /// Since when cases are played without one valid answer; `None` once there was one.
+    without_answer_since: Option<Instant>,
 }
 
 impl<'o> CasePlayer<'o> {
@@ -61,6 +65,7 @@ impl<'o> CasePlayer<'o> {
             without_socket: 0,
             last: None,
             again: false,
+            without_answer_since: survey.without_answer_since,
         }
     }
 
@@ -97,10 +102,29 @@ impl<'o> CasePlayer<'o> {
             return Ok(CaseResult::Unavailable(why));
         }
         let verdict = decide(&self.known, case, &facts);
+        self.note_answers(&facts, &verdict.found);
         // A target that others use is harmed once.
         let is_late = verdict.may_be_late() && (own || case.hazard() != Some(Hazard::Harmful));
         let entry = Case { took: began.elapsed(), ..verdict.case(case, &facts.conversation) };
         Ok(if is_late { CaseResult::Late(entry) } else { CaseResult::Done(entry) })
+    }
+
+    /// Whether any request has had a valid answer.
+    pub(super) const fn has_answered(&self) -> bool {
+        self.without_answer_since.is_none()
+    }
+
+    /// Gives up a target that has answered nothing.
+    fn note_answers(&mut self, facts: &CaseFacts<'_>, found: &[String]) {
+        let Some(since) = self.without_answer_since else { return };
+        let is_answer =
+            |one: &Exchange| matches!(one.answer(), ReplyKind::Ok | ReplyKind::Error(_));
+        if facts.exchanges.answered().any(is_answer) {
+            self.without_answer_since = None;
+        } else if since.elapsed() >= NO_ANSWER_TIMEOUT {
+            let found = found.join("; ");
+            self.lost.get_or_insert(format!("no request had a valid answer: {found}"));
+        }
     }
 
     /// Whether the target did not do what the case expects, whatever is known of it.
@@ -184,11 +208,13 @@ impl<'o> CasePlayer<'o> {
         self.known.options.within.unwrap_or(own)
     }
 
-    /// The case's time limit: less than the default if the target has once exceeded it. A dump gets
-    /// the full time.
+    /// The case's time limit: less than the default if the target has once exceeded it, or has never
+    /// answered. A dump gets the full time.
     fn within(&self, case: &ServerCase<'_>) -> Duration {
         let whole = self.whole(case);
-        if self.known.options.within.is_some() && case.asks_for_a_dump() {
+        if !self.has_answered() {
+            self.pace.learned().min(whole)
+        } else if self.known.options.within.is_some() && case.asks_for_a_dump() {
             whole
         } else {
             self.pace.within(about(case), whole)
@@ -263,7 +289,9 @@ impl<'o> CasePlayer<'o> {
         }
         facts.fails = self.fails(case, &facts);
         let is_unavailable = matches!(facts.end, PlayEnd::Unavailable(_));
-        if !own && facts.fails && facts.death_after.is_none() && !is_unavailable {
+        let may_hang =
+            facts.death_after.is_none() && (self.has_answered() || !self.subject.can_spawn());
+        if !own && facts.fails && may_hang && !is_unavailable {
             self.look_after(case, &mut facts);
         }
         Ok(facts)

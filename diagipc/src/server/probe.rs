@@ -13,14 +13,12 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 };
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ResumeRuntime};
 use dotnet_diagnostics_ipc::wire::Array;
-use dotnet_diagnostics_ipc_vectors::player::{
-    Difference, Network as _, Player, PlayerError, Received,
-};
+use dotnet_diagnostics_ipc_vectors::player::{Network as _, Player, PlayerError, Received};
 use dotnet_diagnostics_ipc_vectors::script::{self, FdKind, TargetPort};
 use dotnet_diagnostics_ipc_vectors::{Direction, ExpectedResult, Hazard, Test, Type};
 
 use super::abilities::Has;
-use super::request::{ON, Patience, after, encode, next_message, read, reply_to, send};
+use super::request::{ON, Patience, after, encode, next_message, read, send};
 use super::spawn::{RunsIn, Spawned};
 use super::target::Target;
 use crate::conversation::{Exchange, FaultSeen, Reply, ReplyKind, wants_descriptor};
@@ -102,15 +100,6 @@ pub(super) fn asked(network: &mut LiveNetwork, test: &Test, waits: Waits) -> Has
         }
         ReplyKind::Ok | ReplyKind::Error(_) => Has::Yes,
         ReplyKind::Nothing => Has::Silent,
-    }
-}
-
-/// Whether a complete `ProcessInfo` gets no answer, and no end, or cannot be sent, since the target
-/// does not connect to its port.
-pub(super) fn is_silent(network: &mut LiveNetwork, waits: Waits) -> bool {
-    match encode(&ProcessInfo {}).and_then(|request| reply_to(network, &request, waits.whole)) {
-        Ok(exchange) => exchange.answer() == ReplyKind::Nothing,
-        Err(trouble) => trouble == Difference::NotConnected.into(),
     }
 }
 

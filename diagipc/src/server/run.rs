@@ -276,6 +276,9 @@ impl<'r> Suite for ServerSuite<'r> {
     }
 
     fn finish(&self, player: &mut CasePlayer<'r>) -> Result<(), String> {
+        if !player.has_answered() {
+            return Ok(());
+        }
         player.subject.reacts().map_err(|reason| match &player.last {
             Some(name) => format!("after {name}, the last case: {reason}"),
             None => format!("before the first case: {reason}"),

@@ -259,8 +259,8 @@ pub(super) fn is_suspended(target: &Target) -> bool {
 
 /// Waits until managed code runs, as scripts expect of a target that is not suspended: .NET then
 /// reports its assembly, and is given time to become idle, as is a target that cannot be asked. One
-/// that is not .NET is ready once its endpoint exists. `is_nameless` is set if the time ended, so that
-/// other targets of the command are not waited for.
+/// that is not .NET is ready once its endpoint exists. `is_nameless` is set if the time ended, or it
+/// cannot be asked, so that other targets of the command are not waited for.
 pub(super) fn until_it_runs(
     network: &mut LiveNetwork,
     within: Duration,
@@ -276,9 +276,12 @@ pub(super) fn until_it_runs(
         match identity_of(network, within).map_err(|trouble| trouble.to_string())? {
             Some(Identity { version, .. }) if known_version(&version).is_none() => return Ok(()),
             Some(Identity { runs: false, .. }) => is_nameless.set(limit.is_over()),
-            Some(Identity { runs: true, .. }) | None => break,
+            Some(Identity { runs: true, .. }) => break,
+            None => is_nameless.set(true),
         }
-        pause(network, RESTART_INTERVAL)?;
+        if !is_nameless.get() {
+            pause(network, RESTART_INTERVAL)?;
+        }
     }
     pause(network, settled)
 }

@@ -41,6 +41,8 @@ pub(crate) struct Survey {
     /// How the profile was concluded; `None` if it was given.
     pub(super) conclusion: Option<Conclusion>,
     pub(super) abilities: Abilities,
+    /// When this was known, if no request has had a valid answer.
+    pub(super) without_answer_since: Option<Instant>,
     pub(super) pace: Pace,
     /// What a server should not do, though no rule forbids it.
     pub(super) weaknesses: Vec<FaultSeen>,
@@ -66,17 +68,19 @@ pub(crate) fn survey(
     });
     let vectors = embedded::vectors().map_err(|error| error.to_string())?;
     let whole = options.within.unwrap_or(WITHIN);
-    let waits = Waits { whole, learned: pace.learned().min(whole) };
-    if !answers && probe::is_silent(&mut subject.shared()?, waits) {
-        // The first case shows that, and nothing else can be learned.
-        let conclusion = given.is_none().then(|| conclude(&Recognition::default(), &abilities));
-        let (profile, weaknesses) = (given.unwrap_or(Profile::STRICT), subject.exposures());
-        return Ok(Survey { profile, conclusion, abilities, pace, weaknesses });
-    }
+    let learned = pace.learned().min(whole);
+    // The full time for an answer is waited once.
+    let waits = Waits { whole: if answers { whole } else { learned }, learned };
     let mut surveyor =
         Surveyor { subject, is_held, options, vectors, waits, abilities: &mut abilities };
     let wanted: BTreeSet<Command> = cases.iter().flat_map(|case| case.wanted_commands()).collect();
     surveyor.ask_commands(|command| wanted.contains(&command))?;
+    let has_answered = |has: &Has| matches!(has, Has::Yes | Has::No(_));
+    let any_answers = answers || surveyor.abilities.commands.values().any(has_answered);
+    if !any_answers {
+        // The first cases show that, and nothing else can be learned.
+        surveyor.abilities.commands.clear();
+    }
     let conclusion = match given {
         Some(_) => None,
         None if answers => Some(surveyor.conclude()?),
@@ -87,14 +91,15 @@ pub(crate) fn survey(
     if options.finds_weaknesses {
         weaknesses.extend(surveyor.subject.exposures());
     }
-    if profile.family() == Family::Strict {
+    if profile.family() == Family::Strict && any_answers {
         let wanted: BTreeSet<Ability> = cases.iter().flat_map(|case| case.wants()).collect();
         weaknesses.extend(surveyor.find_abilities(&wanted, answers)?);
     }
     for (command, _) in abilities.commands.iter().filter(|(_, has)| **has == Has::Silent) {
         pace.was_silent(Some(*command));
     }
-    Ok(Survey { profile, conclusion, abilities, pace, weaknesses })
+    let without_answer_since = (!any_answers).then(Instant::now);
+    Ok(Survey { profile, conclusion, abilities, without_answer_since, pace, weaknesses })
 }
 
 struct Surveyor<'m> {

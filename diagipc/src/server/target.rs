@@ -20,6 +20,9 @@ use crate::known::{Family, Profile};
 use crate::network::address::{Address, SpawnCommand};
 use crate::network::{Listener, LiveNetwork, Peer, is_served};
 
+/// How long a target that did not say what it is may take when it is asked again.
+const ASKED_AGAIN: Duration = Duration::from_secs(1);
+
 pub(crate) struct Target {
     reach: Reach,
     within: Duration,
@@ -229,7 +232,12 @@ impl Target {
     pub(crate) fn identity(&mut self) -> Result<Option<Identity>, String> {
         let mut network = self.shared()?;
         self.process = process_of(&network);
-        request::identity_of(&mut network, self.within).map_err(|trouble| said(&trouble))
+        // It was asked before, and given all the time.
+        let within = match &self.reach {
+            Reach::Spawn { is_nameless, .. } if is_nameless.get() => self.within.min(ASKED_AGAIN),
+            _ => self.within,
+        };
+        request::identity_of(&mut network, within).map_err(|trouble| said(&trouble))
     }
 }
 

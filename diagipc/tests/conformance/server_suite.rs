@@ -324,6 +324,17 @@ fn target_that_cannot_be_asked_is_lost_with_the_reason() {
     }
 }
 
+/// The run ends long before all cases have waited in vain.
+#[test]
+fn target_without_a_valid_answer_is_given_up() {
+    let program = fixture("servers/answers_after_the_end.py");
+    let report = server(&["--timeout", "1000", "--spawn", "--", "python3", &program], 3);
+    assert!(cause_names(&report).contains(&"no-answer"), "{:?}", cause_names(&report));
+    let lost = report.lost.unwrap();
+    assert!(lost.reason.contains("no request had a valid answer: "), "{lost:?}");
+    assert!(lost.not_run > 0, "{lost:?}");
+}
+
 #[test]
 fn port_target_is_asked_over_port() {
     let directory = directory();
