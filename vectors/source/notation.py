@@ -203,5 +203,7 @@ class Group:
         # A server answers a wrong magic with UNKNOWN_MAGIC, and any other fault of the bytes with BAD_ENCODING.
         if self.group["direction"] == "client" and kind == "bad_magic":
             flags = [*flags, "LayerMatters"]
+        if kind == "bytes_after_message" and self.group["type"] != "environment":
+            flags = [*flags, "WholeMessage"]
         self._add(tc, comment, wire, value, "invalid", flags, value is not None and wire is not None, {"layer": layer, "kind": kind, "offset": offset,
                   "field": field}, hazard, taken_by, chunks)
