@@ -147,7 +147,7 @@ impl Programs<'_> {
                 {
                     return Err(error(format!("{}: only 0 and 1 are supported here", field.name)));
                 }
-                ("DIPC__ONLY".to_owned(), Some(only.len()))
+                ("DIPCI_ONLY".to_owned(), Some(only.len()))
             }
             ("hresult", ..) => ("DIPC_HRESULT_CODE".to_owned(), None),
             ("array", Some("uint"), _) => ("DIPC_UINTS".to_owned(), None),
