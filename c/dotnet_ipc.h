@@ -1,5 +1,5 @@
 /*
- * dotnet_ipc.h: the .NET Diagnostic IPC Protocol (DOTNET_IPC_V1) in one file. C99 and C++17, no allocation, no libc but memcpy.
+ * dotnet_ipc.h: the .NET Diagnostic IPC Protocol (DOTNET_IPC_V1) in one file. C99 and C++98, no allocation, no libc but memcpy.
  *
  * In one .c or .cpp file of your program:      #define DOTNET_IPC_IMPLEMENTATION
  *                                              #include "dotnet_ipc.h"
@@ -13,8 +13,9 @@
  *     uint8_t buffer[4096];
  *     const dipc_provider providers[] = {{"Microsoft-Windows-DotNETRuntime", NULL, 1, DIPC_LOG_LEVEL_INFORMATIONAL}};
  *     dipc_client client;
- *     int size = dipc_collect_tracing2(buffer, sizeof buffer, 256, 1, providers, 1);
- *     if (size < 0 || dipc_client_start(&client, buffer, (size_t)size) < 0) ...             what a server refuses, or dies of: DIPC_E_...
+ *     size_t size;
+ *     int status = dipc_collect_tracing2(buffer, sizeof buffer, &size, 256, 1, providers, 1);
+ *     if (status < 0 || (status = dipc_client_start(&client, buffer, size)) < 0) ...        what a server refuses, or dies of: DIPC_E_...
  *     while (client.action <= DIPC_RECEIVE) {
  *         ssize_t n = client.action == DIPC_SEND ? write(fd, buffer + client.at, client.size - client.at)
  *                                                : read(fd, buffer + client.at, client.size - client.at);
@@ -30,7 +31,8 @@
  *                           DIPC_ENVIRONMENT   client.number bytes: read all of them, then dipc_environment_start, and
                                               dipc_environment_next while it returns DIPC_FIELD: entry.name and entry.value
  *                           DIPC_USER_EVENTS   nothing; the session ends when you close the connection
- *         DIPC_REFUSED    the runtime refused: client.hresult says why (0x80131385: it does not have the command)
+ *         DIPC_REFUSED    the runtime refused, by an error or by an OK with a failing HRESULT: client.hresult says why
+ *                           (0x80131385: it does not have the command; dipc_hresult_name)
  *         DIPC_MALFORMED  the received bytes are not a reply: client.status says why; close the connection
  *         DIPC_NO_REPLY, DIPC_CUT   the connection ended before or inside the reply
  *         DIPC_ENLARGE    your buffer is too small: copy its first 20 bytes to one of client.size bytes, call dipc_client_enlarged
@@ -57,7 +59,7 @@
  *     dipc_put_text(&w, NULL);                                                              absent, which here deletes the variable
  *     status = dipc_write_end(&w, &size);                                                   also the first error of the puts
  *
- * A status below 0 is an error. dipc_layer(status) says where: DIPC_TRANSPORT, DIPC_HEADER, DIPC_PAYLOAD, DIPC_LIMITS (it decodes, but
+ * A status below 0 is an error (dipc_status_name). dipc_layer(status) says where: DIPC_TRANSPORT, DIPC_HEADER, DIPC_PAYLOAD, DIPC_LIMITS (it decodes, but
  * a server refuses it: dipc_check_limits), DIPC_OF_REPLY, or DIPC_CALLER (a put out of order, no room). Codes are 0xSSII: set and id.
  * Strings are UTF-16 on the wire: an absent one (NULL) differs from an empty one. Never send only the header of a command with a
  * payload, and never omit a field: that kills a running process.
@@ -254,7 +256,10 @@ int dipc_check_limits(const uint8_t *request, size_t length, dipc_field *where);
 uint32_t dipc_uint_at(const dipc_field *, uint32_t index); /* 0 from the count on, and for another kind than DIPC_UINTS */
 /* Of a DIPC_STRING. Returns the bytes needed, 0 for another kind; writes the characters that fit; half a pair: U+FFFD. */
 size_t dipc_utf8(const dipc_field *, char *to, size_t room);
-const char *dipc_name(unsigned field); /* the document's name; not available with DIPC_NO_NAMES */
+/* Names; not available with DIPC_NO_NAMES. An unknown number has the name "". */
+const char *dipc_name(unsigned field);             /* as in the document: "commandLine" */
+const char *dipc_status_name(int status);          /* "zero_buffer" */
+const char *dipc_hresult_name(uint32_t hresult);   /* "DS_IPC_E_UNKNOWN_COMMAND" */
 
 /* Writing. Each put is checked against the grammar; the first error is kept. The first put into a struct enters it. */
 void dipc_write_request(dipc_writer *, unsigned code, uint8_t *to, size_t room);
@@ -269,7 +274,7 @@ int dipc_put_utf8(dipc_writer *, const char *, size_t);
 int dipc_put_units(dipc_writer *, const uint8_t *utf16le, size_t units);
 int dipc_put_bytes(dipc_writer *, const void *, size_t); /* also a GUID, in wire order */
 int dipc_put_uints(dipc_writer *, const uint32_t *, size_t);
-int dipc_write_end(dipc_writer *, size_t *size); /* DIPC_E_ROOM: *size is the size needed */
+int dipc_write_end(dipc_writer *, size_t *size); /* DIPC_E_ROOM: *size is the size needed, also with no room at NULL */
 
 /* The client's side of one connection. The comment at the top shows the loop. */
 enum { DIPC_SEND, DIPC_SEND_FD, DIPC_RECEIVE, DIPC_REPLIED, DIPC_REFUSED, DIPC_MALFORMED, DIPC_ENLARGE, DIPC_NO_REPLY, DIPC_CUT };
@@ -306,94 +311,125 @@ typedef struct { uint8_t cookie[16]; uint64_t process_id; uint16_t future; } dip
 int dipc_read_advertise(dipc_advertise *, const uint8_t *bytes, size_t length);
 void dipc_write_advertise(const dipc_advertise *, uint8_t to[34]);
 
-/* Common requests. Each returns the size of the message in `to`, or an error below 0. Texts are UTF-8. */
-static inline int dipci_end(dipc_writer *w) {
-    size_t size;
-    int status = dipc_write_end(w, &size);
-    return status < 0 ? status : (int)size;
-}
-static inline int dipc_empty_request(uint8_t *to, size_t room, unsigned code) { /* ProcessInfo, ResumeRuntime and all others without payload */
+/* Common requests. Each writes a message to `to`, and its size to `size`; DIPC_E_ROOM: that is the size needed. Texts are UTF-8. */
+static inline int dipc_empty_request(uint8_t *to, size_t room, size_t *size, unsigned code) { /* ProcessInfo, ResumeRuntime and all others without payload */
     dipc_writer w;
     dipc_write_request(&w, code, to, room);
-    return dipci_end(&w);
+    return dipc_write_end(&w, size);
 }
 typedef struct { const char *name, *arguments; uint64_t keywords; uint32_t level; } dipc_provider; /* without arguments: NULL */
-static inline int dipci_providers(dipc_writer *w, const dipc_provider *providers, size_t count) {
-    size_t i;
+/* From CollectTracing5 on a provider has a filter: `enable` selects these events, otherwise all but these. */
+typedef struct { const uint32_t *ids; size_t count; int enable; } dipc_filter;
+/* For user_events it has tracepoints too: one for all events without a set of their own (or NULL), and sets of events. */
+typedef struct { const char *name; const uint32_t *ids; size_t count; } dipc_tracepoint_set;
+typedef struct { const char *name; const dipc_tracepoint_set *sets; size_t count; } dipc_tracepoints;
+static inline void dipci_providers(dipc_writer *w, const dipc_provider *providers, const dipc_filter *filters, const dipc_tracepoints *tracepoints, size_t count) {
+    dipc_field f;
+    size_t i, set;
     dipc_put_number(w, count);
     for (i = 0; i < count; i++) {
         dipc_put_number(w, providers[i].keywords);
         dipc_put_number(w, providers[i].level);
         dipc_put_text(w, providers[i].name);
         dipc_put_text(w, providers[i].arguments);
+        if (dipc_wants(w, &f) != DIPC_FIELD || f.id != DIPC_FILTER) continue;
+        dipc_put_number(w, filters != NULL && filters[i].enable != 0);
+        dipc_put_uints(w, filters == NULL ? NULL : filters[i].ids, filters == NULL ? 0 : filters[i].count);
+        if (tracepoints == NULL) continue;
+        dipc_put_text(w, tracepoints[i].name);
+        dipc_put_number(w, tracepoints[i].count);
+        for (set = 0; set < tracepoints[i].count; set++) {
+            dipc_put_text(w, tracepoints[i].sets[set].name);
+            dipc_put_uints(w, tracepoints[i].sets[set].ids, tracepoints[i].sets[set].count);
+        }
     }
-    return dipci_end(w);
 }
-static inline int dipc_collect_tracing2(uint8_t *to, size_t room, uint32_t megabytes, int rundown, const dipc_provider *providers, size_t count) {
+static inline int dipci_collect(uint8_t *to, size_t room, size_t *size, unsigned code, uint32_t megabytes, uint64_t rundown, int stacks, const dipc_provider *providers, const dipc_filter *filters, size_t count, uint32_t buffer_mode) {
     dipc_writer w;
-    dipc_write_request(&w, DIPC_CMD_COLLECT_TRACING2, to, room);
+    dipc_write_request(&w, code, to, room);
+    if (code >= DIPC_CMD_COLLECT_TRACING5) dipc_put_number(&w, DIPC_SESSION_TYPE_STREAMING);
     dipc_put_number(&w, megabytes);
     dipc_put_number(&w, DIPC_FORMAT_NET_TRACE);
-    dipc_put_number(&w, rundown != 0);
-    return dipci_providers(&w, providers, count);
+    dipc_put_number(&w, rundown);
+    if (code >= DIPC_CMD_COLLECT_TRACING3) dipc_put_number(&w, stacks != 0);
+    dipci_providers(&w, providers, filters, NULL, count);
+    if (code == DIPC_CMD_COLLECT_TRACING6) dipc_put_number(&w, buffer_mode);
+    return dipc_write_end(&w, size);
 }
-static inline int dipc_collect_tracing4(uint8_t *to, size_t room, uint32_t megabytes, uint64_t rundown_keyword, int stacks, const dipc_provider *providers, size_t count) {
+static inline int dipc_collect_tracing2(uint8_t *to, size_t room, size_t *size, uint32_t megabytes, int rundown, const dipc_provider *providers, size_t count) {
+    return dipci_collect(to, room, size, DIPC_CMD_COLLECT_TRACING2, megabytes, rundown != 0, 0, providers, NULL, count, 0);
+}
+static inline int dipc_collect_tracing3(uint8_t *to, size_t room, size_t *size, uint32_t megabytes, int rundown, int stacks, const dipc_provider *providers, size_t count) {
+    return dipci_collect(to, room, size, DIPC_CMD_COLLECT_TRACING3, megabytes, rundown != 0, stacks, providers, NULL, count, 0);
+}
+static inline int dipc_collect_tracing4(uint8_t *to, size_t room, size_t *size, uint32_t megabytes, uint64_t rundown_keyword, int stacks, const dipc_provider *providers, size_t count) {
+    return dipci_collect(to, room, size, DIPC_CMD_COLLECT_TRACING4, megabytes, rundown_keyword, stacks, providers, NULL, count, 0);
+}
+/* `filters`: one for each provider, or NULL. */
+static inline int dipc_collect_tracing5(uint8_t *to, size_t room, size_t *size, uint32_t megabytes, uint64_t rundown_keyword, int stacks, const dipc_provider *providers, const dipc_filter *filters, size_t count) {
+    return dipci_collect(to, room, size, DIPC_CMD_COLLECT_TRACING5, megabytes, rundown_keyword, stacks, providers, filters, count, 0);
+}
+static inline int dipc_collect_tracing6(uint8_t *to, size_t room, size_t *size, uint32_t megabytes, uint64_t rundown_keyword, int stacks, const dipc_provider *providers, const dipc_filter *filters, size_t count, uint32_t buffer_mode) {
+    return dipci_collect(to, room, size, DIPC_CMD_COLLECT_TRACING6, megabytes, rundown_keyword, stacks, providers, filters, count, buffer_mode);
+}
+/* CollectTracing5 or 6, by `code`, to user_events. `tracepoints`: one for each provider. */
+static inline int dipc_collect_user_events(uint8_t *to, size_t room, size_t *size, unsigned code, uint64_t rundown_keyword, const dipc_provider *providers, const dipc_filter *filters, const dipc_tracepoints *tracepoints, size_t count) {
     dipc_writer w;
-    dipc_write_request(&w, DIPC_CMD_COLLECT_TRACING4, to, room);
-    dipc_put_number(&w, megabytes);
-    dipc_put_number(&w, DIPC_FORMAT_NET_TRACE);
+    dipc_write_request(&w, code, to, room);
+    dipc_put_number(&w, DIPC_SESSION_TYPE_USER_EVENTS);
     dipc_put_number(&w, rundown_keyword);
-    dipc_put_number(&w, stacks != 0);
-    return dipci_providers(&w, providers, count);
+    dipci_providers(&w, providers, filters, tracepoints, count);
+    return dipc_write_end(&w, size);
 }
-static inline int dipc_stop_tracing(uint8_t *to, size_t room, uint64_t session_id) {
+static inline int dipc_stop_tracing(uint8_t *to, size_t room, size_t *size, uint64_t session_id) {
     dipc_writer w;
     dipc_write_request(&w, DIPC_CMD_STOP_TRACING, to, room);
     dipc_put_number(&w, session_id);
-    return dipci_end(&w);
+    return dipc_write_end(&w, size);
 }
-static inline int dipc_dump(uint8_t *to, size_t room, const char *path, uint32_t type, uint32_t flags) { /* GenerateCoreDump2: .NET 6 */
+/* GenerateCoreDump, 2 or 3, by `code`; `flags` of the first are `diagnostics`: 0 or 1. */
+static inline int dipc_dump(uint8_t *to, size_t room, size_t *size, unsigned code, const char *path, uint32_t type, uint32_t flags) {
     dipc_writer w;
-    dipc_write_request(&w, DIPC_CMD_GENERATE_CORE_DUMP2, to, room);
+    dipc_write_request(&w, code, to, room);
     dipc_put_text(&w, path);
     dipc_put_number(&w, type);
     dipc_put_number(&w, flags);
-    return dipci_end(&w);
+    return dipc_write_end(&w, size);
 }
-static inline int dipc_attach_profiler(uint8_t *to, size_t room, uint32_t milliseconds, const uint8_t clsid[16], const char *path, const void *data, size_t length) {
+static inline int dipc_attach_profiler(uint8_t *to, size_t room, size_t *size, uint32_t milliseconds, const uint8_t clsid[16], const char *path, const void *data, size_t length) {
     dipc_writer w;
     dipc_write_request(&w, DIPC_CMD_ATTACH_PROFILER, to, room);
     dipc_put_number(&w, milliseconds);
     dipc_put_bytes(&w, clsid, 16);
     dipc_put_text(&w, path);
     dipc_put_bytes(&w, data, length);
-    return dipci_end(&w);
+    return dipc_write_end(&w, size);
 }
-static inline int dipc_startup_profiler(uint8_t *to, size_t room, const uint8_t clsid[16], const char *path) {
+static inline int dipc_startup_profiler(uint8_t *to, size_t room, size_t *size, const uint8_t clsid[16], const char *path) {
     dipc_writer w;
     dipc_write_request(&w, DIPC_CMD_STARTUP_PROFILER, to, room);
     dipc_put_bytes(&w, clsid, 16);
     dipc_put_text(&w, path);
-    return dipci_end(&w);
+    return dipc_write_end(&w, size);
 }
-static inline int dipc_set_environment_variable(uint8_t *to, size_t room, const char *name, const char *value) { /* NULL deletes it */
+static inline int dipc_set_environment_variable(uint8_t *to, size_t room, size_t *size, const char *name, const char *value) { /* NULL deletes it */
     dipc_writer w;
     dipc_write_request(&w, DIPC_CMD_SET_ENVIRONMENT_VARIABLE, to, room);
     dipc_put_text(&w, name);
     dipc_put_text(&w, value);
-    return dipci_end(&w);
+    return dipc_write_end(&w, size);
 }
-static inline int dipc_enable_perf_map(uint8_t *to, size_t room, uint32_t type) {
+static inline int dipc_enable_perf_map(uint8_t *to, size_t room, size_t *size, uint32_t type) {
     dipc_writer w;
     dipc_write_request(&w, DIPC_CMD_ENABLE_PERF_MAP, to, room);
     dipc_put_number(&w, type);
-    return dipci_end(&w);
+    return dipc_write_end(&w, size);
 }
-static inline int dipc_apply_startup_hook(uint8_t *to, size_t room, const char *path) {
+static inline int dipc_apply_startup_hook(uint8_t *to, size_t room, size_t *size, const char *path) {
     dipc_writer w;
     dipc_write_request(&w, DIPC_CMD_APPLY_STARTUP_HOOK, to, room);
     dipc_put_text(&w, path);
-    return dipci_end(&w);
+    return dipc_write_end(&w, size);
 }
 
 #ifdef __cplusplus
@@ -527,6 +563,70 @@ enum { DIPCI_HEADER = 20, DIPCI_LARGEST = 65535, DIPCI_MAGIC = 14 };
 const char *dipc_name(unsigned field) {
     static const char *const names[] = { "", "enable", "event_ids", "tracepoint_name", "default_tracepoint_name", "tracepoints", "keywords", "logLevel", "provider_name", "arguments", "filter", "config", "dumpName", "dumpType", "diagnostics", "hresult", "flags", "message", "sessionId", "circularBufferMB", "format", "providers", "requestRundown", "requestStackwalk", "rundownKeyword", "session_type", "streaming_circularBufferMB", "streaming_format", "sessionBufferMode", "attachTimeout", "profilerGuid", "profilerPath", "clientData", "processId", "runtimeCookie", "commandLine", "OS", "arch", "nIncomingBytes", "future", "name", "value", "managedEntrypointAssemblyName", "clrProductVersion", "perfMapType", "startupHookPath", "version", "runtimeIdentifier", "tail"};
     return names[field < sizeof names / sizeof *names ? field : 0];
+}
+const char *dipc_status_name(int status) {
+    switch (status) {
+    case DIPC_DONE: return "done";
+    case DIPC_FIELD: return "field";
+    case DIPC_E_END_OF_INPUT: return "end_of_input";
+    case DIPC_E_SIZE_TOO_SMALL: return "size_too_small";
+    case DIPC_E_BYTES_AFTER_MESSAGE: return "bytes_after_message";
+    case DIPC_E_BAD_MAGIC: return "bad_magic";
+    case DIPC_E_UNEXPECTED_COMMAND: return "unexpected_command";
+    case DIPC_E_UNEXPECTED_END: return "unexpected_end";
+    case DIPC_E_COUNT_TOO_LARGE: return "count_too_large";
+    case DIPC_E_MISSING_TERMINATOR: return "missing_terminator";
+    case DIPC_E_UNKNOWN_SESSION_TYPE: return "unknown_session_type";
+    case DIPC_E_ZERO_BUFFER: return "zero_buffer";
+    case DIPC_E_UNKNOWN_FORMAT: return "unknown_format";
+    case DIPC_E_NO_PROVIDERS: return "no_providers";
+    case DIPC_E_TOO_MANY_PROVIDERS: return "too_many_providers";
+    case DIPC_E_LOG_LEVEL_OUT_OF_RANGE: return "log_level_out_of_range";
+    case DIPC_E_EMPTY_PROVIDER_NAME: return "empty_provider_name";
+    case DIPC_E_NO_TRACEPOINT: return "no_tracepoint";
+    case DIPC_E_TRACEPOINT_NAME_TOO_LONG: return "tracepoint_name_too_long";
+    case DIPC_E_EMPTY_TRACEPOINT_NAME: return "empty_tracepoint_name";
+    case DIPC_E_DUPLICATE_EVENT_ID: return "duplicate_event_id";
+    case DIPC_E_UNKNOWN_BUFFER_MODE: return "unknown_buffer_mode";
+    case DIPC_E_UNKNOWN_PERF_MAP_TYPE: return "unknown_perf_map_type";
+    case DIPC_E_ABSENT_NAME: return "absent_name";
+    case DIPC_E_UNKNOWN_DUMP_TYPE: return "unknown_dump_type";
+    case DIPC_E_NOT_A_REPLY: return "not_a_reply";
+    case DIPC_E_TOO_LARGE: return "message_too_large";
+    case DIPC_E_INTERRUPTED: return "error_message";
+    case DIPC_E_ORDER: return "order";
+    case DIPC_E_ROOM: return "room";
+    case DIPC_E_RANGE: return "range";
+    case DIPC_E_UTF8: return "utf8";
+    default: return "";
+    }
+}
+const char *dipc_hresult_name(uint32_t hresult) {
+    switch (hresult) {
+    case 0x00000000u: return "S_OK";
+    case 0x80131384u: return "DS_IPC_E_BAD_ENCODING";
+    case 0x80131385u: return "DS_IPC_E_UNKNOWN_COMMAND";
+    case 0x80131386u: return "DS_IPC_E_UNKNOWN_MAGIC";
+    case 0x80131387u: return "CORDIAGIPC_E_UNKNOWN_ERROR";
+    case 0x80131515u: return "DS_IPC_E_NOTSUPPORTED";
+    case 0x80004005u: return "DS_IPC_E_FAIL";
+    case 0x8013135Bu: return "DS_IPC_E_NOT_YET_AVAILABLE";
+    case 0x80131371u: return "DS_IPC_E_RUNTIME_UNINITIALIZED";
+    case 0x80070057u: return "DS_IPC_E_INVALIDARG";
+    case 0x8007007Au: return "DS_IPC_E_INSUFFICIENT_BUFFER";
+    case 0x800000CBu: return "DS_IPC_E_ENVVAR_NOT_FOUND";
+    case 0x800700CBu: return "ERROR_ENVVAR_NOT_FOUND";
+    case 0x8007007Eu: return "ERROR_MOD_NOT_FOUND";
+    case 0x80070008u: return "ERROR_NOT_ENOUGH_MEMORY";
+    case 0x80070002u: return "ERROR_FILE_NOT_FOUND";
+    case 0x80070003u: return "ERROR_PATH_NOT_FOUND";
+    case 0x80070005u: return "E_ACCESSDENIED";
+    case 0x8007000Eu: return "E_OUTOFMEMORY";
+    case 0x800700B7u: return "ERROR_ALREADY_EXISTS";
+    case 0x8013136Au: return "CORPROF_E_PROFILER_ALREADY_ACTIVE";
+    case 0xFFFFFFFFu: return "setenv failed (-1)";
+    default: return "";
+    }
 }
 #endif
 
@@ -1013,7 +1113,7 @@ int dipc_client_did(dipc_client *client, const uint8_t *buffer, size_t room, siz
         if (f.id == DIPC_SESSION_ID || f.id == DIPC_N_INCOMING_BYTES) client->number = f.number;
     }
     client->status = status;
-    client->action = status < 0 ? DIPC_MALFORMED : c.is_error ? DIPC_REFUSED : DIPC_REPLIED;
+    client->action = status < 0 ? DIPC_MALFORMED : (c.is_error | client->hresult >> 31) != 0 ? DIPC_REFUSED : DIPC_REPLIED;
     return DIPC_DONE;
 }
 
