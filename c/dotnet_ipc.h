@@ -1,5 +1,5 @@
 /*
- * dotnet_ipc.h: the .NET Diagnostic IPC Protocol (DOTNET_IPC_V1) in one file. C99 and C++17, no allocation, no libc but memcpy.
+ * dotnet_ipc.h: the .NET Diagnostic IPC Protocol (DOTNET_IPC_V1) in one file. C99 and C++98, no allocation, no libc but memcpy.
  *
  * In one .c or .cpp file of your program:      #define DOTNET_IPC_IMPLEMENTATION
  *                                              #include "dotnet_ipc.h"
@@ -13,8 +13,9 @@
  *     uint8_t buffer[4096];
  *     const dipc_provider providers[] = {{"Microsoft-Windows-DotNETRuntime", NULL, 1, DIPC_LOG_LEVEL_INFORMATIONAL}};
  *     dipc_client client;
- *     int size = dipc_collect_tracing2(buffer, sizeof buffer, 256, 1, providers, 1);
- *     if (size < 0 || dipc_client_start(&client, buffer, (size_t)size) < 0) ...             what a server refuses, or dies of: DIPC_E_...
+ *     size_t size;
+ *     int status = dipc_collect_tracing2(buffer, sizeof buffer, &size, 256, 1, providers, 1);
+ *     if (status < 0 || (status = dipc_client_start(&client, buffer, size)) < 0) ...        what a server refuses, or dies of: DIPC_E_...
  *     while (client.action <= DIPC_RECEIVE) {
  *         ssize_t n = client.action == DIPC_SEND ? write(fd, buffer + client.at, client.size - client.at)
  *                                                : read(fd, buffer + client.at, client.size - client.at);
@@ -30,7 +31,8 @@
  *                           DIPC_ENVIRONMENT   client.number bytes: read all of them, then dipc_environment_start, and
                                               dipc_environment_next while it returns DIPC_FIELD: entry.name and entry.value
  *                           DIPC_USER_EVENTS   nothing; the session ends when you close the connection
- *         DIPC_REFUSED    the runtime refused: client.hresult says why (0x80131385: it does not have the command)
+ *         DIPC_REFUSED    the runtime refused, by an error or by an OK with a failing HRESULT: client.hresult says why
+ *                           (0x80131385: it does not have the command; dipc_hresult_name)
  *         DIPC_MALFORMED  the received bytes are not a reply: client.status says why; close the connection
  *         DIPC_NO_REPLY, DIPC_CUT   the connection ended before or inside the reply
  *         DIPC_ENLARGE    your buffer is too small: copy its first 20 bytes to one of client.size bytes, call dipc_client_enlarged
@@ -57,7 +59,7 @@
  *     dipc_put_text(&w, NULL);                                                              absent, which here deletes the variable
  *     status = dipc_write_end(&w, &size);                                                   also the first error of the puts
  *
- * A status below 0 is an error. dipc_layer(status) says where: DIPC_TRANSPORT, DIPC_HEADER, DIPC_PAYLOAD, DIPC_LIMITS (it decodes, but
+ * A status below 0 is an error (dipc_status_name). dipc_layer(status) says where: DIPC_TRANSPORT, DIPC_HEADER, DIPC_PAYLOAD, DIPC_LIMITS (it decodes, but
  * a server refuses it: dipc_check_limits), DIPC_OF_REPLY, or DIPC_CALLER (a put out of order, no room). Codes are 0xSSII: set and id.
  * Strings are UTF-16 on the wire: an absent one (NULL) differs from an empty one. Never send only the header of a command with a
  * payload, and never omit a field: that kills a running process.
@@ -238,9 +240,9 @@ typedef struct {
     const uint8_t *data;
 } dipc_field;
 
-/* The members are private. */
-typedef struct { const uint8_t *next; uint32_t left, item; uint8_t program; } dipc__frame;
-typedef struct { const uint8_t *base; uint32_t at, end; uint8_t depth, variant, is_error; dipc__frame frames[4]; } dipc_cursor;
+/* Private: names that begin with dipci_, and the members of these. */
+typedef struct { const uint8_t *next; uint32_t left, item; uint8_t program; } dipci_frame;
+typedef struct { const uint8_t *base; uint32_t at, end; uint8_t depth, variant, is_error; dipci_frame frames[4]; } dipc_cursor;
 typedef struct { uint8_t *to; size_t room, len; int status; dipc_cursor state; } dipc_writer;
 
 /* Reading. `length` is that of exactly one message: dipc_size says where one ends. For a reply, `code` is that of the request; if it is
@@ -254,7 +256,10 @@ int dipc_check_limits(const uint8_t *request, size_t length, dipc_field *where);
 uint32_t dipc_uint_at(const dipc_field *, uint32_t index); /* 0 from the count on, and for another kind than DIPC_UINTS */
 /* Of a DIPC_STRING. Returns the bytes needed, 0 for another kind; writes the characters that fit; half a pair: U+FFFD. */
 size_t dipc_utf8(const dipc_field *, char *to, size_t room);
-const char *dipc_name(unsigned field); /* the document's name; not available with DIPC_NO_NAMES */
+/* Names; not available with DIPC_NO_NAMES. An unknown number has the name "". */
+const char *dipc_name(unsigned field);             /* as in the document: "commandLine" */
+const char *dipc_status_name(int status);          /* "zero_buffer" */
+const char *dipc_hresult_name(uint32_t hresult);   /* "DS_IPC_E_UNKNOWN_COMMAND" */
 
 /* Writing. Each put is checked against the grammar; the first error is kept. The first put into a struct enters it. */
 void dipc_write_request(dipc_writer *, unsigned code, uint8_t *to, size_t room);
@@ -269,7 +274,7 @@ int dipc_put_utf8(dipc_writer *, const char *, size_t);
 int dipc_put_units(dipc_writer *, const uint8_t *utf16le, size_t units);
 int dipc_put_bytes(dipc_writer *, const void *, size_t); /* also a GUID, in wire order */
 int dipc_put_uints(dipc_writer *, const uint32_t *, size_t);
-int dipc_write_end(dipc_writer *, size_t *size); /* DIPC_E_ROOM: *size is the size needed */
+int dipc_write_end(dipc_writer *, size_t *size); /* DIPC_E_ROOM: *size is the size needed, also with no room at NULL */
 
 /* The client's side of one connection. The comment at the top shows the loop. */
 enum { DIPC_SEND, DIPC_SEND_FD, DIPC_RECEIVE, DIPC_REPLIED, DIPC_REFUSED, DIPC_MALFORMED, DIPC_ENLARGE, DIPC_NO_REPLY, DIPC_CUT };
@@ -306,94 +311,125 @@ typedef struct { uint8_t cookie[16]; uint64_t process_id; uint16_t future; } dip
 int dipc_read_advertise(dipc_advertise *, const uint8_t *bytes, size_t length);
 void dipc_write_advertise(const dipc_advertise *, uint8_t to[34]);
 
-/* Common requests. Each returns the size of the message in `to`, or an error below 0. Texts are UTF-8. */
-static inline int dipc__end(dipc_writer *w) {
-    size_t size;
-    int status = dipc_write_end(w, &size);
-    return status < 0 ? status : (int)size;
-}
-static inline int dipc_empty_request(uint8_t *to, size_t room, unsigned code) { /* ProcessInfo, ResumeRuntime and all others without payload */
+/* Common requests. Each writes a message to `to`, and its size to `size`; DIPC_E_ROOM: that is the size needed. Texts are UTF-8. */
+static inline int dipc_empty_request(uint8_t *to, size_t room, size_t *size, unsigned code) { /* ProcessInfo, ResumeRuntime and all others without payload */
     dipc_writer w;
     dipc_write_request(&w, code, to, room);
-    return dipc__end(&w);
+    return dipc_write_end(&w, size);
 }
 typedef struct { const char *name, *arguments; uint64_t keywords; uint32_t level; } dipc_provider; /* without arguments: NULL */
-static inline int dipc__providers(dipc_writer *w, const dipc_provider *providers, size_t count) {
-    size_t i;
+/* From CollectTracing5 on a provider has a filter: `enable` selects these events, otherwise all but these. */
+typedef struct { const uint32_t *ids; size_t count; int enable; } dipc_filter;
+/* For user_events it has tracepoints too: one for all events without a set of their own (or NULL), and sets of events. */
+typedef struct { const char *name; const uint32_t *ids; size_t count; } dipc_tracepoint_set;
+typedef struct { const char *name; const dipc_tracepoint_set *sets; size_t count; } dipc_tracepoints;
+static inline void dipci_providers(dipc_writer *w, const dipc_provider *providers, const dipc_filter *filters, const dipc_tracepoints *tracepoints, size_t count) {
+    dipc_field f;
+    size_t i, set;
     dipc_put_number(w, count);
     for (i = 0; i < count; i++) {
         dipc_put_number(w, providers[i].keywords);
         dipc_put_number(w, providers[i].level);
         dipc_put_text(w, providers[i].name);
         dipc_put_text(w, providers[i].arguments);
+        if (dipc_wants(w, &f) != DIPC_FIELD || f.id != DIPC_FILTER) continue;
+        dipc_put_number(w, filters != NULL && filters[i].enable != 0);
+        dipc_put_uints(w, filters == NULL ? NULL : filters[i].ids, filters == NULL ? 0 : filters[i].count);
+        if (tracepoints == NULL) continue;
+        dipc_put_text(w, tracepoints[i].name);
+        dipc_put_number(w, tracepoints[i].count);
+        for (set = 0; set < tracepoints[i].count; set++) {
+            dipc_put_text(w, tracepoints[i].sets[set].name);
+            dipc_put_uints(w, tracepoints[i].sets[set].ids, tracepoints[i].sets[set].count);
+        }
     }
-    return dipc__end(w);
 }
-static inline int dipc_collect_tracing2(uint8_t *to, size_t room, uint32_t megabytes, int rundown, const dipc_provider *providers, size_t count) {
+static inline int dipci_collect(uint8_t *to, size_t room, size_t *size, unsigned code, uint32_t megabytes, uint64_t rundown, int stacks, const dipc_provider *providers, const dipc_filter *filters, size_t count, uint32_t buffer_mode) {
     dipc_writer w;
-    dipc_write_request(&w, DIPC_CMD_COLLECT_TRACING2, to, room);
+    dipc_write_request(&w, code, to, room);
+    if (code >= DIPC_CMD_COLLECT_TRACING5) dipc_put_number(&w, DIPC_SESSION_TYPE_STREAMING);
     dipc_put_number(&w, megabytes);
     dipc_put_number(&w, DIPC_FORMAT_NET_TRACE);
-    dipc_put_number(&w, rundown != 0);
-    return dipc__providers(&w, providers, count);
+    dipc_put_number(&w, rundown);
+    if (code >= DIPC_CMD_COLLECT_TRACING3) dipc_put_number(&w, stacks != 0);
+    dipci_providers(&w, providers, filters, NULL, count);
+    if (code == DIPC_CMD_COLLECT_TRACING6) dipc_put_number(&w, buffer_mode);
+    return dipc_write_end(&w, size);
 }
-static inline int dipc_collect_tracing4(uint8_t *to, size_t room, uint32_t megabytes, uint64_t rundown_keyword, int stacks, const dipc_provider *providers, size_t count) {
+static inline int dipc_collect_tracing2(uint8_t *to, size_t room, size_t *size, uint32_t megabytes, int rundown, const dipc_provider *providers, size_t count) {
+    return dipci_collect(to, room, size, DIPC_CMD_COLLECT_TRACING2, megabytes, rundown != 0, 0, providers, NULL, count, 0);
+}
+static inline int dipc_collect_tracing3(uint8_t *to, size_t room, size_t *size, uint32_t megabytes, int rundown, int stacks, const dipc_provider *providers, size_t count) {
+    return dipci_collect(to, room, size, DIPC_CMD_COLLECT_TRACING3, megabytes, rundown != 0, stacks, providers, NULL, count, 0);
+}
+static inline int dipc_collect_tracing4(uint8_t *to, size_t room, size_t *size, uint32_t megabytes, uint64_t rundown_keyword, int stacks, const dipc_provider *providers, size_t count) {
+    return dipci_collect(to, room, size, DIPC_CMD_COLLECT_TRACING4, megabytes, rundown_keyword, stacks, providers, NULL, count, 0);
+}
+/* `filters`: one for each provider, or NULL. */
+static inline int dipc_collect_tracing5(uint8_t *to, size_t room, size_t *size, uint32_t megabytes, uint64_t rundown_keyword, int stacks, const dipc_provider *providers, const dipc_filter *filters, size_t count) {
+    return dipci_collect(to, room, size, DIPC_CMD_COLLECT_TRACING5, megabytes, rundown_keyword, stacks, providers, filters, count, 0);
+}
+static inline int dipc_collect_tracing6(uint8_t *to, size_t room, size_t *size, uint32_t megabytes, uint64_t rundown_keyword, int stacks, const dipc_provider *providers, const dipc_filter *filters, size_t count, uint32_t buffer_mode) {
+    return dipci_collect(to, room, size, DIPC_CMD_COLLECT_TRACING6, megabytes, rundown_keyword, stacks, providers, filters, count, buffer_mode);
+}
+/* CollectTracing5 or 6, by `code`, to user_events. `tracepoints`: one for each provider. */
+static inline int dipc_collect_user_events(uint8_t *to, size_t room, size_t *size, unsigned code, uint64_t rundown_keyword, const dipc_provider *providers, const dipc_filter *filters, const dipc_tracepoints *tracepoints, size_t count) {
     dipc_writer w;
-    dipc_write_request(&w, DIPC_CMD_COLLECT_TRACING4, to, room);
-    dipc_put_number(&w, megabytes);
-    dipc_put_number(&w, DIPC_FORMAT_NET_TRACE);
+    dipc_write_request(&w, code, to, room);
+    dipc_put_number(&w, DIPC_SESSION_TYPE_USER_EVENTS);
     dipc_put_number(&w, rundown_keyword);
-    dipc_put_number(&w, stacks != 0);
-    return dipc__providers(&w, providers, count);
+    dipci_providers(&w, providers, filters, tracepoints, count);
+    return dipc_write_end(&w, size);
 }
-static inline int dipc_stop_tracing(uint8_t *to, size_t room, uint64_t session_id) {
+static inline int dipc_stop_tracing(uint8_t *to, size_t room, size_t *size, uint64_t session_id) {
     dipc_writer w;
     dipc_write_request(&w, DIPC_CMD_STOP_TRACING, to, room);
     dipc_put_number(&w, session_id);
-    return dipc__end(&w);
+    return dipc_write_end(&w, size);
 }
-static inline int dipc_dump(uint8_t *to, size_t room, const char *path, uint32_t type, uint32_t flags) { /* GenerateCoreDump2: .NET 6 */
+/* GenerateCoreDump, 2 or 3, by `code`; `flags` of the first are `diagnostics`: 0 or 1. */
+static inline int dipc_dump(uint8_t *to, size_t room, size_t *size, unsigned code, const char *path, uint32_t type, uint32_t flags) {
     dipc_writer w;
-    dipc_write_request(&w, DIPC_CMD_GENERATE_CORE_DUMP2, to, room);
+    dipc_write_request(&w, code, to, room);
     dipc_put_text(&w, path);
     dipc_put_number(&w, type);
     dipc_put_number(&w, flags);
-    return dipc__end(&w);
+    return dipc_write_end(&w, size);
 }
-static inline int dipc_attach_profiler(uint8_t *to, size_t room, uint32_t milliseconds, const uint8_t clsid[16], const char *path, const void *data, size_t length) {
+static inline int dipc_attach_profiler(uint8_t *to, size_t room, size_t *size, uint32_t milliseconds, const uint8_t clsid[16], const char *path, const void *data, size_t length) {
     dipc_writer w;
     dipc_write_request(&w, DIPC_CMD_ATTACH_PROFILER, to, room);
     dipc_put_number(&w, milliseconds);
     dipc_put_bytes(&w, clsid, 16);
     dipc_put_text(&w, path);
     dipc_put_bytes(&w, data, length);
-    return dipc__end(&w);
+    return dipc_write_end(&w, size);
 }
-static inline int dipc_startup_profiler(uint8_t *to, size_t room, const uint8_t clsid[16], const char *path) {
+static inline int dipc_startup_profiler(uint8_t *to, size_t room, size_t *size, const uint8_t clsid[16], const char *path) {
     dipc_writer w;
     dipc_write_request(&w, DIPC_CMD_STARTUP_PROFILER, to, room);
     dipc_put_bytes(&w, clsid, 16);
     dipc_put_text(&w, path);
-    return dipc__end(&w);
+    return dipc_write_end(&w, size);
 }
-static inline int dipc_set_environment_variable(uint8_t *to, size_t room, const char *name, const char *value) { /* NULL deletes it */
+static inline int dipc_set_environment_variable(uint8_t *to, size_t room, size_t *size, const char *name, const char *value) { /* NULL deletes it */
     dipc_writer w;
     dipc_write_request(&w, DIPC_CMD_SET_ENVIRONMENT_VARIABLE, to, room);
     dipc_put_text(&w, name);
     dipc_put_text(&w, value);
-    return dipc__end(&w);
+    return dipc_write_end(&w, size);
 }
-static inline int dipc_enable_perf_map(uint8_t *to, size_t room, uint32_t type) {
+static inline int dipc_enable_perf_map(uint8_t *to, size_t room, size_t *size, uint32_t type) {
     dipc_writer w;
     dipc_write_request(&w, DIPC_CMD_ENABLE_PERF_MAP, to, room);
     dipc_put_number(&w, type);
-    return dipc__end(&w);
+    return dipc_write_end(&w, size);
 }
-static inline int dipc_apply_startup_hook(uint8_t *to, size_t room, const char *path) {
+static inline int dipc_apply_startup_hook(uint8_t *to, size_t room, size_t *size, const char *path) {
     dipc_writer w;
     dipc_write_request(&w, DIPC_CMD_APPLY_STARTUP_HOOK, to, room);
     dipc_put_text(&w, path);
-    return dipc__end(&w);
+    return dipc_write_end(&w, size);
 }
 
 #ifdef __cplusplus
@@ -412,9 +448,9 @@ extern "C" {
 #endif
 
 /* The grammar. An instruction is a kind (with 0x10 and 0x20: only for the first and the second session type; with 0x40: may be omitted
-   at the end), a field, and for an array or struct the program of its fields, for DIPC__ONLY the number of allowed values. */
-enum { DIPC__END = 0, DIPC__ONLY = DIPC_STRUCT + 1 };
-static const uint8_t dipc__programs[] = {
+   at the end), a field, and for an array or struct the program of its fields, for DIPCI_ONLY the number of allowed values. */
+enum { DIPCI_END = 0, DIPCI_ONLY = DIPC_STRUCT + 1 };
+static const uint8_t dipci_programs[] = {
     /* 0: nothing, Process/ProcessInfo, Process/ResumeRuntime, Process/ProcessEnvironment, Process/ProcessInfo2, Process/DisablePerfMap, Process/ProcessInfo3 */
     0,
     /* 1: event_filter */
@@ -448,9 +484,9 @@ static const uint8_t dipc__programs[] = {
     /* 15: EventPipe/CollectTracing4 */
     DIPC_UINT, DIPC_CIRCULAR_BUFFER_MB, DIPC_UINT, DIPC_FORMAT, DIPC_ULONG, DIPC_RUNDOWN_KEYWORD, DIPC_BOOL, DIPC_REQUEST_STACKWALK, DIPC_ARRAY, DIPC_PROVIDERS, 4, 0,
     /* 16: EventPipe/CollectTracing5 */
-    DIPC__ONLY, DIPC_SESSION_TYPE, 2, DIPC_UINT | 0x10, DIPC_STREAMING_CIRCULAR_BUFFER_MB, DIPC_UINT | 0x10, DIPC_STREAMING_FORMAT, DIPC_ULONG | 0x10, DIPC_RUNDOWN_KEYWORD, DIPC_BOOL | 0x10, DIPC_REQUEST_STACKWALK, DIPC_ARRAY | 0x10, DIPC_PROVIDERS, 5, DIPC_ULONG | 0x20, DIPC_RUNDOWN_KEYWORD, DIPC_ARRAY | 0x20, DIPC_PROVIDERS, 6, 0,
+    DIPCI_ONLY, DIPC_SESSION_TYPE, 2, DIPC_UINT | 0x10, DIPC_STREAMING_CIRCULAR_BUFFER_MB, DIPC_UINT | 0x10, DIPC_STREAMING_FORMAT, DIPC_ULONG | 0x10, DIPC_RUNDOWN_KEYWORD, DIPC_BOOL | 0x10, DIPC_REQUEST_STACKWALK, DIPC_ARRAY | 0x10, DIPC_PROVIDERS, 5, DIPC_ULONG | 0x20, DIPC_RUNDOWN_KEYWORD, DIPC_ARRAY | 0x20, DIPC_PROVIDERS, 6, 0,
     /* 17: EventPipe/CollectTracing6 */
-    DIPC__ONLY, DIPC_SESSION_TYPE, 2, DIPC_UINT | 0x10, DIPC_STREAMING_CIRCULAR_BUFFER_MB, DIPC_UINT | 0x10, DIPC_STREAMING_FORMAT, DIPC_ULONG | 0x10, DIPC_RUNDOWN_KEYWORD, DIPC_BOOL | 0x10, DIPC_REQUEST_STACKWALK, DIPC_ARRAY | 0x10, DIPC_PROVIDERS, 5, DIPC_UINT | 0x10, DIPC_SESSION_BUFFER_MODE, DIPC_ULONG | 0x20, DIPC_RUNDOWN_KEYWORD, DIPC_ARRAY | 0x20, DIPC_PROVIDERS, 6, 0,
+    DIPCI_ONLY, DIPC_SESSION_TYPE, 2, DIPC_UINT | 0x10, DIPC_STREAMING_CIRCULAR_BUFFER_MB, DIPC_UINT | 0x10, DIPC_STREAMING_FORMAT, DIPC_ULONG | 0x10, DIPC_RUNDOWN_KEYWORD, DIPC_BOOL | 0x10, DIPC_REQUEST_STACKWALK, DIPC_ARRAY | 0x10, DIPC_PROVIDERS, 5, DIPC_UINT | 0x10, DIPC_SESSION_BUFFER_MODE, DIPC_ULONG | 0x20, DIPC_RUNDOWN_KEYWORD, DIPC_ARRAY | 0x20, DIPC_PROVIDERS, 6, 0,
     /* 18: Profiler/AttachProfiler */
     DIPC_UINT, DIPC_ATTACH_TIMEOUT, DIPC_GUID, DIPC_PROFILER_GUID, DIPC_STRING, DIPC_PROFILER_PATH, DIPC_BYTES, DIPC_CLIENT_DATA, 0,
     /* 19: Profiler/StartupProfiler */
@@ -470,11 +506,11 @@ static const uint8_t dipc__programs[] = {
     /* 26: ProcessInfo3Reply */
     DIPC_UINT, DIPC_VERSION, DIPC_ULONG, DIPC_PROCESS_ID, DIPC_GUID, DIPC_RUNTIME_COOKIE, DIPC_STRING, DIPC_COMMAND_LINE, DIPC_STRING, DIPC_OS, DIPC_STRING, DIPC_ARCH, DIPC_STRING, DIPC_MANAGED_ENTRYPOINT_ASSEMBLY_NAME, DIPC_STRING, DIPC_CLR_PRODUCT_VERSION, DIPC_STRING, DIPC_RUNTIME_IDENTIFIER, DIPC_REST | 0x40, DIPC_TAIL, 0
 };
-static const uint16_t dipc__program_at[] = {0, 1, 6, 11, 17, 26, 38, 53, 60, 63, 70, 75, 78, 86, 96, 108, 120, 140, 162, 171, 176, 187, 192, 197, 212, 215, 218};
+static const uint16_t dipci_program_at[] = {0, 1, 6, 11, 17, 26, 38, 53, 60, 63, 70, 75, 78, 86, 96, 108, 120, 140, 162, 171, 176, 187, 192, 197, 212, 215, 218};
 /* The minimum number of bytes of an item. */
-static const uint8_t dipc__least[] = {0, 5, 8, 8, 20, 25, 33};
+static const uint8_t dipci_least[] = {0, 5, 8, 8, 20, 25, 33};
 /* Set, id, the programs of request, reply and error, and what follows the reply by session type (low and high half). */
-static const uint8_t dipc__commands[][6] = {
+static const uint8_t dipci_commands[][6] = {
     {1, 1, 7, 8, 8, 0x00}, /* Dump/GenerateCoreDump */
     {1, 2, 9, 8, 8, 0x00}, /* Dump/GenerateCoreDump2 */
     {1, 3, 9, 8, 10, 0x00}, /* Dump/GenerateCoreDump3 */
@@ -497,94 +533,158 @@ static const uint8_t dipc__commands[][6] = {
     {4, 7, 25, 8, 8, 0x00}, /* Process/ApplyStartupHook */
     {4, 8, 0, 26, 8, 0x00} /* Process/ProcessInfo3 */
 };
-enum { DIPC__VALUE, DIPC__COUNT, DIPC__VISIBLE, DIPC__UTF8 };
+enum { DIPCI_VALUE, DIPCI_COUNT, DIPCI_VISIBLE, DIPCI_UTF8 };
 /* A field is refused with an error if its measure is in none of the ranges with that error. */
-static const struct { uint8_t field, error, measure; uint32_t low, high; } dipc__limits[] = {
-    {DIPC_TRACEPOINT_NAME, -DIPC_E_EMPTY_TRACEPOINT_NAME, DIPC__VISIBLE, 1u, 4294967295u},
-    {DIPC_TRACEPOINT_NAME, -DIPC_E_TRACEPOINT_NAME_TOO_LONG, DIPC__UTF8, 0u, 436u},
-    {DIPC_DEFAULT_TRACEPOINT_NAME, -DIPC_E_TRACEPOINT_NAME_TOO_LONG, DIPC__UTF8, 0u, 436u},
-    {DIPC_LOG_LEVEL, -DIPC_E_LOG_LEVEL_OUT_OF_RANGE, DIPC__VALUE, 0u, 5u},
-    {DIPC_PROVIDER_NAME, -DIPC_E_EMPTY_PROVIDER_NAME, DIPC__VISIBLE, 1u, 4294967295u},
-    {DIPC_DUMP_NAME, -DIPC_E_ABSENT_NAME, DIPC__COUNT, 1u, 4294967295u},
-    {DIPC_DUMP_TYPE, -DIPC_E_UNKNOWN_DUMP_TYPE, DIPC__VALUE, 1u, 4u},
-    {DIPC_CIRCULAR_BUFFER_MB, -DIPC_E_ZERO_BUFFER, DIPC__VALUE, 1u, 4294967295u},
-    {DIPC_FORMAT, -DIPC_E_UNKNOWN_FORMAT, DIPC__VALUE, 0u, 1u},
-    {DIPC_PROVIDERS, -DIPC_E_NO_PROVIDERS, DIPC__COUNT, 1u, 4294967295u},
-    {DIPC_PROVIDERS, -DIPC_E_TOO_MANY_PROVIDERS, DIPC__COUNT, 0u, 1000u},
-    {DIPC_STREAMING_CIRCULAR_BUFFER_MB, -DIPC_E_ZERO_BUFFER, DIPC__VALUE, 1u, 4294967295u},
-    {DIPC_STREAMING_FORMAT, -DIPC_E_UNKNOWN_FORMAT, DIPC__VALUE, 0u, 1u},
-    {DIPC_SESSION_BUFFER_MODE, -DIPC_E_UNKNOWN_BUFFER_MODE, DIPC__VALUE, 0u, 1u},
-    {DIPC_NAME, -DIPC_E_ABSENT_NAME, DIPC__COUNT, 1u, 4294967295u},
-    {DIPC_PERF_MAP_TYPE, -DIPC_E_UNKNOWN_PERF_MAP_TYPE, DIPC__VALUE, 1u, 3u},
-    {DIPC_PERF_MAP_TYPE, -DIPC_E_UNKNOWN_PERF_MAP_TYPE, DIPC__VALUE, 2147483648u, 4294967295u},
-    {DIPC_STARTUP_HOOK_PATH, -DIPC_E_ABSENT_NAME, DIPC__COUNT, 1u, 4294967295u}
+static const struct { uint8_t field, error, measure; uint32_t low, high; } dipci_limits[] = {
+    {DIPC_TRACEPOINT_NAME, -DIPC_E_EMPTY_TRACEPOINT_NAME, DIPCI_VISIBLE, 1u, 4294967295u},
+    {DIPC_TRACEPOINT_NAME, -DIPC_E_TRACEPOINT_NAME_TOO_LONG, DIPCI_UTF8, 0u, 436u},
+    {DIPC_DEFAULT_TRACEPOINT_NAME, -DIPC_E_TRACEPOINT_NAME_TOO_LONG, DIPCI_UTF8, 0u, 436u},
+    {DIPC_LOG_LEVEL, -DIPC_E_LOG_LEVEL_OUT_OF_RANGE, DIPCI_VALUE, 0u, 5u},
+    {DIPC_PROVIDER_NAME, -DIPC_E_EMPTY_PROVIDER_NAME, DIPCI_VISIBLE, 1u, 4294967295u},
+    {DIPC_DUMP_NAME, -DIPC_E_ABSENT_NAME, DIPCI_COUNT, 1u, 4294967295u},
+    {DIPC_DUMP_TYPE, -DIPC_E_UNKNOWN_DUMP_TYPE, DIPCI_VALUE, 1u, 4u},
+    {DIPC_CIRCULAR_BUFFER_MB, -DIPC_E_ZERO_BUFFER, DIPCI_VALUE, 1u, 4294967295u},
+    {DIPC_FORMAT, -DIPC_E_UNKNOWN_FORMAT, DIPCI_VALUE, 0u, 1u},
+    {DIPC_PROVIDERS, -DIPC_E_NO_PROVIDERS, DIPCI_COUNT, 1u, 4294967295u},
+    {DIPC_PROVIDERS, -DIPC_E_TOO_MANY_PROVIDERS, DIPCI_COUNT, 0u, 1000u},
+    {DIPC_STREAMING_CIRCULAR_BUFFER_MB, -DIPC_E_ZERO_BUFFER, DIPCI_VALUE, 1u, 4294967295u},
+    {DIPC_STREAMING_FORMAT, -DIPC_E_UNKNOWN_FORMAT, DIPCI_VALUE, 0u, 1u},
+    {DIPC_SESSION_BUFFER_MODE, -DIPC_E_UNKNOWN_BUFFER_MODE, DIPCI_VALUE, 0u, 1u},
+    {DIPC_NAME, -DIPC_E_ABSENT_NAME, DIPCI_COUNT, 1u, 4294967295u},
+    {DIPC_PERF_MAP_TYPE, -DIPC_E_UNKNOWN_PERF_MAP_TYPE, DIPCI_VALUE, 1u, 3u},
+    {DIPC_PERF_MAP_TYPE, -DIPC_E_UNKNOWN_PERF_MAP_TYPE, DIPCI_VALUE, 2147483648u, 4294967295u},
+    {DIPC_STARTUP_HOOK_PATH, -DIPC_E_ABSENT_NAME, DIPCI_COUNT, 1u, 4294967295u}
 };
-static const uint8_t dipc__magic[14] = {68, 79, 84, 78, 69, 84, 95, 73, 80, 67, 95, 86, 49, 0};
-static const uint8_t dipc__advertise_magic[8] = {65, 68, 86, 82, 95, 86, 49, 0};
-enum { DIPC__HEADER = 20, DIPC__LARGEST = 65535, DIPC__MAGIC = 14 };
+static const uint8_t dipci_magic[14] = {68, 79, 84, 78, 69, 84, 95, 73, 80, 67, 95, 86, 49, 0};
+static const uint8_t dipci_advertise_magic[8] = {65, 68, 86, 82, 95, 86, 49, 0};
+enum { DIPCI_HEADER = 20, DIPCI_LARGEST = 65535, DIPCI_MAGIC = 14 };
 
 #ifndef DIPC_NO_NAMES
 const char *dipc_name(unsigned field) {
     static const char *const names[] = { "", "enable", "event_ids", "tracepoint_name", "default_tracepoint_name", "tracepoints", "keywords", "logLevel", "provider_name", "arguments", "filter", "config", "dumpName", "dumpType", "diagnostics", "hresult", "flags", "message", "sessionId", "circularBufferMB", "format", "providers", "requestRundown", "requestStackwalk", "rundownKeyword", "session_type", "streaming_circularBufferMB", "streaming_format", "sessionBufferMode", "attachTimeout", "profilerGuid", "profilerPath", "clientData", "processId", "runtimeCookie", "commandLine", "OS", "arch", "nIncomingBytes", "future", "name", "value", "managedEntrypointAssemblyName", "clrProductVersion", "perfMapType", "startupHookPath", "version", "runtimeIdentifier", "tail"};
     return names[field < sizeof names / sizeof *names ? field : 0];
 }
-#endif
-
-static uint32_t dipc__u16(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
-static uint32_t dipc__u32(const uint8_t *p) { return dipc__u16(p) | dipc__u16(p + 2) << 16; }
-static uint64_t dipc__number(const uint8_t *p, unsigned width) {
-    switch (width) {
-    case 1: return p[0];
-    case 2: return dipc__u16(p);
-    case 4: return dipc__u32(p);
-    default: return dipc__u32(p) | (uint64_t)dipc__u32(p + 4) << 32;
+const char *dipc_status_name(int status) {
+    switch (status) {
+    case DIPC_DONE: return "done";
+    case DIPC_FIELD: return "field";
+    case DIPC_E_END_OF_INPUT: return "end_of_input";
+    case DIPC_E_SIZE_TOO_SMALL: return "size_too_small";
+    case DIPC_E_BYTES_AFTER_MESSAGE: return "bytes_after_message";
+    case DIPC_E_BAD_MAGIC: return "bad_magic";
+    case DIPC_E_UNEXPECTED_COMMAND: return "unexpected_command";
+    case DIPC_E_UNEXPECTED_END: return "unexpected_end";
+    case DIPC_E_COUNT_TOO_LARGE: return "count_too_large";
+    case DIPC_E_MISSING_TERMINATOR: return "missing_terminator";
+    case DIPC_E_UNKNOWN_SESSION_TYPE: return "unknown_session_type";
+    case DIPC_E_ZERO_BUFFER: return "zero_buffer";
+    case DIPC_E_UNKNOWN_FORMAT: return "unknown_format";
+    case DIPC_E_NO_PROVIDERS: return "no_providers";
+    case DIPC_E_TOO_MANY_PROVIDERS: return "too_many_providers";
+    case DIPC_E_LOG_LEVEL_OUT_OF_RANGE: return "log_level_out_of_range";
+    case DIPC_E_EMPTY_PROVIDER_NAME: return "empty_provider_name";
+    case DIPC_E_NO_TRACEPOINT: return "no_tracepoint";
+    case DIPC_E_TRACEPOINT_NAME_TOO_LONG: return "tracepoint_name_too_long";
+    case DIPC_E_EMPTY_TRACEPOINT_NAME: return "empty_tracepoint_name";
+    case DIPC_E_DUPLICATE_EVENT_ID: return "duplicate_event_id";
+    case DIPC_E_UNKNOWN_BUFFER_MODE: return "unknown_buffer_mode";
+    case DIPC_E_UNKNOWN_PERF_MAP_TYPE: return "unknown_perf_map_type";
+    case DIPC_E_ABSENT_NAME: return "absent_name";
+    case DIPC_E_UNKNOWN_DUMP_TYPE: return "unknown_dump_type";
+    case DIPC_E_NOT_A_REPLY: return "not_a_reply";
+    case DIPC_E_TOO_LARGE: return "message_too_large";
+    case DIPC_E_INTERRUPTED: return "error_message";
+    case DIPC_E_ORDER: return "order";
+    case DIPC_E_ROOM: return "room";
+    case DIPC_E_RANGE: return "range";
+    case DIPC_E_UTF8: return "utf8";
+    default: return "";
     }
 }
-static int dipc__begins(const uint8_t *bytes, size_t length, const uint8_t *magic, size_t size) {
+const char *dipc_hresult_name(uint32_t hresult) {
+    switch (hresult) {
+    case 0x00000000u: return "S_OK";
+    case 0x80131384u: return "DS_IPC_E_BAD_ENCODING";
+    case 0x80131385u: return "DS_IPC_E_UNKNOWN_COMMAND";
+    case 0x80131386u: return "DS_IPC_E_UNKNOWN_MAGIC";
+    case 0x80131387u: return "CORDIAGIPC_E_UNKNOWN_ERROR";
+    case 0x80131515u: return "DS_IPC_E_NOTSUPPORTED";
+    case 0x80004005u: return "DS_IPC_E_FAIL";
+    case 0x8013135Bu: return "DS_IPC_E_NOT_YET_AVAILABLE";
+    case 0x80131371u: return "DS_IPC_E_RUNTIME_UNINITIALIZED";
+    case 0x80070057u: return "DS_IPC_E_INVALIDARG";
+    case 0x8007007Au: return "DS_IPC_E_INSUFFICIENT_BUFFER";
+    case 0x800000CBu: return "DS_IPC_E_ENVVAR_NOT_FOUND";
+    case 0x800700CBu: return "ERROR_ENVVAR_NOT_FOUND";
+    case 0x8007007Eu: return "ERROR_MOD_NOT_FOUND";
+    case 0x80070008u: return "ERROR_NOT_ENOUGH_MEMORY";
+    case 0x80070002u: return "ERROR_FILE_NOT_FOUND";
+    case 0x80070003u: return "ERROR_PATH_NOT_FOUND";
+    case 0x80070005u: return "E_ACCESSDENIED";
+    case 0x8007000Eu: return "E_OUTOFMEMORY";
+    case 0x800700B7u: return "ERROR_ALREADY_EXISTS";
+    case 0x8013136Au: return "CORPROF_E_PROFILER_ALREADY_ACTIVE";
+    case 0xFFFFFFFFu: return "setenv failed (-1)";
+    default: return "";
+    }
+}
+#endif
+
+static uint32_t dipci_u16(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
+static uint32_t dipci_u32(const uint8_t *p) { return dipci_u16(p) | dipci_u16(p + 2) << 16; }
+static uint64_t dipci_number(const uint8_t *p, unsigned width) {
+    switch (width) {
+    case 1: return p[0];
+    case 2: return dipci_u16(p);
+    case 4: return dipci_u32(p);
+    default: return dipci_u32(p) | (uint64_t)dipci_u32(p + 4) << 32;
+    }
+}
+static int dipci_begins(const uint8_t *bytes, size_t length, const uint8_t *magic, size_t size) {
     size_t i;
     for (i = 0; i < size && i < length; i++)
         if (bytes[i] != magic[i]) return 0;
     return 1;
 }
-static const uint8_t *dipc__command(unsigned code) {
+static const uint8_t *dipci_command(unsigned code) {
     size_t i;
-    for (i = 0; i < sizeof dipc__commands / sizeof *dipc__commands; i++)
-        if (((unsigned)dipc__commands[i][0] << 8 | dipc__commands[i][1]) == code) return dipc__commands[i];
+    for (i = 0; i < sizeof dipci_commands / sizeof *dipci_commands; i++)
+        if (((unsigned)dipci_commands[i][0] << 8 | dipci_commands[i][1]) == code) return dipci_commands[i];
     return NULL;
 }
-static void dipc__enter(dipc_cursor *c, unsigned program, uint32_t items) {
-    dipc__frame *frame;
+static void dipci_enter(dipc_cursor *c, unsigned program, uint32_t items) {
+    dipci_frame *frame;
     if (items == 0) return;
     frame = &c->frames[++c->depth];
-    frame->next = dipc__programs + dipc__program_at[program];
+    frame->next = dipci_programs + dipci_program_at[program];
     frame->left = items;
     frame->item = 0;
     frame->program = (uint8_t)program;
 }
-static void dipc__begin(dipc_cursor *c, const uint8_t *base, uint32_t end, unsigned program) {
+static void dipci_begin(dipc_cursor *c, const uint8_t *base, uint32_t end, unsigned program) {
     c->base = base;
-    c->at = DIPC__HEADER;
+    c->at = DIPCI_HEADER;
     c->end = end;
     c->depth = 0xFF;
     c->variant = c->is_error = 0;
-    dipc__enter(c, program, 1);
+    dipci_enter(c, program, 1);
 }
 /* The next applicable instruction, as a field, with its argument. Reading and writing both use it. */
-static unsigned dipc__step(dipc_cursor *c, dipc_field *f, unsigned *argument, unsigned *optional) {
+static unsigned dipci_step(dipc_cursor *c, dipc_field *f, unsigned *argument, unsigned *optional) {
     for (;;) {
-        dipc__frame *frame = &c->frames[c->depth];
+        dipci_frame *frame = &c->frames[c->depth];
         const uint8_t *at = frame->next;
         unsigned kind = at[0] & 0x0F, when = at[0] >> 4 & 3u;
         f->depth = c->depth;
         f->item = frame->item;
-        if (kind == DIPC__END) {
+        if (kind == DIPCI_END) {
             if (frame->left > 1) {
                 frame->left--;
                 frame->item++;
-                frame->next = dipc__programs + dipc__program_at[frame->program];
+                frame->next = dipci_programs + dipci_program_at[frame->program];
             } else if (c->depth == 0) {
                 f->id = f->kind = 0;
-                return DIPC__END;
+                return DIPCI_END;
             } else {
                 c->depth--;
             }
@@ -595,7 +695,7 @@ static unsigned dipc__step(dipc_cursor *c, dipc_field *f, unsigned *argument, un
         if (when != 0 && when != c->variant + 1u) continue;
         *optional = at[0] & 0x40u;
         f->id = at[1];
-        f->kind = (uint8_t)(kind == DIPC__ONLY ? (unsigned)DIPC_UINT : kind);
+        f->kind = (uint8_t)(kind == DIPCI_ONLY ? (unsigned)DIPC_UINT : kind);
         f->count = 0;
         f->number = 0;
         f->data = NULL;
@@ -603,35 +703,35 @@ static unsigned dipc__step(dipc_cursor *c, dipc_field *f, unsigned *argument, un
     }
 }
 /* By kind: the number of bytes at its start. */
-static const uint8_t dipc__width[] = {0, 1, 2, 4, 8, 1, 4, 16, 4, 4, 0, 4, 4, 0, 4};
+static const uint8_t dipci_width[] = {0, 1, 2, 4, 8, 1, 4, 16, 4, 4, 0, 4, 4, 0, 4};
 
 int dipc_next(dipc_cursor *c, dipc_field *f) {
     unsigned argument, optional, kind, width, unit;
     uint32_t left;
     do {
-        kind = dipc__step(c, f, &argument, &optional);
+        kind = dipci_step(c, f, &argument, &optional);
         f->offset = c->at;
         left = c->end - c->at;
-    } while (kind != DIPC__END && optional && left == 0);
-    if (kind == DIPC__END) return DIPC_DONE;
-    width = dipc__width[kind];
+    } while (kind != DIPCI_END && optional && left == 0);
+    if (kind == DIPCI_END) return DIPC_DONE;
+    width = dipci_width[kind];
     if (left < width) return DIPC_E_UNEXPECTED_END;
     f->data = c->base + c->at;
-    if (width != 16 && width != 0) f->number = dipc__number(f->data, width);
+    if (width != 16 && width != 0) f->number = dipci_number(f->data, width);
     c->at += width;
     left -= width;
     f->count = kind == DIPC_REST ? left : (uint32_t)f->number;
     switch (kind) {
     case DIPC_BOOL: f->number = f->number != 0; return DIPC_FIELD;
-    case DIPC_STRUCT: dipc__enter(c, argument, 1); return DIPC_FIELD;
-    case DIPC__ONLY:
+    case DIPC_STRUCT: dipci_enter(c, argument, 1); return DIPC_FIELD;
+    case DIPCI_ONLY:
         if (f->number >= argument) return DIPC_E_UNKNOWN_SESSION_TYPE;
         c->variant = (uint8_t)f->number;
         return DIPC_FIELD;
     case DIPC_STRING: unit = 2; break;
     case DIPC_BYTES: case DIPC_REST: unit = 1; break;
     case DIPC_UINTS: unit = 4; break;
-    case DIPC_ARRAY: unit = dipc__least[argument]; break;
+    case DIPC_ARRAY: unit = dipci_least[argument]; break;
     default: f->count = 0; return DIPC_FIELD;
     }
     /* Neither overflows: what is left is less than 65,536. */
@@ -640,7 +740,7 @@ int dipc_next(dipc_cursor *c, dipc_field *f) {
         return DIPC_E_COUNT_TOO_LARGE;
     }
     if (kind == DIPC_ARRAY) {
-        dipc__enter(c, argument, f->count);
+        dipci_enter(c, argument, f->count);
         return DIPC_FIELD;
     }
     f->data = c->base + c->at;
@@ -648,7 +748,7 @@ int dipc_next(dipc_cursor *c, dipc_field *f) {
     if (kind == DIPC_STRING) {
         if (f->count == 0) {
             f->data = NULL;
-        } else if (dipc__u16(c->base + c->at - 2) != 0) {
+        } else if (dipci_u16(c->base + c->at - 2) != 0) {
             f->offset = c->at - 2;
             return DIPC_E_MISSING_TERMINATOR;
         } else {
@@ -659,44 +759,44 @@ int dipc_next(dipc_cursor *c, dipc_field *f) {
 }
 
 int dipc_size(const uint8_t *bytes, size_t length) {
-    if (!dipc__begins(bytes, length, dipc__magic, DIPC__MAGIC)) return DIPC_E_BAD_MAGIC;
-    if (length < DIPC__HEADER) return DIPC_E_END_OF_INPUT;
-    if (dipc__u16(bytes + DIPC__MAGIC) < DIPC__HEADER) return DIPC_E_SIZE_TOO_SMALL;
-    return (int)dipc__u16(bytes + DIPC__MAGIC);
+    if (!dipci_begins(bytes, length, dipci_magic, DIPCI_MAGIC)) return DIPC_E_BAD_MAGIC;
+    if (length < DIPCI_HEADER) return DIPC_E_END_OF_INPUT;
+    if (dipci_u16(bytes + DIPCI_MAGIC) < DIPCI_HEADER) return DIPC_E_SIZE_TOO_SMALL;
+    return (int)dipci_u16(bytes + DIPCI_MAGIC);
 }
-static int dipc__message(const uint8_t *message, size_t length) {
+static int dipci_message(const uint8_t *message, size_t length) {
     int size = dipc_size(message, length);
     if (size < 0) return size;
     return (size_t)size > length ? DIPC_E_END_OF_INPUT : (size_t)size < length ? DIPC_E_BYTES_AFTER_MESSAGE : size;
 }
-static unsigned dipc__code(const uint8_t *message) { return (unsigned)message[DIPC__MAGIC + 2] << 8 | message[DIPC__MAGIC + 3]; }
+static unsigned dipci_code(const uint8_t *message) { return (unsigned)message[DIPCI_MAGIC + 2] << 8 | message[DIPCI_MAGIC + 3]; }
 
 int dipc_read_request(dipc_cursor *c, const uint8_t *message, size_t length) {
     const uint8_t *command;
-    int size = dipc__message(message, length);
+    int size = dipci_message(message, length);
     if (size < 0) return size;
-    command = dipc__command(dipc__code(message));
+    command = dipci_command(dipci_code(message));
     if (command == NULL) return DIPC_E_UNEXPECTED_COMMAND;
-    dipc__begin(c, message, (uint32_t)size, command[2]);
+    dipci_begin(c, message, (uint32_t)size, command[2]);
     return DIPC_DONE;
 }
 int dipc_read_reply(dipc_cursor *c, unsigned code, const uint8_t *message, size_t length) {
-    const uint8_t *command = dipc__command(code);
-    int size = dipc__message(message, length), error;
+    const uint8_t *command = dipci_command(code);
+    int size = dipci_message(message, length), error;
     if (size < 0) return size;
-    error = dipc__code(message) == 0xFFFF;
-    if (!error && dipc__code(message) != 0xFF00) return DIPC_E_NOT_A_REPLY;
-    if (command == NULL && !error && size > DIPC__HEADER) return DIPC_E_UNEXPECTED_COMMAND;
-    dipc__begin(c, message, (uint32_t)size, error ? (command == NULL ? 8u : command[4]) : size == DIPC__HEADER ? 0u : command[3]);
+    error = dipci_code(message) == 0xFFFF;
+    if (!error && dipci_code(message) != 0xFF00) return DIPC_E_NOT_A_REPLY;
+    if (command == NULL && !error && size > DIPCI_HEADER) return DIPC_E_UNEXPECTED_COMMAND;
+    dipci_begin(c, message, (uint32_t)size, error ? (command == NULL ? 8u : command[4]) : size == DIPCI_HEADER ? 0u : command[3]);
     c->is_error = (uint8_t)error;
     return DIPC_DONE;
 }
 int dipc_is_error(const dipc_cursor *c) { return c->is_error; }
-uint32_t dipc_uint_at(const dipc_field *f, uint32_t index) { return f->kind == DIPC_UINTS && index < f->count ? dipc__u32(f->data + 4 * (size_t)index) : 0; }
+uint32_t dipc_uint_at(const dipc_field *f, uint32_t index) { return f->kind == DIPC_UINTS && index < f->count ? dipci_u32(f->data + 4 * (size_t)index) : 0; }
 
 /* Reads a code point from `count` units at `data`; returns its number of units. */
-static uint32_t dipc__point(const uint8_t *data, uint32_t count, uint32_t *point) {
-    uint32_t high = dipc__u16(data), low = count > 1 ? dipc__u16(data + 2) : 0;
+static uint32_t dipci_point(const uint8_t *data, uint32_t count, uint32_t *point) {
+    uint32_t high = dipci_u16(data), low = count > 1 ? dipci_u16(data + 2) : 0;
     *point = high;
     if ((high & 0xF800) != 0xD800) return 1;
     *point = 0xFFFD;
@@ -704,11 +804,11 @@ static uint32_t dipc__point(const uint8_t *data, uint32_t count, uint32_t *point
     *point = 0x10000 + ((high & 0x3FF) << 10) + (low & 0x3FF);
     return 2;
 }
-static size_t dipc__to_utf8(const uint8_t *data, uint32_t count, char *to, size_t room) {
+static size_t dipci_to_utf8(const uint8_t *data, uint32_t count, char *to, size_t room) {
     size_t all = 0;
     while (count > 0) {
         uint8_t bytes[4];
-        uint32_t point, units = dipc__point(data, count, &point);
+        uint32_t point, units = dipci_point(data, count, &point);
         unsigned n = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4, i;
         for (i = n - 1; i > 0; i--) {
             bytes[i] = (uint8_t)(0x80 | (point & 0x3F));
@@ -723,29 +823,29 @@ static size_t dipc__to_utf8(const uint8_t *data, uint32_t count, char *to, size_
     }
     return all;
 }
-size_t dipc_utf8(const dipc_field *f, char *to, size_t room) { return f->kind == DIPC_STRING ? dipc__to_utf8(f->data, f->count, to, room) : 0; }
+size_t dipc_utf8(const dipc_field *f, char *to, size_t room) { return f->kind == DIPC_STRING ? dipci_to_utf8(f->data, f->count, to, room) : 0; }
 
 /* Limits. */
-static uint32_t dipc__measure(const dipc_field *f, unsigned measure) {
+static uint32_t dipci_measure(const dipc_field *f, unsigned measure) {
     uint32_t units = 0, visible = 0;
-    if (measure == DIPC__VALUE) return (uint32_t)f->number;
-    if (measure == DIPC__COUNT) return f->count + (f->kind == DIPC_STRING && f->data != NULL);
+    if (measure == DIPCI_VALUE) return (uint32_t)f->number;
+    if (measure == DIPCI_COUNT) return f->count + (f->kind == DIPC_STRING && f->data != NULL);
     for (; units < f->count; units++) {
-        const uint32_t unit = dipc__u16(f->data + 2 * (size_t)units);
+        const uint32_t unit = dipci_u16(f->data + 2 * (size_t)units);
         if (unit == 0) break;
         if (unit != 32 && unit - 9 > 4) visible++;
     }
-    return measure == DIPC__VISIBLE ? visible : (uint32_t)dipc__to_utf8(f->data, units, NULL, 0);
+    return measure == DIPCI_VISIBLE ? visible : (uint32_t)dipci_to_utf8(f->data, units, NULL, 0);
 }
 /* Whether the number at `here` is in an array of ids before it, from `c` on. */
-static int dipc__repeated(dipc_cursor c, const uint8_t *here) {
+static int dipci_repeated(dipc_cursor c, const uint8_t *here) {
     dipc_field f;
     while (dipc_next(&c, &f) == DIPC_FIELD) {
         const uint8_t *at = f.data, *end;
         if (f.id != DIPC_EVENT_IDS) continue;
         for (end = at + 4 * (size_t)f.count; at < end; at += 4) {
             if (at >= here) return 0;
-            if (dipc__u32(at) == dipc__u32(here)) return 1;
+            if (dipci_u32(at) == dipci_u32(here)) return 1;
         }
     }
     return 0;
@@ -757,18 +857,18 @@ int dipc_check_limits(const uint8_t *request, size_t length, dipc_field *where) 
     size_t i;
     int inside = -1, status = dipc_read_request(&c, request, length);
     while (status >= 0 && (status = dipc_next(&c, f)) == DIPC_FIELD) {
-        for (i = 0; i < sizeof dipc__limits / sizeof *dipc__limits; i++) {
-            unsigned error = dipc__limits[i].error;
+        for (i = 0; i < sizeof dipci_limits / sizeof *dipci_limits; i++) {
+            unsigned error = dipci_limits[i].error;
             int within = 0;
-            if (dipc__limits[i].field != f->id) continue;
+            if (dipci_limits[i].field != f->id) continue;
             for (;; i++) {
-                n = dipc__measure(f, dipc__limits[i].measure);
-                within |= dipc__limits[i].low <= n && n <= dipc__limits[i].high;
-                if (i + 1 == sizeof dipc__limits / sizeof *dipc__limits || dipc__limits[i + 1].field != f->id || dipc__limits[i + 1].error != error) break;
+                n = dipci_measure(f, dipci_limits[i].measure);
+                within |= dipci_limits[i].low <= n && n <= dipci_limits[i].high;
+                if (i + 1 == sizeof dipci_limits / sizeof *dipci_limits || dipci_limits[i + 1].field != f->id || dipci_limits[i + 1].error != error) break;
             }
             if (!within) return -(int)error;
         }
-        if (f->id == DIPC_DEFAULT_TRACEPOINT_NAME) sum = dipc__measure(f, DIPC__COUNT);
+        if (f->id == DIPC_DEFAULT_TRACEPOINT_NAME) sum = dipci_measure(f, DIPCI_COUNT);
         if (f->id == DIPC_TRACEPOINTS && sum + f->count < 1u) return DIPC_E_NO_TRACEPOINT;
         if (f->depth <= inside) inside = -1;
         if (f->id == DIPC_TRACEPOINTS) {
@@ -777,61 +877,61 @@ int dipc_check_limits(const uint8_t *request, size_t length, dipc_field *where) 
         }
         if (f->id == DIPC_EVENT_IDS && inside >= 0)
             for (n = 0; n < f->count; n++)
-                if (dipc__repeated(sets, f->data + 4 * (size_t)n)) return DIPC_E_DUPLICATE_EVENT_ID;
+                if (dipci_repeated(sets, f->data + 4 * (size_t)n)) return DIPC_E_DUPLICATE_EVENT_ID;
     }
     return status;
 }
 
 /* Writing. */
-static void dipc__put(dipc_writer *w, const void *bytes, size_t n) {
+static void dipci_put(dipc_writer *w, const void *bytes, size_t n) {
     if (n != 0 && n <= w->room && w->len <= w->room - n) DIPC_MEMCPY(w->to + w->len, bytes, n);
     w->len += n;
 }
-static void dipc__put_number(dipc_writer *w, uint64_t number, unsigned width) {
+static void dipci_put_number(dipc_writer *w, uint64_t number, unsigned width) {
     uint8_t bytes[8];
     unsigned i;
     for (i = 0; i < width; i++) {
         bytes[i] = (uint8_t)number;
         number >>= 8;
     }
-    dipc__put(w, bytes, width);
+    dipci_put(w, bytes, width);
 }
-static void dipc__write(dipc_writer *w, unsigned code, unsigned program, uint8_t *to, size_t room) {
+static void dipci_write(dipc_writer *w, unsigned code, unsigned program, uint8_t *to, size_t room) {
     w->to = to;
     w->room = room;
     w->len = 0;
     w->status = DIPC_DONE;
-    dipc__begin(&w->state, to, 0, program);
-    dipc__put(w, dipc__magic, DIPC__MAGIC);
-    dipc__put_number(w, 0, 2);
-    dipc__put_number(w, (code & 0xFF) << 8 | code >> 8, 4);
+    dipci_begin(&w->state, to, 0, program);
+    dipci_put(w, dipci_magic, DIPCI_MAGIC);
+    dipci_put_number(w, 0, 2);
+    dipci_put_number(w, (code & 0xFF) << 8 | code >> 8, 4);
 }
-static void dipc__write_known(dipc_writer *w, unsigned code, unsigned what, unsigned as, uint8_t *to, size_t room) {
-    const uint8_t *command = dipc__command(code);
-    dipc__write(w, as, command == NULL ? 0u : command[what], to, room);
+static void dipci_write_known(dipc_writer *w, unsigned code, unsigned what, unsigned as, uint8_t *to, size_t room) {
+    const uint8_t *command = dipci_command(code);
+    dipci_write(w, as, command == NULL ? 0u : command[what], to, room);
     if (command == NULL) w->status = DIPC_E_UNEXPECTED_COMMAND;
 }
-void dipc_write_request(dipc_writer *w, unsigned code, uint8_t *to, size_t room) { dipc__write_known(w, code, 2, code, to, room); }
-void dipc_write_reply(dipc_writer *w, unsigned code, uint8_t *to, size_t room) { dipc__write_known(w, code, 3, 0xFF00, to, room); }
+void dipc_write_request(dipc_writer *w, unsigned code, uint8_t *to, size_t room) { dipci_write_known(w, code, 2, code, to, room); }
+void dipc_write_reply(dipc_writer *w, unsigned code, uint8_t *to, size_t room) { dipci_write_known(w, code, 3, 0xFF00, to, room); }
 void dipc_write_error(dipc_writer *w, unsigned code, uint8_t *to, size_t room) {
-    const uint8_t *command = dipc__command(code);
-    dipc__write(w, 0xFFFF, command == NULL ? 8u : command[4], to, room);
+    const uint8_t *command = dipci_command(code);
+    dipci_write(w, 0xFFFF, command == NULL ? 8u : command[4], to, room);
 }
-void dipc_write_generic_ok(dipc_writer *w, uint8_t *to, size_t room) { dipc__write(w, 0xFF00, 0, to, room); }
+void dipc_write_generic_ok(dipc_writer *w, uint8_t *to, size_t room) { dipci_write(w, 0xFF00, 0, to, room); }
 
 int dipc_wants(const dipc_writer *w, dipc_field *f) {
     dipc_cursor state = w->state;
     unsigned argument, optional;
     if (w->status < 0) return w->status;
     f->offset = (uint32_t)w->len;
-    return dipc__step(&state, f, &argument, &optional) == DIPC__END ? DIPC_DONE : DIPC_FIELD;
+    return dipci_step(&state, f, &argument, &optional) == DIPCI_END ? DIPC_DONE : DIPC_FIELD;
 }
 /* The kind of the current field, if it is one of `kinds`; enters structs before it. 0 after an error. */
-static unsigned dipc__expect(dipc_writer *w, unsigned kinds, unsigned *argument) {
+static unsigned dipci_expect(dipc_writer *w, unsigned kinds, unsigned *argument) {
     dipc_field f;
     unsigned optional, kind;
     if (w->status < 0) return 0;
-    while ((kind = dipc__step(&w->state, &f, argument, &optional)) == DIPC_STRUCT) dipc__enter(&w->state, *argument, 1);
+    while ((kind = dipci_step(&w->state, &f, argument, &optional)) == DIPC_STRUCT) dipci_enter(&w->state, *argument, 1);
     if (kinds >> kind & 1u) return kind;
     w->status = DIPC_E_ORDER;
     return 0;
@@ -840,34 +940,34 @@ int dipc_enter_struct(dipc_writer *w) {
     dipc_field f;
     unsigned argument, optional;
     if (w->status < 0) return w->status;
-    if (dipc__step(&w->state, &f, &argument, &optional) != DIPC_STRUCT) return w->status = DIPC_E_ORDER;
-    dipc__enter(&w->state, argument, 1);
+    if (dipci_step(&w->state, &f, &argument, &optional) != DIPC_STRUCT) return w->status = DIPC_E_ORDER;
+    dipci_enter(&w->state, argument, 1);
     return w->status;
 }
 int dipc_put_number(dipc_writer *w, uint64_t number) {
     unsigned argument, width;
-    unsigned kind = dipc__expect(w, 1u << DIPC_BYTE | 1u << DIPC_USHORT | 1u << DIPC_UINT | 1u << DIPC_ULONG | 1u << DIPC_BOOL | 1u << DIPC_HRESULT_CODE | 1u << DIPC_ARRAY | 1u << DIPC__ONLY, &argument);
+    unsigned kind = dipci_expect(w, 1u << DIPC_BYTE | 1u << DIPC_USHORT | 1u << DIPC_UINT | 1u << DIPC_ULONG | 1u << DIPC_BOOL | 1u << DIPC_HRESULT_CODE | 1u << DIPC_ARRAY | 1u << DIPCI_ONLY, &argument);
     if (kind == 0) return w->status;
-    width = dipc__width[kind];
+    width = dipci_width[kind];
     if ((width < 8 && number >> 8 * width != 0) || (kind == DIPC_BOOL && number > 1)) return w->status = DIPC_E_RANGE;
-    if (kind == DIPC__ONLY && number >= argument) return w->status = DIPC_E_UNKNOWN_SESSION_TYPE;
-    if (kind == DIPC__ONLY) w->state.variant = (uint8_t)number;
-    if (kind == DIPC_ARRAY) dipc__enter(&w->state, argument, (uint32_t)number);
-    dipc__put_number(w, number, width);
+    if (kind == DIPCI_ONLY && number >= argument) return w->status = DIPC_E_UNKNOWN_SESSION_TYPE;
+    if (kind == DIPCI_ONLY) w->state.variant = (uint8_t)number;
+    if (kind == DIPC_ARRAY) dipci_enter(&w->state, argument, (uint32_t)number);
+    dipci_put_number(w, number, width);
     return w->status;
 }
 /* Begins a field with a count of at most 32 bits. */
-static int dipc__put_count(dipc_writer *w, unsigned kind, size_t count) {
+static int dipci_put_count(dipc_writer *w, unsigned kind, size_t count) {
     unsigned argument;
-    if (dipc__expect(w, 1u << kind, &argument) == 0) return w->status;
+    if (dipci_expect(w, 1u << kind, &argument) == 0) return w->status;
     if (count > 0xFFFFFFFFu) return w->status = DIPC_E_RANGE;
-    dipc__put_number(w, count, 4);
+    dipci_put_number(w, count, 4);
     return w->status;
 }
 int dipc_put_units(dipc_writer *w, const uint8_t *utf16le, size_t units) {
-    if (dipc__put_count(w, DIPC_STRING, utf16le == NULL ? 0 : units + 1) < 0 || utf16le == NULL) return w->status;
-    dipc__put(w, utf16le, 2 * units);
-    dipc__put_number(w, 0, 2);
+    if (dipci_put_count(w, DIPC_STRING, utf16le == NULL ? 0 : units + 1) < 0 || utf16le == NULL) return w->status;
+    dipci_put(w, utf16le, 2 * units);
+    dipci_put_number(w, 0, 2);
     return w->status;
 }
 int dipc_put_utf8(dipc_writer *w, const char *utf8, size_t length) {
@@ -875,7 +975,7 @@ int dipc_put_utf8(dipc_writer *w, const char *utf8, size_t length) {
     size_t count_at = w->len, units = 0;
     if (utf8 == NULL) return dipc_put_units(w, NULL, 0);
     end = at + length;
-    if (dipc__put_count(w, DIPC_STRING, 0) < 0) return w->status;
+    if (dipci_put_count(w, DIPC_STRING, 0) < 0) return w->status;
     while (at < end) {
         uint32_t point = *at++;
         unsigned more = point < 0x80 ? 0 : point < 0xC2 ? 4 : point < 0xE0 ? 1 : point < 0xF0 ? 2 : point < 0xF5 ? 3 : 4, i;
@@ -888,18 +988,18 @@ int dipc_put_utf8(dipc_writer *w, const char *utf8, size_t length) {
         if ((more == 2 && (point < 0x800 || (point & 0xF800) == 0xD800)) || (more == 3 && (point < 0x10000 || point > 0x10FFFF))) return w->status = DIPC_E_UTF8;
         if (point > 0xFFFF) {
             point -= 0x10000;
-            dipc__put_number(w, 0xD800 + (point >> 10), 2);
+            dipci_put_number(w, 0xD800 + (point >> 10), 2);
             point = 0xDC00 + (point & 0x3FF);
             units++;
         }
-        dipc__put_number(w, point, 2);
+        dipci_put_number(w, point, 2);
         units++;
     }
-    dipc__put_number(w, 0, 2);
+    dipci_put_number(w, 0, 2);
     units++;
     length = w->len;
     w->len = count_at;
-    dipc__put_number(w, units, 4);
+    dipci_put_number(w, units, 4);
     w->len = length;
     return w->status;
 }
@@ -909,17 +1009,17 @@ int dipc_put_text(dipc_writer *w, const char *utf8) {
     return dipc_put_utf8(w, utf8, length);
 }
 int dipc_put_bytes(dipc_writer *w, const void *bytes, size_t length) {
-    unsigned argument, kind = dipc__expect(w, 1u << DIPC_GUID | 1u << DIPC_BYTES | 1u << DIPC_REST, &argument);
+    unsigned argument, kind = dipci_expect(w, 1u << DIPC_GUID | 1u << DIPC_BYTES | 1u << DIPC_REST, &argument);
     if (kind == 0) return w->status;
     if ((kind == DIPC_GUID && length != 16) || length > 0xFFFFFFFFu) return w->status = DIPC_E_RANGE;
-    if (kind == DIPC_BYTES) dipc__put_number(w, length, 4);
-    dipc__put(w, bytes, length);
+    if (kind == DIPC_BYTES) dipci_put_number(w, length, 4);
+    dipci_put(w, bytes, length);
     return w->status;
 }
 int dipc_put_uints(dipc_writer *w, const uint32_t *numbers, size_t count) {
     size_t i;
-    if (dipc__put_count(w, DIPC_UINTS, count) < 0) return w->status;
-    for (i = 0; i < count; i++) dipc__put_number(w, numbers[i], 4);
+    if (dipci_put_count(w, DIPC_UINTS, count) < 0) return w->status;
+    for (i = 0; i < count; i++) dipci_put_number(w, numbers[i], 4);
     return w->status;
 }
 int dipc_write_end(dipc_writer *w, size_t *size) {
@@ -927,18 +1027,18 @@ int dipc_write_end(dipc_writer *w, size_t *size) {
     unsigned argument, optional, kind;
     *size = w->len;
     if (w->status < 0) return w->status;
-    do kind = dipc__step(&w->state, &f, &argument, &optional);
-    while (kind != DIPC__END && optional);
-    if (kind != DIPC__END) return w->status = DIPC_E_ORDER;
-    if (w->len > DIPC__LARGEST) return w->status = DIPC_E_TOO_LARGE;
+    do kind = dipci_step(&w->state, &f, &argument, &optional);
+    while (kind != DIPCI_END && optional);
+    if (kind != DIPCI_END) return w->status = DIPC_E_ORDER;
+    if (w->len > DIPCI_LARGEST) return w->status = DIPC_E_TOO_LARGE;
     if (w->len > w->room) return w->status = DIPC_E_ROOM;
-    w->to[DIPC__MAGIC] = (uint8_t)w->len;
-    w->to[DIPC__MAGIC + 1] = (uint8_t)(w->len >> 8);
+    w->to[DIPCI_MAGIC] = (uint8_t)w->len;
+    w->to[DIPCI_MAGIC + 1] = (uint8_t)(w->len >> 8);
     return DIPC_DONE;
 }
 
 /* The client's side. */
-static void dipc__idle(dipc_client *client, int status) {
+static void dipci_idle(dipc_client *client, int status) {
     client->action = DIPC_MALFORMED;
     client->continuation = DIPC_CLOSE;
     client->code = 0;
@@ -951,28 +1051,28 @@ int dipc_client_start_unchecked(dipc_client *client, const uint8_t *request, siz
     dipc_field f;
     int status = dipc_read_request(&c, request, length);
     while (status >= 0 && (status = dipc_next(&c, &f)) == DIPC_FIELD) {}
-    dipc__idle(client, status);
+    dipci_idle(client, status);
     if (status < 0) return status;
     client->action = DIPC_SEND;
-    client->code = (uint16_t)dipc__code(request);
-    client->continuation = (uint8_t)(dipc__command(client->code)[5] >> (c.variant ? 4 : 0) & 0x0F);
+    client->code = (uint16_t)dipci_code(request);
+    client->continuation = (uint8_t)(dipci_command(client->code)[5] >> (c.variant ? 4 : 0) & 0x0F);
     client->size = (uint32_t)length;
     return DIPC_DONE;
 }
 int dipc_client_start(dipc_client *client, const uint8_t *request, size_t length) {
     int status = dipc_check_limits(request, length, NULL);
     if (status >= 0) return dipc_client_start_unchecked(client, request, length);
-    dipc__idle(client, status);
+    dipci_idle(client, status);
     return status;
 }
-static void dipc__receive(dipc_client *client) {
+static void dipci_receive(dipc_client *client) {
     client->action = DIPC_RECEIVE;
     client->at = 0;
-    client->size = DIPC__HEADER;
+    client->size = DIPCI_HEADER;
 }
 int dipc_client_send_failed(dipc_client *client) {
     if (client->action > DIPC_SEND_FD) return DIPC_E_ORDER;
-    dipc__receive(client);
+    dipci_receive(client);
     return DIPC_DONE;
 }
 int dipc_client_ended(dipc_client *client) {
@@ -990,7 +1090,7 @@ int dipc_client_did(dipc_client *client, const uint8_t *buffer, size_t room, siz
     dipc_field f;
     int status;
     if (client->action == DIPC_SEND_FD && n == 1) {
-        dipc__receive(client);
+        dipci_receive(client);
         return DIPC_DONE;
     }
     if ((client->action != DIPC_SEND && client->action != DIPC_RECEIVE) || n == 0 || n > client->size - client->at) return DIPC_E_ORDER;
@@ -998,11 +1098,11 @@ int dipc_client_did(dipc_client *client, const uint8_t *buffer, size_t room, siz
     if (client->at < client->size) return DIPC_DONE;
     if (client->action == DIPC_SEND) {
         if (client->continuation == DIPC_USER_EVENTS) client->action = DIPC_SEND_FD;
-        else dipc__receive(client);
+        else dipci_receive(client);
         return DIPC_DONE;
     }
     status = dipc_size(buffer, client->size);
-    if (status >= 0 && client->size == DIPC__HEADER && status > DIPC__HEADER) {
+    if (status >= 0 && client->size == DIPCI_HEADER && status > DIPCI_HEADER) {
         client->size = (uint32_t)status;
         if (client->size > room) client->action = DIPC_ENLARGE;
         return DIPC_DONE;
@@ -1013,34 +1113,34 @@ int dipc_client_did(dipc_client *client, const uint8_t *buffer, size_t room, siz
         if (f.id == DIPC_SESSION_ID || f.id == DIPC_N_INCOMING_BYTES) client->number = f.number;
     }
     client->status = status;
-    client->action = status < 0 ? DIPC_MALFORMED : c.is_error ? DIPC_REFUSED : DIPC_REPLIED;
+    client->action = status < 0 ? DIPC_MALFORMED : (c.is_error | client->hresult >> 31) != 0 ? DIPC_REFUSED : DIPC_REPLIED;
     return DIPC_DONE;
 }
 
 /* What follows a reply. */
-static int dipc__environment_count(dipc_environment *e, uint32_t unit, uint32_t *count) {
+static int dipci_environment_count(dipc_environment *e, uint32_t unit, uint32_t *count) {
     size_t left = (size_t)(e->end - e->at);
     if (left < 4) return DIPC_E_UNEXPECTED_END;
-    *count = dipc__u32(e->at);
+    *count = dipci_u32(e->at);
     if (*count <= (left - 4) / unit) {
         e->at += 4;
         return DIPC_DONE;
     }
-    if (left < DIPC__HEADER + 4 || dipc_size(e->at, left) < DIPC__HEADER + 4 || dipc__code(e->at) != 0xFFFF) return DIPC_E_COUNT_TOO_LARGE;
-    e->hresult = dipc__u32(e->at + DIPC__HEADER);
+    if (left < DIPCI_HEADER + 4 || dipc_size(e->at, left) < DIPCI_HEADER + 4 || dipci_code(e->at) != 0xFFFF) return DIPC_E_COUNT_TOO_LARGE;
+    e->hresult = dipci_u32(e->at + DIPCI_HEADER);
     return DIPC_E_INTERRUPTED;
 }
 int dipc_environment_start(dipc_environment *e, const uint8_t *block, size_t size) {
     e->at = block;
     e->end = block + size;
     e->left = e->hresult = 0;
-    return dipc__environment_count(e, 4, &e->left);
+    return dipci_environment_count(e, 4, &e->left);
 }
 int dipc_environment_next(dipc_environment *e, dipc_entry *entry) {
     uint32_t count, i;
     int status;
     if (e->left == 0) return e->at == e->end ? DIPC_DONE : DIPC_E_BYTES_AFTER_MESSAGE;
-    status = dipc__environment_count(e, 2, &count);
+    status = dipci_environment_count(e, 2, &count);
     if (status < 0) return status;
     e->left--;
     entry->name.id = DIPC_NAME;
@@ -1050,13 +1150,13 @@ int dipc_environment_next(dipc_environment *e, dipc_entry *entry) {
     entry->name.number = 0;
     entry->name.data = e->at;
     e->at += 2 * (size_t)count;
-    entry->is_terminated = count > 0 && dipc__u16(e->at - 2) == 0;
+    entry->is_terminated = count > 0 && dipci_u16(e->at - 2) == 0;
     if (entry->is_terminated) count--;
     entry->value = entry->name;
     entry->value.id = DIPC_VALUE;
     entry->value.data = NULL;
     entry->value.count = 0;
-    for (i = 1; i < count && dipc__u16(entry->name.data + 2 * (size_t)i) != 61; i++) {}
+    for (i = 1; i < count && dipci_u16(entry->name.data + 2 * (size_t)i) != 61; i++) {}
     entry->name.count = i < count ? i : count;
     if (i < count) {
         entry->value.data = entry->name.data + 2 * ((size_t)i + 1);
@@ -1072,20 +1172,20 @@ int dipc_stream_start(const uint8_t *bytes, size_t length) {
     const uint8_t *start = starts;
     int nth, more = 0;
     for (nth = DIPC_NEED_MORE + 1; nth < DIPC_OPAQUE; nth++, start += 2 + start[0])
-        if (dipc__begins(bytes, length, start + 2, start[0])) {
+        if (dipci_begins(bytes, length, start + 2, start[0])) {
             if (length >= start[1]) return nth;
             more = 1;
         }
     return more ? DIPC_NEED_MORE : DIPC_OPAQUE;
 }
 int dipc_read_advertise(dipc_advertise *advertise, const uint8_t *bytes, size_t length) {
-    if (!dipc__begins(bytes, length, dipc__advertise_magic, sizeof dipc__advertise_magic)) return DIPC_E_BAD_MAGIC;
+    if (!dipci_begins(bytes, length, dipci_advertise_magic, sizeof dipci_advertise_magic)) return DIPC_E_BAD_MAGIC;
     if (length < DIPC_ADVERTISE_SIZE) return DIPC_E_END_OF_INPUT;
     if (length > DIPC_ADVERTISE_SIZE) return DIPC_E_BYTES_AFTER_MESSAGE;
-    bytes += sizeof dipc__advertise_magic;
+    bytes += sizeof dipci_advertise_magic;
     DIPC_MEMCPY(advertise->cookie, bytes, 16);
-    advertise->process_id = dipc__number(bytes + 16, 8);
-    advertise->future = (uint16_t)dipc__u16(bytes + 24);
+    advertise->process_id = dipci_number(bytes + 16, 8);
+    advertise->future = (uint16_t)dipci_u16(bytes + 24);
     return DIPC_DONE;
 }
 void dipc_write_advertise(const dipc_advertise *advertise, uint8_t to[34]) {
@@ -1093,10 +1193,10 @@ void dipc_write_advertise(const dipc_advertise *advertise, uint8_t to[34]) {
     w.to = to;
     w.room = DIPC_ADVERTISE_SIZE;
     w.len = 0;
-    dipc__put(&w, dipc__advertise_magic, sizeof dipc__advertise_magic);
-    dipc__put(&w, advertise->cookie, 16);
-    dipc__put_number(&w, advertise->process_id, 8);
-    dipc__put_number(&w, advertise->future, 2);
+    dipci_put(&w, dipci_advertise_magic, sizeof dipci_advertise_magic);
+    dipci_put(&w, advertise->cookie, 16);
+    dipci_put_number(&w, advertise->process_id, 8);
+    dipci_put_number(&w, advertise->future, 2);
 }
 #ifdef __cplusplus
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static int give_up(const char *what, unsigned code) {
-    fprintf(stderr, "trace: %s (0x%08X)\n", what, code);
+    fprintf(stderr, "trace: %s (0x%08X %s)\n", what, code, dipc_hresult_name(code));
     exit(1);
 }
 static int connected(const char *path) {
@@ -38,11 +38,12 @@ int main(int argc, char **argv) {
     static uint8_t buffer[65536], stop_buffer[64];
     const dipc_provider providers[] = {{"Microsoft-Windows-DotNETRuntime", NULL, 0x1, DIPC_LOG_LEVEL_INFORMATIONAL},
                                        {"System.Runtime", "EventCounterIntervalSec=1", UINT64_MAX, DIPC_LOG_LEVEL_VERBOSE}};
-    int fd, stop_fd = -1, size = dipc_collect_tracing2(buffer, sizeof buffer, 16, 1, providers, 2);
+    size_t size;
+    int fd, stop_fd = -1, status = dipc_collect_tracing2(buffer, sizeof buffer, &size, 16, 1, providers, 2);
     FILE *file = argc > 2 ? fopen(argv[2], "wb") : NULL;
     time_t end = time(NULL) + (argc > 3 ? atoi(argv[3]) : 2);
     dipc_client client, stop;
-    if (file == NULL || size < 0 || dipc_client_start(&client, buffer, (size_t)size) < 0) give_up("trace SOCKET FILE [SECONDS]", 0);
+    if (file == NULL || status < 0 || dipc_client_start(&client, buffer, size) < 0) give_up("trace SOCKET FILE [SECONDS]", 0);
     ask(&client, buffer, sizeof buffer, fd = connected(argv[1]), DIPC_REPLIED);
     for (struct pollfd readable = {fd, POLLIN, 0};;) {
         if (poll(&readable, 1, 100) > 0) {
@@ -52,8 +53,8 @@ int main(int argc, char **argv) {
             if (fwrite(buffer, 1, (size_t)n, file) != (size_t)n) give_up("cannot write", 0);
         }
         if (stop_fd < 0 && time(NULL) >= end) { /* the answer comes behind the stream, which is read on */
-            size = dipc_stop_tracing(stop_buffer, sizeof stop_buffer, client.number);
-            if (size < 0 || dipc_client_start(&stop, stop_buffer, (size_t)size) < 0) give_up("cannot stop", 0);
+            status = dipc_stop_tracing(stop_buffer, sizeof stop_buffer, &size, client.number);
+            if (status < 0 || dipc_client_start(&stop, stop_buffer, size) < 0) give_up("cannot stop", 0);
             stop_fd = connected(argv[1]);
             ask(&stop, stop_buffer, sizeof stop_buffer, stop_fd, DIPC_RECEIVE);
         }

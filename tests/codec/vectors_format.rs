@@ -70,7 +70,7 @@ fn schema_unknown_or_contradictory_keys_are_refused() {
         "name": "g", "type": "request", "source": { "kind": "derived" }, "made": "by hand", "direction": "client",
         "command": "Process/ProcessInfo", "since": "5.0", "spec": ["F-4"], "tests": [
             { "tcId": 1, "comment": "c", "flags": ["Literal"], "wire": "00ff", "value": {}, "result": "valid", "canonical": true,
-              "hazard": null, "refusals": ["0x80070057"] },
+              "hazard": null, "equivalent": ["00fe"], "refusals": ["0x80070057"] },
             { "tcId": 2, "comment": "c", "flags": [], "wire": "", "value": null, "result": "invalid", "canonical": false,
               "hazard": "harmful", "chunks": [1], "acceptableOn": ["10.0.9"],
               "error": { "layer": "payload", "kind": "unexpected_end", "offset": 0, "field": null } },
@@ -102,6 +102,7 @@ fn schema_unknown_or_contradictory_keys_are_refused() {
         ("/groups/0/tests/0", "canonical", "false"),
         ("/groups/0/tests/0", "result", "\"invalid\""),
         ("/groups/0/tests/0", "hazard", "\"none\""),
+        ("/groups/0/tests/0", "equivalent", "[]"),
         ("/groups/0/tests/0", "tcId", "\"1\""),
         ("/groups/0/tests/1", "result", "\"acceptable\""),
         ("/groups/0/tests/1", "chunks", "[0]"),

@@ -6,7 +6,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{DecodeRefusal, ExpectedResult, Group, Test, Type, TypedCodec, VectorFault};
+use super::{DecodeRefusal, ExpectedResult, Group, Test, Type, TypedCodec, Value, VectorFault};
 
 /// The errors of a test, in the codec or in the test: one line each. Empty if there are none.
 pub fn check(group: &Group, test: &Test) -> Vec<String> {
@@ -57,6 +57,17 @@ fn check_bytes(subject: TypedCodec, test: &Test, wire: &[u8], found: &mut Vec<St
         found.push(format!("canonical is {}; expected {}", decoded.canonical, test.canonical));
     }
     check_encoding(subject, test, Some(wire), found);
+    // Absent and empty arguments mean the same (F-83).
+    let meaning = |value: &Value| {
+        let json = value.to_string();
+        json.replace("arguments\":null", "arguments\":\"\"").replace("_data\":null", "_data\":\"\"")
+    };
+    for other in &test.equivalent {
+        match subject.decode(other) {
+            Ok(read) if read.canonical && meaning(&read.value) == meaning(&test.value) => {}
+            _ => found.push(format!("{} is not equivalent", hex::encode(other))),
+        }
+    }
 }
 
 /// A value encodes to the bytes of its test if and only if they are canonical.
@@ -133,6 +144,10 @@ mod tests {
             ),
             (found(is_request, with_other), &["accepted; expected "]),
             (found(is_request, |_, test| test.wire = None), &["encoded to "]),
+            (
+                found(is_request, |_, test| test.equivalent = Vec::from([Vec::new()])),
+                &[" is not equivalent"],
+            ),
             (
                 found(is_error, |group, _| group.kind = Type::Reply),
                 &["decoded as Error; expected Reply", "not encoded: "],

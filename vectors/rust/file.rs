@@ -120,6 +120,9 @@ pub struct Test {
     pub result: ExpectedResult,
     /// Whether encoding the value gives the bytes.
     pub canonical: bool,
+    /// The other bytes that encoders may write for the value.
+    #[serde(default, with = "super::hexadecimal", skip_serializing_if = "Vec::is_empty")]
+    pub equivalent: Vec<Vec<u8>>,
     /// The effect of the bytes on a live runtime.
     pub hazard: Option<Hazard>,
     /// Runtimes that accept the bytes although they are invalid.

@@ -35,13 +35,13 @@ g.valid(18501, "StartEventPipeTracing = 1024", u32(1024) + u32(12345), request(1
 g.valid(18502, "StopEventPipeTracing: the one after 1024", u32(1025) + u32(12345), request(1025, 12345))
 
 g = FILE.group("old-request", type="old-request", source="derived", made=REQUESTS)
-g.valid(18510, "the number before the first is kept", u32(1023) + u32(1), request(1023, 1), flags=["UnknownValue"])
-g.valid(18511, "the number after the last is kept", u32(1027) + u32(1), request(1027, 1), flags=["UnknownValue"])
-g.valid(18512, "all zeros", bytes(8), request(0, 0), flags=["UnknownValue"])
-g.valid(18513, "the largest of both", u32(0xFFFFFFFF) + u32(0xFFFFFFFF), request(0xFFFFFFFF, 0xFFFFFFFF), flags=["UnknownValue", "MaxValue"])
+g.lenient(18510, "the number before the first is kept", u32(1023) + u32(1), request(1023, 1), flags=["UnknownValue"], canonical=True)
+g.lenient(18511, "the number after the last is kept", u32(1027) + u32(1), request(1027, 1), flags=["UnknownValue"], canonical=True)
+g.lenient(18512, "all zeros", bytes(8), request(0, 0), flags=["UnknownValue"], canonical=True)
+g.lenient(18513, "the largest of both", u32(0xFFFFFFFF) + u32(0xFFFFFFFF), request(0xFFFFFFFF, 0xFFFFFFFF), flags=["UnknownValue", "MaxValue"], canonical=True)
 g.valid(18514, "a process id above 2^31", u32(1026) + u32(0x80000000), request(1026, 0x80000000))
-g.valid(18515, "the two numbers in the wrong order are two other numbers", u32(12345) + u32(1026), request(12345, 1026),
-        flags=["UnknownValue"])
+g.lenient(18515, "the two numbers in the wrong order are two other numbers", u32(12345) + u32(1026), request(12345, 1026),
+        flags=["UnknownValue"], canonical=True)
 g.valid(18516, "byte by byte", u32(1026) + u32(12345), request(1026, 12345), flags=["Chunked"], chunks=[1] * 8)
 g.lenient(18517, "the payload is printed nowhere; here eight bytes that may name the session to stop", u32(1025) + u32(12345) + u64(7),
           request(1025, 12345), flags=["TrailingBytes"])

@@ -97,6 +97,27 @@ def message(code, *fields, size=None, reserved=0, magic=MAGIC):
     return Message(header(code, size, reserved, magic) + payload, code, size, reserved)
 
 
+def equivalents(wire, value):
+    """The other right bytes of a value with providers: all their missing arguments written as length 0, or all as length 1. Runtimes do the
+    same with both, and most encoders can write only one (F-83). Arguments come after three fields that are the same in every command."""
+    found = []
+    for form in (None, ""):
+        changed, rest = b"", wire
+        for provider in value.get("providers", [value]):
+            arguments = provider.get("arguments", provider.get("filter_data", "no provider"))
+            if not arguments:
+                front = u64(int(provider["keywords"])) + u32(provider["logLevel"]) + string(provider["provider_name"])
+                before, written, rest = rest.partition(front + string(arguments))
+                assert written, provider
+                changed += before + front + string(form)
+        other = changed + rest
+        if wire.startswith(MAGIC):
+            other = other[:14] + u16(len(other)) + other[16:]
+        if other != wire:
+            found.append(other.hex())
+    return found
+
+
 OK, ERROR = 0xFF00, 0xFFFF
 # The outcomes of a request that was taken: the other one is of a profiler, whose library is not there (P-5).
 TAKEN = ("OK", "0x8007007E")
@@ -181,6 +202,8 @@ class Group:
             acceptable_on = went(case, *TAKEN)
         if acceptable_on:
             test["acceptableOn"] = list(acceptable_on)
+        if canonical and isinstance(value, dict) and (others := equivalents(wire, value)):
+            test["equivalent"] = others
         if refusals is not None:
             test["refusals"] = [f"0x{code:08X}" for code in refusals]
         if error:
@@ -203,5 +226,7 @@ class Group:
         # A server answers a wrong magic with UNKNOWN_MAGIC, and any other fault of the bytes with BAD_ENCODING.
         if self.group["direction"] == "client" and kind == "bad_magic":
             flags = [*flags, "LayerMatters"]
+        if kind == "bytes_after_message" and self.group["type"] != "environment":
+            flags = [*flags, "WholeMessage"]
         self._add(tc, comment, wire, value, "invalid", flags, value is not None and wire is not None, {"layer": layer, "kind": kind, "offset": offset,
                   "field": field}, hazard, taken_by, chunks)

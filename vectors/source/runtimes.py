@@ -99,7 +99,7 @@ def facts(kind, command, prefix):
         return ["P-46", "P-47"] if kind == "error" else ["P-47"]
     if prefix.startswith("win-net6"):  # the only witness of its edition
         seen = {"Dump": ["F-127"], "Process/ProcessInfo2": ["F-128"] if prefix.endswith("-suspended") else [],
-                "Profiler/StartupProfiler": ["F-128"]}
+                "Profiler/StartupProfiler": ["F-128"], "Process/ResumeRuntime": ["F-41"]}
         return seen.get(command, seen.get(command.split("/")[0], ["F-127"] if kind == "error" and command not in KNOWN_TO_6 else []))
     if prefix.startswith("win-"):
         seen = {"EventPipe/CollectTracing5": ["P-17"] if kind == "error" else []}.get(command, seen)

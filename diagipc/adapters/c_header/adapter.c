@@ -192,13 +192,13 @@ static void print_text(bytes *out, const dipc_field *f) {
         print(out, "null");
         return;
     }
-    for (i = 0; i < f->count; i += dipc__point(f->data + 2 * (size_t)i, f->count - i, &point)) {
-        uint32_t unit = dipc__u16(f->data + 2 * (size_t)i);
-        (void)dipc__point(f->data + 2 * (size_t)i, f->count - i, &point);
+    for (i = 0; i < f->count; i += dipci_point(f->data + 2 * (size_t)i, f->count - i, &point)) {
+        uint32_t unit = dipci_u16(f->data + 2 * (size_t)i);
+        (void)dipci_point(f->data + 2 * (size_t)i, f->count - i, &point);
         whole &= point != 0xFFFD || unit == 0xFFFD;
     }
     print(out, whole ? "\"" : "{\"utf16\":[");
-    for (i = 0; i < f->count; i++) print_number(out, whole ? "\\u%04llx" : i == 0 ? "%llu" : ",%llu", dipc__u16(f->data + 2 * (size_t)i));
+    for (i = 0; i < f->count; i++) print_number(out, whole ? "\\u%04llx" : i == 0 ? "%llu" : ",%llu", dipci_u16(f->data + 2 * (size_t)i));
     print(out, whole ? "\"" : "]}");
 }
 static void print_guid(bytes *out, const uint8_t *guid) {
@@ -386,7 +386,7 @@ static int decode(bytes *out, const char *type, const json *question) {
     if (strcmp(type, "request") == 0) {
         unsigned code = code_of(text_of(question, "command"));
         check(dipc_read_request(&c, data, count));
-        if (dipc__code(data) != code) refuse("header");
+        if (dipci_code(data) != code) refuse("header");
         print_fields(out, &c);
         return dipc_check_limits(data, count, NULL);
     }
@@ -424,7 +424,7 @@ static int decode(bytes *out, const char *type, const json *question) {
         int start = dipc_stream_start(data, count);
         print(out, "{\"start\":\"");
         print(out, names[start]);
-        if (start == DIPC_STARTS_NETTRACE_BLOCKS) print_number(out, "\",\"major\":%llu", dipc__u32(data + 12)), print_number(out, ",\"minor\":%llu,\"rest\":\"", dipc__u32(data + 16));
+        if (start == DIPC_STARTS_NETTRACE_BLOCKS) print_number(out, "\",\"major\":%llu", dipci_u32(data + 12)), print_number(out, ",\"minor\":%llu,\"rest\":\"", dipci_u32(data + 16));
         else print(out, "\",\"rest\":\"");
         print_hex(out, data + lengths[start], count - lengths[start]);
         print(out, "\"}");

@@ -52,7 +52,7 @@ enum What {
 enum As {
     /// `spec/grammar.json`: fields, types, limits, replies and continuations of every message
     Json,
-    /// `c/dotnet_ipc.h`: a reader, a writer and a client for C99 and C++17
+    /// `c/dotnet_ipc.h`: a reader, a writer and a client for C99 and C++98
     C,
     /// `spec/dotnet_ipc.lua`: a dissector for Wireshark
     Lua,

@@ -56,6 +56,7 @@ pub(super) fn header(grammar: &Grammar) -> Result<String, PrintError> {
             "fields": programs.field_names().iter().map(field).collect::<Vec<_>>(),
             "values": values(grammar),
             "faults": faults(grammar),
+            "hresults": grammar.hresults,
             "largest": grammar.largest_message,
             "depth": programs.depth(),
             "programs": rows,
@@ -147,7 +148,7 @@ impl Programs<'_> {
                 {
                     return Err(error(format!("{}: only 0 and 1 are supported here", field.name)));
                 }
-                ("DIPC__ONLY".to_owned(), Some(only.len()))
+                ("DIPCI_ONLY".to_owned(), Some(only.len()))
             }
             ("hresult", ..) => ("DIPC_HRESULT_CODE".to_owned(), None),
             ("array", Some("uint"), _) => ("DIPC_UINTS".to_owned(), None),
@@ -292,8 +293,10 @@ fn faults(grammar: &Grammar) -> Vec<Value> {
     let mut faults = Vec::new();
     for (layer, number) in LAYERS.iter().zip(1u32..) {
         let of_layer = grammar.faults.iter().filter(|fault| fault.layer == *layer).zip(0u32..);
-        let row = |(name, nth)| json!({ "macro": name, "number": format!("0x{number:X}{nth:X}") });
-        faults.extend(of_layer.map(|(fault, nth)| row((macro_of(&fault.name), nth))));
+        faults.extend(of_layer.map(|(fault, nth)| {
+            let spelled = macro_of(&fault.name);
+            json!({ "macro": spelled, "name": fault.name, "number": format!("0x{number:X}{nth:X}") })
+        }));
     }
     faults
 }

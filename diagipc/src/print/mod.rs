@@ -43,7 +43,7 @@ const DISSECTOR: &str = include_str!("dotnet_ipc.lua.jinja");
 pub enum Format {
     /// `spec/grammar.json`: all of it.
     Json,
-    /// `c/dotnet_ipc.h`: a reader, a writer and a client in C99 and C++17, without the 2019 draft.
+    /// `c/dotnet_ipc.h`: a reader, a writer and a client in C99 and C++98, without the 2019 draft.
     C,
     /// `spec/dotnet_ipc.lua`: a dissector for Wireshark.
     Lua,
