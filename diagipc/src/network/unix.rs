@@ -95,6 +95,12 @@ pub(super) fn connect(path: &Path, until: &WaitLimit<'_>) -> Result<Stream, Play
                     let text = format!("process {id} has exited: {error}");
                     return Err(PlayerError::differs(text));
                 }
+                // A socket comes after its directory; that of a bare name is the current one.
+                let directory = path.parent().filter(|directory| *directory != Path::new(""));
+                if directory.is_some_and(|directory| !directory.exists()) {
+                    let text = format!("{error}: its directory was deleted");
+                    return Err(PlayerError::differs(text));
+                }
                 missing = Some(error);
                 thread::sleep(POLL_INTERVAL);
             }
