@@ -138,7 +138,7 @@ fn embedded_files_are_those_on_disk() {
     let scripts = SCRIPTS.iter().map(|(name, _)| format!("exchanges/{name}"));
     let mut embedded: Vec<_> = own.chain(scripts).collect();
     let mut on_disk = Vec::new();
-    for below in ["", "exchanges/", "schema/"] {
+    for below in ["", "exchanges/", "schema/", "dotnetipc/", "dotnetipc/trace/"] {
         let entries = fs::read_dir(path("vectors").join(below)).unwrap();
         let files = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
         on_disk.extend(

@@ -54,6 +54,8 @@ enum As {
     Json,
     /// `c/dotnet_ipc.h`: a reader, a writer and a client for C99 and C++98
     C,
+    /// `vectors/dotnetipc/dotnetipc.go`: a codec for Go
+    Go,
     /// `spec/dotnet_ipc.lua`: a dissector for Wireshark
     Lua,
 }
@@ -68,6 +70,7 @@ pub(crate) fn run(
             let format = match format {
                 As::Json => Format::Json,
                 As::C => Format::C,
+                As::Go => Format::Go,
                 As::Lua => Format::Lua,
             };
             let grammar = from.as_deref().map_or(Ok(Grammar::of_this_crate()), read_grammar)?;

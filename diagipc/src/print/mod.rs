@@ -10,6 +10,7 @@
 //! ```
 
 mod c_header;
+mod go_package;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -45,6 +46,8 @@ pub enum Format {
     Json,
     /// `c/dotnet_ipc.h`: a reader, a writer and a client in C99 and C++98, without the 2019 draft.
     C,
+    /// `vectors/dotnetipc/dotnetipc.go`: a codec in Go, without the 2019 draft.
+    Go,
     /// `spec/dotnet_ipc.lua`: a dissector for Wireshark.
     Lua,
 }
@@ -58,6 +61,7 @@ impl Format {
         match self {
             Self::Json => Ok(written(grammar, &JSON) + "\n"),
             Self::C => c_header::header(grammar),
+            Self::Go => go_package::package(grammar),
             Self::Lua => {
                 filled(DISSECTOR, minijinja::context! { grammar => written(grammar, &LUA) })
             }
@@ -101,6 +105,7 @@ fn filled(template: &str, page: impl Serialize) -> Result<String, PrintError> {
 fn render(template: &str, page: Serde<impl Serialize>) -> Result<String, minijinja::Error> {
     let mut jinja = Environment::new();
     jinja.set_syntax(SyntaxConfig::builder().keep_trailing_newline(true).build()?);
+    go_package::add_filters(&mut jinja);
     jinja.render_str(template, page)
 }
 

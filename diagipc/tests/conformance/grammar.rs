@@ -28,9 +28,12 @@ fn asked(types: &[&str], program: &[&str], status: i32) -> Report {
 
 #[test]
 fn grammar_committed_files_equal_command_output() {
-    for (format, file) in
-        [("json", "spec/grammar.json"), ("c", "c/dotnet_ipc.h"), ("lua", "spec/dotnet_ipc.lua")]
-    {
+    for (format, file) in [
+        ("json", "spec/grammar.json"),
+        ("c", "c/dotnet_ipc.h"),
+        ("go", "vectors/dotnetipc/dotnetipc.go"),
+        ("lua", "spec/dotnet_ipc.lua"),
+    ] {
         let arguments = "-p diagipc --test conformance grammar_committed";
         let printed = text(&run(&["dev", "grammar", "--format", format], b"", 0));
         assert_file(here("..").join(file), &printed, arguments);

@@ -2,7 +2,7 @@
 """trace.py [--diagipc PROGRAM]
 
 `diagipc trace` on real runtimes: from the first instruction with `-- COMMAND`, with children, each profile, and events that are dropped. Each
-file is read by Microsoft's parser, if it is there (clients.py), which must count the same. `c/trace.c`, the client of c/dotnet_ipc.h, stores
+file is read by Microsoft's parser, if it is there (clients.py), which must count the same. The clients of the codecs for C and Go store
 whole files of 10.0.9 and NativeAOT. Prints one line per check; exits with 1 if one differs, with 77 if a runtime is not available here.
 """
 import argparse
@@ -23,7 +23,7 @@ from checks import check
 
 RUNTIME, HOSTED = "net10.0.12", "net8.0.4"
 ONE_FILE = ["aot9.0.20", "aot10.0.12"]
-OF_C = ["net10.0.9", "aot9.0.20"]
+OF_C_AND_GO = ["net10.0.9", "aot9.0.20"]
 THAT_WAIT = ["net8.0.30", "net8.0.34", "net9.0.5", "net9.0.23", "net10.0.9", "net10.0.12", "net10.0.15", "net11.0.0", "aot8.0.31", "aot9.0.20",
              "aot10.0.12", "aot11.0.0"]
 # `database` has no event of an application without a database; it is tried with one that has some.
@@ -119,14 +119,20 @@ def dropped(traces, pid):
     check("dropped events are counted as by Microsoft's parser, and end with 1", is_counted, f"{said}{traces.parsed(path)}")
 
 
-def c_client(directory):
-    program, stored = os.path.join(directory, "trace"), os.path.join(directory, "stored.nettrace")
+def vendored_clients(directory):
+    """Those of the codecs for C and Go."""
+    stored = os.path.join(directory, "stored.nettrace")
     flags = "-std=c99 -O1 -g -Wall -Wextra -Werror -pedantic -fsanitize=address,undefined -fno-sanitize-recover=all".split()
-    subprocess.run(["cc", *flags, "-I", ROOT + "/c", "-o", program, ROOT + "/c/trace.c"], check=True)
-    for name in OF_C:
-        with launch.running(name, {}) as (_, _, path):
-            status = subprocess.run([program, path, stored, "2"], timeout=60, check=False).returncode
-        check(f"{name}: c/trace.c stores a complete file with events", status == 0 and events(stored), f"status {status}")
+    for client, home, command in [
+        ("c/trace.c", "c", ["cc", *flags, "trace.c"]),
+        ("dotnetipc/trace", "vectors", ["go", "build", "./dotnetipc/trace"]),
+    ]:
+        program = os.path.join(directory, home + "-trace")
+        subprocess.run([*command[:2], "-o", program, *command[2:]], cwd=os.path.join(ROOT, home), check=True)
+        for name in OF_C_AND_GO:
+            with launch.running(name, {}) as (_, _, path):
+                status = subprocess.run([program, path, stored, "2"], timeout=60, check=False).returncode
+            check(f"{name}: {client} stores a complete file with events", status == 0 and events(stored), f"status {status}")
 
 
 def waiting(traces):
@@ -159,7 +165,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--diagipc")
     program = diagipc(parser.parse_args().diagipc)
-    launch.fetch_or_skip(RUNTIME, HOSTED, *ONE_FILE, *OF_C)
+    launch.fetch_or_skip(RUNTIME, HOSTED, *ONE_FILE, *OF_C_AND_GO)
     with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryDirectory() as unpacked:
         home = clients.tools(unpacked)
         if not home:
@@ -168,7 +174,7 @@ def main():
         commands(traces)
         profiles(traces)
         waiting(traces)
-        c_client(directory)
+        vendored_clients(directory)
     checks.finish()
 
 
