@@ -289,7 +289,8 @@ def the_next_connection_comes_after_the_answer(name):
         listener.none("before the command has arrived")
         connection.sendall(message(PROCESS_INFO)[10:])
         payload_of(rest(connection))
-        listener.next()
+        # Kept open: the runtime would connect once more.
+        following = listener.next()
         signs = {"connect": f'"{address}"', "ADVR": '"ADVR_V1', "answer": '"DOTNET_IPC_V1'}
 
         def order():
@@ -298,6 +299,7 @@ def the_next_connection_comes_after_the_answer(name):
         # strace writes a moment later.
         eventually(lambda: order() == ["answer", "connect", "ADVR"], PATIENCE)
         equal(order(), ["answer", "connect", "ADVR"], "order:")
+        following.close()
         return "none after half a command; then the answer, the next connection, its advertise, in this order"
 
 
