@@ -484,6 +484,8 @@ pub(super) fn rename(moves: &mut [Move], from: &str, to: &str) {
                 Step::Expect(step) => renamed(&mut step.on),
                 Step::ExpectAnyOf(step) => renamed(&mut step.on),
                 Step::ExpectNothing(step) => renamed(&mut step.on),
+                Step::ExpectNoEvent(step) => renamed(&mut step.on),
+                Step::ExpectEvent(step) => renamed(&mut step.on),
                 Step::Drain(step) => renamed(&mut step.on),
                 Step::ExpectEnd(step) => renamed(&mut step.on),
                 Step::EndStep(step) => renamed(&mut step.on),

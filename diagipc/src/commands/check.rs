@@ -169,6 +169,7 @@ mod sockets {
         let silence = match step {
             Step::Wait(step) => &mut step.wait,
             Step::ExpectNothing(step) => &mut step.expect_nothing,
+            Step::ExpectNoEvent(step) => &mut step.expect_no_event,
             Step::ExpectNoConnection(step) => &mut step.expect_no_connection,
             _ => return,
         };

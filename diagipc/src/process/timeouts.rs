@@ -29,6 +29,7 @@ pub(crate) const fn silence_ms(step: &Step) -> u32 {
     match step {
         Step::Wait(step) => step.wait,
         Step::ExpectNothing(step) => step.expect_nothing,
+        Step::ExpectNoEvent(step) => step.expect_no_event,
         Step::ExpectNoConnection(step) => step.expect_no_connection,
         _ => 0,
     }

@@ -210,7 +210,10 @@ while True:
     connection, _ = listener.accept()
     request = b''
     while len(request) < 16 or len(request) < struct.unpack_from('<H', request, 14)[0]:
-        piece = connection.recv(65536)
+        try:
+            piece = connection.recv(65536)
+        except OSError:
+            piece = b''
         request += piece
         if not piece:
             break

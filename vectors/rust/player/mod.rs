@@ -50,6 +50,7 @@ mod conversation;
 mod error;
 mod fields;
 mod network;
+mod stream_start;
 #[cfg(test)]
 mod tests;
 
@@ -70,6 +71,7 @@ use core::{fmt, time::Duration};
 
 use error::Excerpt;
 use fields::reply_differences;
+use stream_start::has_no_event;
 
 use crate::script::{
     Comparison, Ending, ExpectEnd, ExpectFile, ExpectedEnd, FdKind, Life, Pattern, Presence, Send,
@@ -93,11 +95,31 @@ struct Open {
     is_drained: bool,
 }
 
+/// The start of a stream.
+#[derive(Default)]
+struct StreamStart {
+    bytes: Vec<u8>,
+    /// How many of them a later step has read.
+    taken: usize,
+}
+
+impl StreamStart {
+    /// Takes bytes that no later step has read.
+    fn take(&mut self, most: usize) -> Option<Vec<u8>> {
+        let unread = self.bytes.get(self.taken..).filter(|unread| !unread.is_empty())?;
+        let taken = unread.get(..most).unwrap_or(unread).to_vec();
+        self.taken = self.taken.saturating_add(taken.len());
+        Some(taken)
+    }
+}
+
 /// Plays one conversation: see the [module](self) for an example.
 pub struct Player<'n> {
     network: &'n mut dyn Network,
     within: Duration,
     connections: BTreeMap<String, Open>,
+    /// The start of each stream that came before its first event was expected.
+    starts: BTreeMap<String, StreamStart>,
     conversation: Conversation,
     /// When the present time limit began, and when it ends on an idle machine.
     limit: (Duration, Duration),
@@ -122,6 +144,7 @@ impl<'n> Player<'n> {
             network,
             within,
             connections: BTreeMap::new(),
+            starts: BTreeMap::new(),
             conversation: Conversation::default(),
             limit: (Duration::ZERO, Duration::ZERO),
         }
@@ -320,6 +343,10 @@ impl<'n> Player<'n> {
         until: Duration,
     ) -> Result<Received, PlayerError> {
         let Open { link, number, .. } = self.connection(on)?;
+        if let Some(bytes) = self.starts.get_mut(on).and_then(|start| start.take(most)) {
+            // The conversation has them already.
+            return Ok(Received::Bytes(bytes, Vec::new()));
+        }
         let is_it = |received: &Result<Received, _>| !matches!(received, Ok(Received::Nothing));
         let received =
             self.patiently(until, is_it, |network, until| network.receive(link, most, until));
@@ -393,6 +420,11 @@ impl<'n> Player<'n> {
                     Received::End(end) => differs(format!("unexpected end: {end}")),
                 }
             }
+            Step::ExpectNoEvent(step) => {
+                let until = self.in_a(ms(step.expect_no_event));
+                self.expect_no_event(&step.on, until)
+            }
+            Step::ExpectEvent(step) => self.expect_event(&step.on, until),
             Step::Drain(step) => {
                 self.network.drain(self.link(&step.on)?)?;
                 if let Some(open) = self.connections.get_mut(&step.on) {
@@ -426,6 +458,46 @@ impl<'n> Player<'n> {
             }
             Step::ExpectFile(step) => self.expect_file(step, until),
         }
+    }
+
+    /// Listens to a stream, and keeps its start for later steps.
+    fn expect_no_event(&mut self, on: &str, until: Duration) -> Result<(), PlayerError> {
+        loop {
+            match self.listen(on, 64, until)? {
+                Received::Nothing => return Ok(()),
+                Received::Bytes(bytes, _) => {
+                    let start = self.starts.entry(on.to_owned()).or_default();
+                    start.bytes.extend(bytes);
+                    if !has_no_event(&start.bytes) {
+                        return differs(format!(
+                            "expected no event yet, received {}",
+                            Excerpt(&start.bytes)
+                        ));
+                    }
+                }
+                Received::End(end) => return differs(format!("unexpected end: {end}")),
+            }
+        }
+    }
+
+    /// Reads on, if the start of the stream has come before, until it has more than that.
+    fn expect_event(&mut self, on: &str, until: Duration) -> Result<(), PlayerError> {
+        let Some(StreamStart { bytes: mut stream, .. }) = self.starts.remove(on) else {
+            return Ok(());
+        };
+        while has_no_event(&stream) {
+            match self.receive(on, 64, until)? {
+                Received::Bytes(bytes, _) => stream.extend(bytes),
+                Received::End(end) => return Err(Difference::Ended { end, after: stream }.into()),
+                Received::Nothing => {
+                    return differs(format!(
+                        "no event came after the start of the stream, {} bytes",
+                        stream.len()
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Waits until the file exists and begins like this.

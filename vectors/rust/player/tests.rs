@@ -135,3 +135,80 @@ fn step_keeps_waiting_while_memory_grows() {
     assert_eq!(plays(&[10, 20, 20, 40, 50], GROWS), (200, false));
     assert_eq!(plays(&[10, 20, 15, 25, 50], GROWS), (200, false));
 }
+
+/// A stream whose pieces come once they are waited for: one in each time limit.
+struct Stream {
+    now: Duration,
+    pieces: VecDeque<Vec<u8>>,
+    ready: Vec<u8>,
+}
+
+impl Network for Stream {
+    fn now(&self) -> Duration {
+        self.now
+    }
+
+    fn receive(&mut self, _: Link, most: usize, until: Duration) -> Result<Received, PlayerError> {
+        if self.ready.is_empty() {
+            self.now = until;
+            self.ready = self.pieces.pop_front().unwrap_or_default();
+            return Ok(Received::Nothing);
+        }
+        let later = self.ready.split_off(most.min(self.ready.len()));
+        Ok(Received::Bytes(core::mem::replace(&mut self.ready, later), Vec::new()))
+    }
+
+    fn open(&mut self, _: Option<&str>, _: Duration) -> Result<Link, PlayerError> {
+        Ok(Link::new(0))
+    }
+
+    fn send(
+        &mut self,
+        _: Link,
+        _: &[u8],
+        _: Option<FdKind>,
+        _: Duration,
+    ) -> Result<Sent, PlayerError> {
+        unreachable!()
+    }
+
+    fn end(&mut self, _: Link, _: Ending) -> Result<(), PlayerError> {
+        Ok(())
+    }
+}
+
+/// .NET 11 sends the start of a stream before it is resumed, older runtimes nothing (F-169).
+#[test]
+fn event_shows_that_a_runtime_was_resumed() {
+    const STEPS: &str = r#"[{ "open": "a" }, { "on": "a", "expect_no_event": 500 }, { "on": "a", "expect_no_event": 500 },
+        { "on": "a", "expect": ["4e65747472616365"] }, { "on": "a", "expect_event": true }]"#;
+    let plays = |pieces: [&[u8]; 3]| {
+        let [ready, pieces @ ..] = pieces.map(<[u8]>::to_vec);
+        let mut network = Stream { now: Duration::ZERO, pieces: pieces.into(), ready };
+        let steps: Vec<Step> = serde_json::from_str(STEPS).unwrap();
+        Player::new(&mut network, Duration::from_secs(2)).play(&steps).map_err(|failure| {
+            (failure.step, failure.trouble.to_string().split(':').next().unwrap().to_owned())
+        })
+    };
+    let start = [
+        &b"Nettrace\x14\0\0\0!FastSerialization.1"[..],
+        b"\x05\x05\x01\x04\0\0\0\x04\0\0\0\x05\0\0\0Trace\x06",
+        &[7; 48],
+        b"\x06",
+    ]
+    .concat();
+    let event = [&start, &b"\x05\x05\x01"[..]].concat();
+    // An older runtime; .NET 11.
+    assert_eq!(plays([b"", b"", &start]), Ok(()));
+    assert_eq!(plays([&start, b"", &event[start.len()..]]), Ok(()));
+    let failed = |step, text: &str| Err((step, text.to_owned()));
+    assert_eq!(plays([&event, b"", b""]), failed(1, "expected no event yet, received 105 bytes"));
+    assert_eq!(
+        plays([&start, b"\x05", b""]),
+        failed(2, "expected no event yet, received 103 bytes")
+    );
+    assert_eq!(
+        plays([&start, b"", b""]),
+        failed(4, "no event came after the start of the stream, 102 bytes")
+    );
+}

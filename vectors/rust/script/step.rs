@@ -175,6 +175,25 @@ steps! {
         expect_nothing: u32,
     }
 
+    /// The stream of a session has no event yet: nothing follows, or only its start, as .NET 11 sends
+    /// it before the runtime is resumed (F-169): `{"on": "a", "expect_no_event": 500}`. What came is
+    /// kept for the next step on this connection.
+    ExpectNoEvent = "expect_no_event" on on {
+        /// The connection.
+        on: String,
+        /// For how many milliseconds.
+        expect_no_event: u32,
+    }
+
+    /// If the start of the stream came in an `expect_no_event`, more of it follows, as a runtime that
+    /// was resumed has events: `{"on": "a", "expect_event": true}`.
+    ExpectEvent = "expect_event" on on timed within_ms {
+        /// The connection.
+        on: String,
+        /// True.
+        expect_event: bool,
+    }
+
     /// Input is read in the background: `{"on": "a", "drain": true}`.
     Drain = "drain" on on {
         /// The connection.

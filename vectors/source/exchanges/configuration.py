@@ -1,23 +1,23 @@
 """vectors/exchanges/configuration.json: the variables that switch the server off, or suspend its start, with values that are read in
 several ways."""
 from notation import array, boolean, header, message, string, u32, u64
-from script import (END_OF_NETTRACE, ScriptFile, alive, answers, deviation, drain, ended, expect, expect_any_of, nettrace, no_connection, nothing,
-                    ok_head, open_, port, same, send, session, socket, target, wait)
+from script import (END_OF_NETTRACE, THREADS, ScriptFile, alive, answers, deviation, drain, ended, event, expect, expect_any_of, nettrace,
+                    no_connection, no_event, ok_head, open_, port, same, send, session, socket, target, wait)
 
 FILE = ScriptFile("configuration", "Variables that configure the server, played against a runtime that was started with them", 20720, 20759)
 SUSPEND, ENABLE = "DOTNET_DefaultDiagnosticPortSuspend", "DOTNET_EnableDiagnostics"
-SESSION = message(0x0203, u32(1), u32(1), boolean(False), array(u64(0) + u32(4) + string("No-Such-Provider") + string(None)))
+SESSION = message(0x0203, u32(1), u32(1), boolean(False), array(THREADS))
 RESUMED = [open_("r"), send("r", message(0x0401)), expect("r", message(0xFF00, u32(0))), ended("r")]
 BEGUN = [open_("s"), send("s", SESSION), expect("s", session())]
 # The session streams (F-112), and its stop is answered.
-RUNS = [expect_any_of("s", *nettrace()), drain("s"), open_("t"), send("t", header(0x0201, 28), same("session")),
+RUNS = [expect_any_of("s", *nettrace()), event("s"), drain("s"), open_("t"), send("t", header(0x0201, 28), same("session")),
         expect("t", ok_head(8), same("session")), ended("t"), ended("s", last=END_OF_NETTRACE)]
 
 
 # --- what suspends ---------------------------------------------------------------------------------------------------
 def suspends(sc, name, value, comment, is_held, others=None):
     """`others`: whether NativeAOT is held, where it differs from CoreCLR."""
-    held, runs = [*BEGUN, nothing("s", 1000), *RESUMED, *RUNS], [*BEGUN, *RUNS]
+    held, runs = [*BEGUN, no_event("s", 1000), *RESUMED, *RUNS], [*BEGUN, *RUNS]
     deviations = []
     if others is not None:
         text = "it suspends" if others else "it suspends nothing"

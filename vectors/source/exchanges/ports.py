@@ -1,8 +1,8 @@
 """vectors/exchanges/ports.json: diagnostic ports, on which the script listens and to which the runtime connects."""
 from notation import array, boolean, hexa, header, message, string, u16, u32, u64
-from script import (END_OF_NETTRACE, UNKNOWN_COMMAND, UNKNOWN_MAGIC, ScriptFile, accept, any_reply_head, anything, close, deviation, drain,
-                    ended, error, expect, expect_any_of, listen, nettrace,
-                    no_connection, nothing, ok_head, open_, port, process_info2_reply, same, send, session, succeeded, target, text, unlisten,
+from script import (END_OF_NETTRACE, THREADS, UNKNOWN_COMMAND, UNKNOWN_MAGIC, ScriptFile, accept, any_reply_head, anything, close, deviation, drain,
+                    ended, error, event, expect, expect_any_of, listen, nettrace, no_connection, no_event, nothing,
+                    ok_head, open_, port, process_info2_reply, same, send, session, succeeded, target, text, unlisten,
                     until, wait)
 
 FILE = ScriptFile("ports", "Diagnostic ports, played against a runtime", 20400, 20449)
@@ -37,18 +37,18 @@ def resume(on):
 
 
 def held(on):
-    """A session over the default port: it starts at once, and streams nothing while the start is held (F-112)."""
-    return [open_(on), send(on, message(C2, u32(1), u32(1), boolean(False), array(QUIET))), expect(on, session()), nothing(on, 500)]
+    """A session over the default port: it starts at once, and has no event while the start is held."""
+    return [open_(on), send(on, message(C2, u32(1), u32(1), boolean(False), array(THREADS))), expect(on, session()), no_event(on)]
 
 
 def still_held(on, ms=1000):
-    return nothing(on, ms)
+    return no_event(on, ms)
 
 
 def runs(on):
-    """The silent session streams now, and its stop is answered."""
+    """The session of a held start has events now, and its stop is answered."""
     stop = on + "_stop"
-    return [expect_any_of(on, *nettrace()), drain(on), default(stop, [header(STOP, 28), same("session")], ok_head(8), same("session")),
+    return [expect_any_of(on, *nettrace()), event(on), drain(on), default(stop, [header(STOP, 28), same("session")], ok_head(8), same("session")),
             ended(on, last=END_OF_NETTRACE)]
 
 
@@ -181,7 +181,7 @@ script(20438, "port-that-never-comes-suspends",
 script(20439, "port-with-a-path-too-long",
        "A suspending port whose path no socket can have is ignored: it does not hold the start, and the default port answers",
        ["P-13", "F-129"],
-       [open_("s"), send("s", message(C2, u32(1), u32(1), boolean(False), array(QUIET))), expect("s", session()), runs("s"), default("a")],
+       [open_("s"), send("s", message(C2, u32(1), u32(1), boolean(False), array(THREADS))), expect("s", session()), runs("s"), default("a")],
        needs=target(environment={"DOTNET_DiagnosticPorts": "/tmp/" + "p" * 200}, platform="unix", wants=["ports", "suspension"]), hazard="harmful",
        deviations=[deviation("P-13", "the start is held forever, whatever is sent to the default port", 3,
                              still_held("s"), default("a"), [open_("b"), resume("b")], still_held("s"), default("c"))])

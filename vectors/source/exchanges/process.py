@@ -1,7 +1,7 @@
 """vectors/exchanges/process.json: the commands of the Process set."""
 from notation import array, boolean, message, string, u32, u64
-from script import (INVALIDARG, SUCCESS, ScriptFile, any_reply_head, anything, close, counted, deviation, ended, error, expect, expect_any_of, nothing, ok_head, open_,
-                    process_info2_reply, process_info_reply, replied, same, send, session, target, text, until)
+from script import (INVALIDARG, SUCCESS, THREADS, ScriptFile, any_reply_head, anything, close, counted, deviation, ended, error, event, expect,
+                    expect_any_of, no_event, ok_head, open_, process_info2_reply, process_info_reply, replied, same, send, session, target, text, until)
 
 FILE = ScriptFile("process", "Commands of the Process set, played against a runtime", 20001, 20099)
 INFO, RESUME, ENVIRONMENT, SET, INFO2 = 0x0400, 0x0401, 0x0402, 0x0403, 0x0404
@@ -58,14 +58,13 @@ FILE.client(20005, "process-info3-or-unknown",
             steps=[open_("a"), send("a", message(INFO3)),
                    expect_any_of("a", ("known", [any_reply_head(), counted("size", less=20)]), ("older", [error(0x80131385)])),
                    ended("a")])
-QUIET = message(0x0203, u32(1), u32(1), boolean(False), array(u64(0) + u32(4) + string("No-Such-Provider") + string(None)))
-# The stream of a session created before the start begins with the start (F-112): it shows whether the runtime is held.
-HELD = [open_("s"), send("s", QUIET), expect("s", session()), nothing("s", 500)]
+# A session created before the start has its first event after it (F-112, F-169): it shows whether the runtime is held.
+HELD = [open_("s"), send("s", message(0x0203, u32(1), u32(1), boolean(False), array(THREADS))), expect("s", session()), no_event("s")]
 FILE.client(20006, "process-info-of-a-suspended-runtime",
-            "A suspended runtime answers; the stream of a session started meanwhile begins once it runs", since="6.0",
+            "A suspended runtime answers; a session started meanwhile has events once it runs", since="6.0",
             needs=target(suspended=True), hazard="side-effect", habit="F-112", spec=["F-112", "P-12", "R-PRC-008", "R-PRC-013"],
-            steps=[HELD, exchange("a", message(INFO2), process_info2_reply()), nothing("s"),
-                   resume("b"), expect("s", b"Nettrace"), close("s"),
+            steps=[HELD, exchange("a", message(INFO2), process_info2_reply()), no_event("s", 300),
+                   resume("b"), expect("s", b"Nettrace"), event("s"), close("s"),
                    exchange("c", message(INFO2), process_info2_reply())])
 
 # --- the environment -----------------------------------------------------------------------------------------------
@@ -177,10 +176,10 @@ FILE.client(20040, "resume-what-runs", "ResumeRuntime of a runtime that runs: su
             hazard="side-effect",
             spec=["F-41", "R-PRC-011", "R-PRC-012", "R-PRC-014"],
             steps=[resume("a"), resume("b")])
-FILE.client(20041, "suspended-until-resumed", "A suspended runtime stays so: a session started meanwhile streams nothing", since="6.0",
+FILE.client(20041, "suspended-until-resumed", "A suspended runtime stays so: a session started meanwhile has no event", since="6.0",
             hazard="side-effect", habit="F-112",
             needs=target(suspended=True), spec=["F-112", "R-PRC-008", "R-PRC-015"],
-            steps=[HELD, exchange("a", message(INFO2), process_info2_reply()), nothing("s", 1000)])
+            steps=[HELD, exchange("a", message(INFO2), process_info2_reply()), no_event("s", 1000)])
 FILE.client(20042, "resume-twice", "A suspended runtime is resumed twice", since="5.0", hazard="side-effect",
             needs=target(suspended=True), spec=["F-41", "R-PRC-013", "R-PRC-014"],
             steps=[resume("a"), resume("b")])

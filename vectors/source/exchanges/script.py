@@ -8,7 +8,7 @@ import json
 import os
 import re
 
-from notation import ERROR, HERE, MAGIC, OK, message, u16, u32, u64, u8, went
+from notation import ERROR, HERE, MAGIC, OK, message, string, u16, u32, u64, u8, went
 
 WITHIN = 5000
 CITABLE = re.compile(r"^\| ([FP]-[0-9]+) \||^id = \"(R-[A-Z]{3}-[0-9]{3})\"", re.MULTILINE)
@@ -132,6 +132,16 @@ def nothing(on, ms=300):
     return {"on": on, "expect_nothing": ms}
 
 
+def no_event(on, ms=500):
+    """The stream has no event, since the runtime waits at its start: no byte, or from .NET 11 on only its start (F-112, F-169)."""
+    return {"on": on, "expect_no_event": ms}
+
+
+def event(on):
+    """The runtime runs: if the start of the stream came before, more follows now. THREADS has an event of each runtime."""
+    return {"on": on, "expect_event": True}
+
+
 def drain(on):
     return {"on": on, "drain": True}
 
@@ -248,6 +258,9 @@ def nettrace(*before):
     return [("nettrace", [*before, b"Nettrace" + u32(20) + b"!FastSerialization.1"]),
             ("nettrace from version 6 on", [*before, b"Nettrace" + u32(0), anything(8)])]
 
+
+# A provider with events of the first threads, of CoreCLR and NativeAOT.
+THREADS = u64(0x10000) + u32(4) + string("Microsoft-Windows-DotNETRuntime") + string(None)
 
 # Its end if it is complete: up to version 5 the NullReferenceTag, from version 6 on an EndOfStream block without content.
 END_OF_NETTRACE = [b"\x01", bytes(4)]
