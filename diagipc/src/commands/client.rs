@@ -14,7 +14,7 @@ use diagipc::known::Profile;
 use diagipc::{Glob, Playable as _, Program};
 use dotnet_diagnostics_ipc::command::Command;
 
-use crate::commands::output::{Output, Progress};
+use crate::commands::output::{MinJudged, Output, Progress};
 use crate::commands::{Outcome, interrupt};
 
 /// How many clients run at a time: they mostly wait.
@@ -27,7 +27,7 @@ const JOBS: usize = 8;
 /// command lines: diagipc/clients/README.md. A command after -- is the operation `trace`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 a case failed, or an accepted fault is gone (--known), 2 usage error, or a file that cannot be read, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+    after_help = "Exit status: 0 nothing failed, 1 a case failed, an accepted fault is gone (--known), or too few were judged (--min-judged), 2 usage error, or a file that cannot be read, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
 )]
 pub(crate) struct Arguments {
     /// The client's operations and command lines
@@ -41,6 +41,9 @@ pub(crate) struct Arguments {
     /// nativeaot, mono or strict
     #[arg(long, value_name = "NAME", default_value = "strict")]
     profile: Profile,
+
+    #[command(flatten)]
+    min_judged: MinJudged,
 
     /// How long the client waits for the next byte before it gives up; overrides the file
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
@@ -104,6 +107,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     report.profile = Some(arguments.profile.to_string());
     report.notes.extend(undefined);
     report.notes.extend(left_out);
+    arguments.min_judged.apply(&mut report);
     arguments.output.write(report, &suite, out)
 }
 

@@ -8,12 +8,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use diagipc::embedded::{self, VECTORS};
 use diagipc::{
-    Adapter, AdapterCommand, Lost, Program, Report, TooFewJudged,
+    Adapter, AdapterCommand, Lost, Program, Report,
     codec::{self, CodecCase},
 };
 use dotnet_diagnostics_ipc::io::Canceller;
 
-use crate::commands::output::{Output, Progress};
+use crate::commands::output::{MinJudged, Output, Progress};
 use crate::commands::{Outcome, interrupt};
 
 /// Checks a codec in any language against all golden vectors.
@@ -32,9 +32,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: u64,
 
-    /// This percentage of the cases must be judged, or the run does not pass: exit status 1
-    #[arg(long, value_name = "PERCENT", default_value_t = TooFewJudged::LEAST_PERCENT, value_parser = clap::value_parser!(u8).range(0..=100))]
-    min_judged: u8,
+    #[command(flatten)]
+    min_judged: MinJudged,
 
     /// Check this program's own codec
     #[arg(long = "self", conflicts_with = "adapter")]
@@ -62,11 +61,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let command = AdapterCommand { program, deadline: Duration::from_millis(arguments.timeout) };
     let canceller = interrupt::canceller()?;
     let mut report = ask(&cases, command, canceller, &arguments.output);
-    if report.interrupted.is_none() && report.lost.is_none() {
-        let all = report.counts.all();
-        let judged = all.saturating_sub(report.counts.unimplemented);
-        report.too_few_judged = TooFewJudged::of(judged, all, arguments.min_judged);
-    }
+    arguments.min_judged.apply(&mut report);
     arguments.output.write(report, &suite, out)
 }
 

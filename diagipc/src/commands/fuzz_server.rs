@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     seed: u64,
 
     /// How many cases to send
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     cases: u64,
 
     /// The number of the first case: after the last one of another run, to continue it

@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 use diagipc::embedded::Texts;
 use diagipc::known::harm_of;
 use diagipc::report::{KnownFaults, Made, html, junit};
-use diagipc::{Case, Citations, Glob, Grade, Playable, Report};
+use diagipc::{Case, Citations, Glob, Grade, Playable, Report, TooFewJudged};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::Hazard;
 use fnv::FnvHasher;
@@ -20,6 +20,25 @@ use serde::Serialize;
 
 use crate::commands::printable::{json, plain};
 use crate::commands::{Outcome, interrupt, output_file, text};
+
+/// How many cases must be judged for a pass, in the suites of codecs and clients.
+#[derive(clap::Args)]
+pub(crate) struct MinJudged {
+    /// This percentage of the cases must be judged, or the run does not pass: exit status 1
+    #[arg(long = "min-judged", value_name = "PERCENT", default_value_t = TooFewJudged::LEAST_PERCENT, value_parser = clap::value_parser!(u8).range(0..=100))]
+    percent: u8,
+}
+
+impl MinJudged {
+    /// Notes in a report of all cases that too few were judged.
+    pub(crate) fn apply(&self, report: &mut Report) {
+        let counts = &report.counts;
+        let judged = counts.judged().saturating_sub(counts.informational);
+        if report.interrupted.is_none() && report.lost.is_none() {
+            report.too_few_judged = TooFewJudged::of(judged, counts.all(), self.percent);
+        }
+    }
+}
 
 /// The options that all suites share.
 #[derive(clap::Args)]
@@ -364,5 +383,21 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client whose cases are nearly all informational was not judged.
+    #[test]
+    fn run_of_informational_cases_does_not_pass() {
+        let mut report = Report::new("client", "my-client");
+        (report.counts.pass, report.counts.informational) = (9, 89);
+        MinJudged { percent: 10 }.apply(&mut report);
+        assert_eq!(report.too_few_judged.map(|few| (few.judged, few.of)), Some((9, 98)));
+        MinJudged { percent: 9 }.apply(&mut report);
+        assert_eq!(report.too_few_judged, None);
     }
 }

@@ -287,7 +287,7 @@ pub struct Interrupted {
 ///
 /// assert_eq!(TooFewJudged::of(10, 100, 10), None);
 /// let few = TooFewJudged::of(9, 100, 10).expect("9 are less than 10");
-/// assert_eq!(few.to_string(), "only 9 of 100 cases were judged, expected 10 %");
+/// assert_eq!(few.to_string(), "only 9 of 100 cases were judged, expected 10 %: --only chooses what is supported, --min-judged 9 accepts it");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -314,7 +314,11 @@ impl TooFewJudged {
 impl std::fmt::Display for TooFewJudged {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { judged, of, least_percent } = self;
-        write!(f, "only {judged} of {of} cases were judged, expected {least_percent} %")
+        let percent = (judged * 100).checked_div(*of).unwrap_or_default();
+        write!(
+            f,
+            "only {judged} of {of} cases were judged, expected {least_percent} %: --only chooses what is supported, --min-judged {percent} accepts it"
+        )
     }
 }
 

@@ -31,9 +31,6 @@ const PORT: &str = "p";
 const BESIDE: &str = "b";
 /// How long half a header may keep another connection waiting.
 const PEER_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long after its start a target may take to connect to its port: its own endpoint answers by
-/// then.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waits {
@@ -247,7 +244,7 @@ impl WithPort {
         let port = TargetPort { id: PORT.to_string(), suspend: false, listening: true };
         let target = script::Target { ports: [port].into(), ..script::Target::default() };
         let (spawned, network) = subject.own(&target, RunsIn::CurrentDirectory).ok()?;
-        let within = waits.whole.min(CONNECT_TIMEOUT);
+        let within = waits.whole;
         let until = network.now().saturating_add(within);
         Some(Self { _spawned: spawned, network, within, until })
     }
