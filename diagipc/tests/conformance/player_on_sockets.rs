@@ -95,12 +95,25 @@ fn player_difference_is_reported_with_its_step() {
         ),
         (b"", true, r#"{ "on": "a", "expect_end": "any" }"#, Some((1, no_end))),
         (b"stream\x01", false, last, None),
-        (b"stream\x02", false, last, Some((2, "the 7 bytes end with 1 byte: 02"))),
+        (
+            b"stream\x02",
+            false,
+            last,
+            Some((2, "the rest of the stream of 7 bytes ends with 02, expected 01 at its end")),
+        ),
         (b"stream", true, &soon, Some((2, no_end))),
         // The ends of several formats.
         (b"stream\x01", false, &last_any_of, None),
         (b"stream\0\0\0\0", false, &last_any_of, None),
-        (b"stream\0\0", false, &last_any_of, Some((2, "the 8 bytes end with 4 bytes: 616d0000"))),
+        (
+            b"stream\0\0",
+            false,
+            &last_any_of,
+            Some((
+                2,
+                "the rest of the stream of 8 bytes ends with 616d0000, expected 01 or 00000000 at its end",
+            )),
+        ),
         (
             b"",
             true,

@@ -681,7 +681,18 @@ impl<'n> Player<'n> {
                 let longest = any_of.iter().map(Vec::len).fold(step.last.len(), usize::max);
                 let from = drained.last.len().saturating_sub(longest);
                 let came = drained.last.get(from..).unwrap_or_default();
-                return differs(format!("the {} bytes end with {}", drained.len, Excerpt(came)));
+                let given = Some(&step.last).filter(|last| !last.is_empty());
+                let wanted: Vec<String> =
+                    given.into_iter().chain(any_of).map(hex::encode).collect();
+                let came = if came.is_empty() {
+                    "has no byte".to_owned()
+                } else {
+                    format!("of {} bytes ends with {}", drained.len, hex::encode(came))
+                };
+                return differs(format!(
+                    "the rest of the stream {came}, expected {} at its end",
+                    wanted.join(" or ")
+                ));
             }
             drained.end
         } else {
