@@ -125,7 +125,8 @@ fn profile_text_names_known_builds() {
         ("coreclr-9", "compared with the recordings of coreclr-9.0.5"),
         ("nativeaot-9.0.20", "compared with its recording"),
         ("nativeaot-7", "never recorded: compared with the recordings of nativeaot-8.0.31"),
-        ("coreclr-11", "never recorded: compared with the recordings of coreclr-10.0.12"),
+        ("coreclr-11", "compared with the recordings of coreclr-11.0.0"),
+        ("coreclr-12", "never recorded: compared with the recordings of coreclr-11.0.0"),
         (
             "coreclr-7",
             "never recorded: compared with the recordings of coreclr-3.1.32 and coreclr-8.0.4",

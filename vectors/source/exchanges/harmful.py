@@ -73,7 +73,9 @@ script(20629, "string-of-2-gib-units", "A string of 0x80000001 units, whose leng
 script(20630, "filter-of-2-to-the-30-ids", "An event_filter with a count of 0x3FFFFFFF ids", ["F-9", "F-72", "F-171", "R-GRM-007"],
        message(0x0206, u32(0), u32(1), u32(1), u64(0), boolean(False), array(QUIET + boolean(True) + u32(0x3FFFFFFF))), "10.0",
        deviation("F-72", "memory for the count is filled, and the process dies", 2, ended("a", "any", within=60000, while_memory_grows=True),
-                 dead(within=60000)), within=60000)
+                 dead(within=60000)),
+       deviation("F-171", "memory for the count is filled, then the error, and the connection stays open (F-74)", 2,
+                 expect("a", error(BAD_ENCODING), within=60000), nothing("a"), answers()), within=60000)
 for sc, name, kind in ((20634, "all", 1), (20635, "jitdump", 2), (20636, "perfmap", 3), (20637, "top-bit", 0x80000000)):
     FILE.client(sc, f"perf-map-{name}-while-suspended", f"EnablePerfMap with type {kind:#x} before the start", since="8.0",
                 hazard="harmful", needs=target(suspended=True), spec=["P-45", "R-PRC-026"],
