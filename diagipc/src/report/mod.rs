@@ -280,6 +280,24 @@ pub struct Interrupted {
     pub not_run: usize,
 }
 
+/// Cases that were chosen and not played, and what plays them.
+///
+/// ```
+/// use diagipc::{NotPlayed, Report};
+///
+/// let mut report = Report::new("server", "process 4711");
+/// report.not_played = vec![NotPlayed { count: 3, with: "--allow-harmful".into() }];
+/// assert_eq!(report.verdict(), "PASSED: 0 judged, not played: 3 (--allow-harmful)");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NotPlayed {
+    /// How many.
+    pub count: usize,
+    /// The option with which they are played, or `elsewhere`: the notes say where.
+    pub with: String,
+}
+
 /// Too few cases were judged for a pass, though none failed.
 ///
 /// ```
@@ -359,6 +377,9 @@ pub struct Report {
     /// Too few cases were judged for a verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub too_few_judged: Option<TooFewJudged>,
+    /// The chosen cases that were not played.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_played: Vec<NotPlayed>,
     /// The entries of the accepted faults that have to go: the run does not pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<String>,
@@ -448,8 +469,17 @@ impl Report {
         problems.chain(self.stale.iter().map(stale)).collect()
     }
 
-    /// Returns the verdict: `FAILED: 172 of 179 judged (2 should), 4 causes`.
+    /// Returns the verdict: `FAILED: 172 of 179 judged (2 should), 4 causes, not played: 319
+    /// (--allow-harmful)`.
     pub fn verdict(&self) -> String {
+        let not_played = self.not_played.iter().map(|one| format!("{} ({})", one.count, one.with));
+        let not_played = not_played.collect::<Vec<_>>().join(", ");
+        let not_played =
+            Some(format!(", not played: {not_played}")).filter(|_| !self.not_played.is_empty());
+        self.verdict_of_the_played() + &not_played.unwrap_or_default()
+    }
+
+    fn verdict_of_the_played(&self) -> String {
         let word = match (&self.lost, &self.interrupted, self.is_passed()) {
             (Some(_), ..) => "LOST",
             (None, Some(_), _) => "INTERRUPTED",

@@ -21,7 +21,7 @@ use crate::known::Profile;
 use crate::network::address::Address;
 use crate::process::Suspended;
 use crate::suite::{CaseResult, Failure, RunLimits, Suite};
-use crate::{Case, Grade, Interrupted, Lost, Report, TooFewJudged, suite};
+use crate::{Case, Grade, Interrupted, Lost, NotPlayed, Report, TooFewJudged, suite};
 
 /// The decision about a case before anything is played.
 enum Plan {
@@ -139,9 +139,17 @@ pub fn run(
     if report.interrupted.is_none() && report.lost.is_none() {
         report.too_few_judged = TooFewJudged::of(judged, claimed, options.min_judged);
     }
-    for why in [SIDE_EFFECTS, HARMFUL, OWN_TARGET] {
+    let options = ["--allow-side-effects", "--allow-harmful", "--spawn"];
+    for (why, with) in [SIDE_EFFECTS, HARMFUL, OWN_TARGET].into_iter().zip(options) {
         let count = left_out.iter().filter(|one| **one == why).count();
-        notes.extend((count > 0).then(|| format!("{count} cases were not played: {why}")));
+        if count > 0 {
+            notes.push(format!("{count} cases were not played: {why}"));
+            report.not_played.push(NotPlayed { count, with: with.to_owned() });
+        }
+    }
+    if !elsewhere.is_empty() {
+        let (count, with) = (elsewhere.len(), "elsewhere".to_owned());
+        report.not_played.push(NotPlayed { count, with });
     }
     notes.extend(notes_on(&elsewhere));
     report.notes = notes;

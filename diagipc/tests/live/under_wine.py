@@ -1,7 +1,7 @@
 """A separate wine, the runtimes for Windows that run in it, and their pipes. Used by the other scripts here.
 
 A Linux program cannot open a pipe of wine: windows_pipe.c does. Runtimes are those of public npm packages, or subjects:
-win6_0_13.tar.xz, win8_0_31.tar.xz, win9_0_20.tar.xz and win10_0_12.tar.xz, in $DOTNET_WINDOWS_RUNTIMES, or in `windows` of
+win6_0_13.tar.xz, win8_0_31.tar.xz, win9_0_20.tar.xz, win10_0_12.tar.xz and win11_0_0.tar.xz, in $DOTNET_WINDOWS_RUNTIMES, or in `windows` of
 $DOTNET_RUNTIMES, or in `../shared/runtimes/windows`. Each has a subject.exe, which prints "started VERSION pid PID", writes events of
 the provider Subject, and ends with its input.
 """
@@ -24,7 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 20.0  # for expected events
 PIPE = "\\\\.\\pipe\\"
 COMPILER = "x86_64-w64-mingw32-gcc"
-SUBJECTS = ["6.0.13", "8.0.31", "9.0.20", "10.0.12"]
+SUBJECTS = ["6.0.13", "8.0.31", "9.0.20", "10.0.12", "11.0.0"]
 # 8.0.30 answers while it is held; afterwards wine 8 cannot load its System.Private.CoreLib.dll from the single file (0x80070057).
 RUNNING, HELD_ONLY = "win-net10.0.9", "win-net8.0.30"
 

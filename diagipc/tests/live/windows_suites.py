@@ -9,7 +9,7 @@ and every deviation is named by its fact.
 - A failed dump of 6.0.13 is a failure for `DIAGIPC call` too, though its code is 0 (F-127).
 - `DIAGIPC runtime`: probe, info, call and the server suite against it. `DIAGIPC client` with `DIAGIPC call`.
 
-By default it runs some sections with 6.0.13, and some scenarios of the client suite; --all: every case with all four subjects, which
+By default it runs some sections with 6.0.13, and some scenarios of the client suite; --all: every case with all five subjects, which
 takes half an hour, and all scenarios, except those that write dumps; --dumps: these, a minute each. --write: with --all, puts the rows
 into spec/RUNTIMES.md. --evidence: keeps the outcome of each case for each runtime in evidence/. VERSION: only these subjects, without the
 other suites.
