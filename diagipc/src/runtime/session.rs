@@ -307,8 +307,9 @@ fn rundown_events(start: usize, is_short: bool) -> Vec<u8> {
 fn event(metadata_id: u8, before: u8, payload: &[u8]) -> Vec<u8> {
     // The size of the header, the flag of compression, and the first and the last time.
     let mut content = [&[20, 0, 1, 0][..], &[0; 16]].concat();
-    // What is there; metadata, events of the thread before this one, thread, processor, thread, time.
-    content.extend([0x87, metadata_id, before, 1, 0, 1, 0]);
+    // What is there, and that events are sorted up to this one: a reader keeps them until then (F-176).
+    // Metadata, events of the thread before this one, thread, processor, thread, time.
+    content.extend([0xc7, metadata_id, before, 1, 0, 1, 0]);
     let mut len = payload.len();
     while len > 0x7f {
         content.extend(u8::try_from(len & 0x7f).map(|low| low | 0x80));
@@ -346,4 +347,21 @@ fn object(bytes: &mut Vec<u8>, name: &[u8], version: u32, body: impl FnOnce(&mut
 
 fn number(number: usize) -> [u8; 4] {
     u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise Microsoft's reader keeps it until the stream ends (F-176).
+    #[test]
+    fn event_is_marked_as_sorted() {
+        let first = RequestedEvents::default().first(0, ["app", "Linux", "x64"]);
+        let name = b"EventBlock\x06";
+        let block = first.windows(name.len()).position(|bytes| bytes == name).unwrap();
+        // The size of the block is aligned to four bytes; its header has 20.
+        let header = (block + name.len() + 4).next_multiple_of(4);
+        assert_eq!(first[header..][..4], [20, 0, 1, 0]);
+        assert_eq!(first[header + 20] & 0x40, 0x40);
+    }
 }

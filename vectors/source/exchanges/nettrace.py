@@ -38,10 +38,10 @@ def block(begins, name, version, content, more=0):
 
 
 def blobs(metadata_id, before, payload):
-    """A block of one event: its header, with both times, and the event, whose header is compressed. `before`: how many events its thread has
-    written before."""
+    """A block of one event: its header, with both times, and the event, whose header is compressed, and says that the events are
+    sorted up to this one: a reader keeps them until then (F-176). `before`: how many events its thread has written before."""
     number = bytes([len(payload) & 0x7F | 0x80, len(payload) >> 7])
-    return u16(20) + u16(1) + u64(0) + u64(0) + bytes([0x87, metadata_id, before, 1, 0, 1, 0]) + number + payload
+    return u16(20) + u16(1) + u64(0) + u64(0) + bytes([0xC7, metadata_id, before, 1, 0, 1, 0]) + number + payload
 
 
 METADATA = (u32(1) + text(PROVIDER) + u32(21) + text("EventCounters") + u64(0) + u32(0) + u32(0)
