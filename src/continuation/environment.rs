@@ -6,7 +6,7 @@ use crate::hresult::HResult;
 use crate::message::process::ProcessEnvironmentReply;
 use crate::wire::{
     Array, Cursor, Decode, Encode, EncodeError, Failed, IpcString, Iter, Reader, Root, Sink,
-    WireError, WireErrorKind, clamp, decode_by_read,
+    WireError, WireErrorKind, clamp, count_of, decode_by_read,
 };
 
 /// One entry of an [`Environment`](super::Environment): usually `NAME=VALUE`.
@@ -115,7 +115,7 @@ impl Encode for Entry<'_> {
             return self.text.encode(sink);
         }
         let count = self.text.units_len();
-        u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?.encode(sink)?;
+        count_of(count)?.encode(sink)?;
         self.text.put_units(count, sink);
         Ok(())
     }
@@ -198,9 +198,7 @@ impl<'a> Environment<'a> {
     /// # Errors
     /// [`EncodeError::CountTooLarge`] if the size does not fit in 32 bits.
     pub fn reply(&self) -> Result<ProcessEnvironmentReply, EncodeError> {
-        let count = self.encoded_len()?;
-        let n_incoming_bytes =
-            u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?;
+        let n_incoming_bytes = count_of(self.encoded_len()?)?;
         Ok(ProcessEnvironmentReply { n_incoming_bytes, future: 0 })
     }
 }

@@ -60,7 +60,7 @@ impl Default for EnvironmentLimits {
 pub enum EnvironmentEvent<'d> {
     /// The block has this many entries. The first event; occurs once.
     Count(u32),
-    /// The next entry, in the caller's buffer.
+    /// The next entry, in the input if it is whole there, otherwise in the caller's buffer.
     Entry(Entry<'d>),
     /// The next entry is larger than the buffer. All of its units are skipped; the next event is
     /// the entry after it.
@@ -176,10 +176,18 @@ impl<'b> EnvironmentDecoder<'b> {
     /// as soon as it is certain; and [`LimitExceeded`](WireErrorKind::LimitExceeded)
     /// before the first byte or after the count. After an error, every call returns the same
     /// error.
-    pub fn decode<'d>(
+    #[inline]
+    pub fn decode<'d, 'i: 'd>(
         &'d mut self,
-        input: &mut &[u8],
+        input: &mut &'i [u8],
     ) -> Result<Option<EnvironmentEvent<'d>>, WireError> {
+        if let Some(units) = self.whole_entry(input) {
+            return Ok(Some(EnvironmentEvent::Entry(Entry::from_wire(units))));
+        }
+        self.next_event(input)
+    }
+
+    fn next_event(&mut self, input: &mut &[u8]) -> Result<Option<EnvironmentEvent<'_>>, WireError> {
         // Two functions, because an entry borrows the buffer and the state loop must not.
         Ok(Some(match self.advance(input) {
             None => return self.failed.map_or(Ok(None), Err),
@@ -232,9 +240,9 @@ impl<'b> EnvironmentDecoder<'b> {
         self.size.saturating_sub(self.taken)
     }
 
-    /// An entry that is all in the input, as most are; nothing is taken otherwise.
+    /// The units of an entry that is all in the input, as most are; nothing is taken otherwise.
     #[inline]
-    fn whole_entry(&mut self, input: &mut &[u8]) -> Option<Found> {
+    fn whole_entry<'i>(&mut self, input: &mut &'i [u8]) -> Option<&'i [u8]> {
         let (State::Count, Some(_), true) = (self.state, self.entries, self.held.is_empty()) else {
             return None;
         };
@@ -242,20 +250,16 @@ impl<'b> EnvironmentDecoder<'b> {
         let len = u32::from_le_bytes(*count).checked_mul(2)?;
         let (units, rest) = rest.split_at_checked(len as usize)?;
         let taken = self.taken.checked_add(4)?.checked_add(len)?;
-        if taken > self.size {
+        if taken > self.size || units.len() > self.buffer.len() {
             return None;
         }
-        self.buffer.get_mut(..units.len())?.copy_from_slice(units);
         (*input, self.taken) = (rest, taken);
         self.end_entry();
-        Some(Found::Entry(len))
+        Some(units)
     }
 
     /// The next item; nothing if more input is needed, at the end, and after an error.
     fn advance(&mut self, input: &mut &[u8]) -> Option<Found> {
-        if let Some(found) = self.whole_entry(input) {
-            return Some(found);
-        }
         loop {
             let step = match self.state {
                 State::Failed | State::Done => return None,

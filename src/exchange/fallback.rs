@@ -25,7 +25,7 @@ use crate::message::eventpipe::{
     request_rundown,
 };
 use crate::message::process::{ProcessInfo, ProcessInfo2};
-use crate::wire::{Array, Encode, EncodeError, Field, Sink, WireError, clamp};
+use crate::wire::{Array, Encode, EncodeError, Field, Sink, WireError, clamp, count_of};
 
 /// The steps from a request to older commands for the same purpose.
 ///
@@ -224,8 +224,7 @@ impl Encode for Fallback<'_> {
         // The array of providers is the last field: everything before its count of 0.
         let left = self.request.encoded_len()?.saturating_sub(size_of::<u32>());
         self.request.encode(&mut Front { sink, left })?;
-        let count = providers.len();
-        u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?.encode(sink)?;
+        count_of(providers.len())?.encode(sink)?;
         providers.iter().try_for_each(|provider| {
             let StreamingProviderConfig {
                 keywords,

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use super::MisuseError;
 use crate::header::{HEADER_LEN, Header};
-use crate::wire::{WireError, WireErrorKind, clamp};
+use crate::wire::clamp;
 
 /// How much of a message is at the front of the caller's buffer: first its 20 bytes are wanted,
 /// then as many as `size`.
@@ -12,17 +12,6 @@ use crate::wire::{WireError, WireErrorKind, clamp};
 pub(super) struct Incoming {
     have: u16,
     want: u16,
-}
-
-/// The state of an [`Incoming`] after receiving bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
-    /// The header is incomplete.
-    InHeader,
-    /// The header is complete, and gives this size; the payload is incomplete.
-    InPayload(u16),
-    /// The message is complete.
-    Whole(Header),
 }
 
 impl Incoming {
@@ -67,60 +56,18 @@ impl Incoming {
         if buffer.len() < end {
             return Err(MisuseError::BufferTooShort { needed: end });
         }
-        match u16::try_from(n).ok().and_then(|n| self.have.checked_add(n)) {
-            Some(have) if have <= self.want => {
-                self.have = have;
-                Ok(())
-            }
-            _ => Err(MisuseError::TooMany { asked: end.saturating_sub(start), reported: n }),
+        let asked = end.saturating_sub(start);
+        if n > asked {
+            return Err(MisuseError::TooMany { asked, reported: n });
         }
+        self.have = u16::try_from(start.saturating_add(n)).unwrap_or(self.want);
+        Ok(())
     }
 
-    /// Checks the received part of the header, and wants the payload once the header is complete.
-    ///
-    /// # Errors
-    /// As [`Header::decode`]: a wrong magic at its first wrong byte, a `size` below 20.
+    /// Wants all of a message of `size` bytes.
     #[inline]
-    pub(super) fn progress(&mut self, buffer: &[u8]) -> Result<Progress, WireError> {
-        match Header::read(self.bytes(buffer)) {
-            Some(header) => {
-                self.want = header.size;
-                let is_whole = self.have >= self.want;
-                Ok(if is_whole {
-                    Progress::Whole(header)
-                } else {
-                    Progress::InPayload(header.size)
-                })
-            }
-            None => match Header::decode(self.bytes(buffer)) {
-                Err(error) if !matches!(error.kind(), WireErrorKind::EndOfInput { .. }) => {
-                    Err(error)
-                }
-                _ => Ok(Progress::InHeader),
-            },
-        }
-    }
-
-    /// Checks in the order of runtimes (F-3, F-69): `size` first, and everything else once the whole
-    /// message has arrived.
-    ///
-    /// # Errors
-    /// As [`Header::decode`].
-    #[inline]
-    pub(super) fn progress_by_size(&mut self, buffer: &[u8]) -> Result<Progress, WireError> {
-        let bytes = self.bytes(buffer);
-        let Some([.., low, high, _, _, _, _]) = bytes.first_chunk::<HEADER_LEN>() else {
-            return Ok(Progress::InHeader);
-        };
-        let size = u16::from_le_bytes([*low, *high]);
-        if usize::from(size) < HEADER_LEN {
-            return Err(WireError::new(WireErrorKind::SizeTooSmall { size }, 14));
-        }
-        self.want = size;
-        if self.have < size {
-            return Ok(Progress::InPayload(size));
-        }
-        Header::decode(self.bytes(buffer)).map(Progress::Whole)
+    pub(super) const fn wanting(self, size: u16) -> Self {
+        Self { want: size, ..self }
     }
 
     /// Whether more than a header is wanted, and is incomplete: the header was checked before.

@@ -50,20 +50,21 @@ impl<'a> Message<'a> {
     fn split(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let header = Header::read(bytes)?;
         let (message, rest) = bytes.split_at_checked(usize::from(header.size))?;
-        Some((Self::of(header, message)?, rest))
+        Some((Self::of(header, message), rest))
     }
 
     /// The message that is all of `bytes`.
     #[inline]
     fn whole(bytes: &'a [u8]) -> Option<Self> {
         let header = Header::read(bytes)?;
-        if usize::from(header.size) == bytes.len() { Self::of(header, bytes) } else { None }
+        (usize::from(header.size) == bytes.len()).then(|| Self::of(header, bytes))
     }
 
+    /// The message whose header, at the front of `bytes`, was read.
     #[inline]
-    fn of(header: Header, bytes: &'a [u8]) -> Option<Self> {
-        let payload = bytes.get(HEADER_LEN..)?;
-        Some(Self { command: header.command, reserved: header.reserved, payload })
+    pub(crate) fn of(header: Header, bytes: &'a [u8]) -> Self {
+        let payload = bytes.get(HEADER_LEN..).unwrap_or_default();
+        Self { command: header.command, reserved: header.reserved, payload }
     }
 
     /// Reads a message that is all of `bytes`.

@@ -3,7 +3,8 @@
 use crate::message::process::Tail;
 use crate::wire::{
     Cursor, Decode, Encode, EncodeError, Failed, Field, Guid, IpcString, Reader, Sink, Visit,
-    Visitor, WireError, WireErrorKind, clamp, decode_by_build, decode_by_read, decode_from,
+    Visitor, WireError, WireErrorKind, clamp, count_of, decode_by_build, decode_by_read,
+    decode_from,
 };
 use core::fmt;
 
@@ -140,8 +141,7 @@ impl<'a> Visit<'a> for Metadata<'a> {
 impl Encode for Metadata<'_> {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        let count = self.len();
-        u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?.encode(sink)?;
+        count_of(self.len())?.encode(sink)?;
         if let Some(name) = self.provider_name {
             name.put_units(name.units_len(), sink);
             sink.put(&[0; 2]);

@@ -4,7 +4,7 @@ use core::{fmt, marker::PhantomData};
 
 use super::EncodeError;
 use super::reader::{Cursor, Decode, Failed, decode_by_read};
-use super::sink::{Encode, Sink, encode_count};
+use super::sink::{Encode, Sink, count_of};
 
 /// The protocol's `array<T>`: a count of 4 bytes, then the items, one after another.
 ///
@@ -194,7 +194,7 @@ impl<'a, T: Decode<'a>> Array<'a, T> {
 impl<'a, T: Decode<'a> + Encode + Copy> Encode for Array<'a, T> {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        encode_count(self.len(), sink)?;
+        count_of(self.len())?.encode(sink)?;
         match self.0 {
             Repr::Wire { items, .. } if T::IS_NUMBER => {
                 sink.put(items);
@@ -210,7 +210,7 @@ impl<'a, T: Decode<'a> + Encode + Copy> Encode for Array<'a, T> {
 impl Encode for &[u8] {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        encode_count(self.len(), sink)?;
+        count_of(self.len())?.encode(sink)?;
         sink.put(self);
         Ok(())
     }

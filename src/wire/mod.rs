@@ -79,5 +79,5 @@ pub(crate) use error::MAX_TRACEPOINT_NAME_LEN;
 pub use path::Root;
 pub(crate) use path::clamp;
 pub(crate) use reader::{Fault, decode_by_read, decode_from};
-pub(crate) use sink::Comparer;
+pub(crate) use sink::{Comparer, count_of};
 pub(crate) use visit::{Layout, Visit, Visitor, decode_by_build};

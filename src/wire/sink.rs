@@ -136,18 +136,26 @@ impl<'s> SliceSink<'s> {
 impl Sink for SliceSink<'_> {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
-        let end = self.len.saturating_add(bytes.len());
-        if let Some(place) = self.buffer.get_mut(self.len..end) {
-            place.copy_from_slice(bytes);
+        if let Some(place) = self.room(bytes.len()) {
+            if place.len() == bytes.len() {
+                place.copy_from_slice(bytes);
+            }
         }
-        self.len = end;
     }
 
     #[inline]
     fn room(&mut self, len: usize) -> Option<&mut [u8]> {
         let start = self.len;
-        self.len = start.saturating_add(len);
-        Some(self.buffer.get_mut(start..self.len).unwrap_or_default())
+        match start.checked_add(len) {
+            Some(end) if end <= self.buffer.len() => {
+                self.len = end;
+                self.buffer.get_mut(start..end)
+            }
+            _ => {
+                self.len = start.saturating_add(len);
+                Some(&mut [])
+            }
+        }
     }
 }
 
@@ -242,11 +250,8 @@ impl Encode for HResult {
     }
 }
 
-/// Writes the count before the items of a string or array.
+/// The count before the items of a string or array.
 #[inline]
-pub(crate) fn encode_count<S: Sink + ?Sized>(
-    count: usize,
-    sink: &mut S,
-) -> Result<(), EncodeError> {
-    u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })?.encode(sink)
+pub(crate) fn count_of(count: usize) -> Result<u32, EncodeError> {
+    u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })
 }

@@ -4,7 +4,7 @@ use core::fmt::{self, Write as _};
 use core::ops::Range;
 
 use super::EncodeError;
-use super::sink::{Encode, Sink, encode_count};
+use super::sink::{Encode, Sink, count_of};
 use super::transcode::{self, Unit};
 
 /// The protocol's `string`.
@@ -318,7 +318,14 @@ impl Encode for IpcString<'_> {
             return 0u32.encode(sink);
         }
         let len = self.units_len();
-        encode_count(len.saturating_add(1), sink)?;
+        let count = count_of(len.saturating_add(1))?;
+        if let Repr::Text(text) = self.0 {
+            if let Some(place) = sink.room((count as usize).saturating_mul(2).saturating_add(4)) {
+                transcode::fill(text, count, place);
+                return Ok(());
+            }
+        }
+        count.encode(sink)?;
         self.put_units(len, sink);
         0u16.encode(sink)
     }
@@ -336,7 +343,6 @@ impl IpcString<'_> {
     }
 
     /// Writes `len` units.
-    #[inline]
     pub(crate) fn put_units<S: Sink + ?Sized>(self, len: usize, sink: &mut S) {
         match self.0 {
             Repr::Absent => {}

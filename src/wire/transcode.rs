@@ -26,8 +26,16 @@ pub(super) fn utf16_len(text: &str) -> usize {
     text.chars().count().saturating_add(pairs)
 }
 
+/// Fills `place` with the count, the units and the NUL of a text; it has room for all of them or for
+/// none.
+pub(super) fn fill(text: &str, count: u32, place: &mut [u8]) {
+    let Some((to, place)) = place.split_first_chunk_mut() else { return };
+    let Some((place, nul)) = place.split_last_chunk_mut::<2>() else { return };
+    (*to, *nul) = (count.to_le_bytes(), [0; 2]);
+    to_utf16(text, place);
+}
+
 /// Writes a text of `len` units in UTF-16.
-#[inline]
 pub(super) fn put_text<S: Sink + ?Sized>(text: &str, len: usize, sink: &mut S) {
     match sink.room(len.saturating_mul(2)) {
         Some(place) => to_utf16(text, place),
