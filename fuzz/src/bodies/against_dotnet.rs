@@ -156,8 +156,10 @@ const EXCEPTIONS: [Exception; 8] = [
     // A variable cannot have such a name.
     ("F-152", |seen| match seen.request {
         Some(AnyRequest::SetEnvironmentVariable(set)) => {
-            let name = text(set.name).unwrap_or_default();
-            (name.is_empty() || name.contains('=')).then_some(Outcome::Error(HResult::FAIL))
+            // Half a pair is a character too.
+            let mut units = set.name.units().take_while(|unit| *unit != 0).peekable();
+            let is_refused = units.peek().is_none() || units.any(|unit| unit == u16::from(b'='));
+            is_refused.then_some(Outcome::Error(HResult::FAIL))
         }
         _ => None,
     }),
