@@ -151,7 +151,7 @@ impl Source {
             let is_asked = command.ask_to_end().is_ok();
             #[cfg(not(unix))]
             let is_asked = false;
-            // One that cannot be signalled, as after `sudo`, is left, and named.
+            // A command that cannot be signalled, as after `sudo`, is left, and named.
             command.ends_before(|| !is_asked || kill.is_cancelled());
         }
         let status = command.end().map(code);
