@@ -139,21 +139,30 @@ pub fn run(
     if report.interrupted.is_none() && report.lost.is_none() {
         report.too_few_judged = TooFewJudged::of(judged, claimed, options.min_judged);
     }
+    let (left_out, counts) = not_played(&left_out, elsewhere.len());
+    notes.extend(left_out);
+    report.not_played = counts;
+    notes.extend(notes_on(&elsewhere));
+    report.notes = notes;
+    report
+}
+
+/// Returns the notes on cases that were left out, and how many of them each option plays; `elsewhere`
+/// of them cannot be played here.
+fn not_played(left_out: &[&str], elsewhere: usize) -> (Vec<String>, Vec<NotPlayed>) {
+    let (mut notes, mut counts) = (Vec::new(), Vec::new());
     let options = ["--allow-side-effects", "--allow-harmful", "--spawn"];
     for (why, with) in [SIDE_EFFECTS, HARMFUL, OWN_TARGET].into_iter().zip(options) {
         let count = left_out.iter().filter(|one| **one == why).count();
         if count > 0 {
             notes.push(format!("{count} cases were not played: {why}"));
-            report.not_played.push(NotPlayed { count, with: with.to_owned() });
+            counts.push(NotPlayed { count, with: with.to_owned() });
         }
     }
-    if !elsewhere.is_empty() {
-        let (count, with) = (elsewhere.len(), "elsewhere".to_owned());
-        report.not_played.push(NotPlayed { count, with });
+    if elsewhere > 0 {
+        counts.push(NotPlayed { count: elsewhere, with: "elsewhere".to_owned() });
     }
-    notes.extend(notes_on(&elsewhere));
-    report.notes = notes;
-    report
+    (notes, counts)
 }
 
 /// Dumps are last: one may remove the target's socket (P-6).

@@ -48,7 +48,7 @@ mod tests {
 
     use super::*;
 
-    /// As CoreCLR 11.0.0 sent it while it was suspended; the body is left empty.
+    /// What .NET 11.0.0 sent while it was suspended, without the content of the object.
     fn old() -> Vec<u8> {
         [OLD_HEADER, OLD_TRACE, &[0; OLD_TRACE_BODY], &[END_OF_OBJECT]].concat()
     }

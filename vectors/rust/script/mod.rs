@@ -14,9 +14,9 @@ pub use pattern::{
     Until,
 };
 pub use step::{
-    Accept, Alternative, Drain, EndStep, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectFile,
-    ExpectNoConnection, ExpectNothing, ExpectSocket, ExpectTarget, ExpectedEnd, FdKind, Life,
-    Listen, Open, Presence, Send, Signal, SignalKind, Step, Wait,
+    Accept, Alternative, Drain, EndStep, Ending, Expect, ExpectAnyOf, ExpectEnd, ExpectEvent,
+    ExpectFile, ExpectNoConnection, ExpectNoEvent, ExpectNothing, ExpectSocket, ExpectTarget,
+    ExpectedEnd, FdKind, Life, Listen, Open, Presence, Send, Signal, SignalKind, Step, Wait,
 };
 pub use target::{Ability, Ask, AskLimits, Target, TargetPort, VariableValue};
 
