@@ -9,6 +9,7 @@ use dotnet_diagnostics_ipc_vectors::explain::ItemKind;
 use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec, Value};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
 use crate::commands::printable::say;
 use crate::commands::{Outcome, decode, output_file};
@@ -35,19 +36,12 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let text = decode::read(&arguments.file, 1 << 30)?;
-    let encoded = match parse(&text)
-        .and_then(|items| items.iter().enumerate().map(encode).collect::<anyhow::Result<Vec<_>>>())
-    {
-        Ok(encoded) => encoded,
+    let bytes = match encode_all(&text, arguments.hex) {
+        Ok(bytes) => bytes,
         Err(error) => {
             say(&format!("diagipc: {}: {error:#}", arguments.file));
             return Ok(Outcome::Faulty);
         }
-    };
-    let bytes = if arguments.hex {
-        encoded.iter().flat_map(|bytes| (hex::encode(bytes) + "\n").into_bytes()).collect()
-    } else {
-        encoded.concat()
     };
     match &arguments.output {
         Some(path) => output_file::write(path, &bytes)?,
@@ -82,13 +76,22 @@ struct Given {
     _limits: Option<IgnoredAny>,
 }
 
-fn parse(text: &[u8]) -> anyhow::Result<Vec<Given>> {
-    let value: Value = serde_json::from_slice(text)?;
-    let items = if value.is_array() { value } else { Value::Array(vec![value]) };
-    Ok(serde_json::from_value(items)?)
+/// Encodes an array of items, or one item. The values of one item are in memory at a time: they are
+/// many times larger than their text.
+fn encode_all(text: &[u8], hex: bool) -> anyhow::Result<Vec<u8>> {
+    let whole: &RawValue = serde_json::from_slice(text)?;
+    let items: Vec<&RawValue> =
+        if whole.get().starts_with('[') { serde_json::from_str(whole.get())? } else { vec![whole] };
+    let mut bytes = Vec::new();
+    for (nth, item) in items.into_iter().enumerate() {
+        let value: Value = serde_json::from_str(item.get())?;
+        let encoded = encode(nth, &serde_json::from_value(value)?)?;
+        bytes.extend(if hex { (hex::encode(encoded) + "\n").into_bytes() } else { encoded });
+    }
+    Ok(bytes)
 }
 
-fn encode((nth, item): (usize, &Given)) -> anyhow::Result<Vec<u8>> {
+fn encode(nth: usize, item: &Given) -> anyhow::Result<Vec<u8>> {
     let context = || format!("item {nth}");
     if !item.error.is_null() {
         bail!("item {nth}: an error instead of a value");

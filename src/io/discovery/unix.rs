@@ -1,7 +1,7 @@
 //! Searches the directories of all processes, or of one.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -130,7 +130,7 @@ fn supersede(found: &mut [DiscoveredEndpoint], table: &Table<'_>) {
             found.prefix == NamePrefix::Current,
         )
     };
-    let mut best = BTreeMap::new();
+    let mut best = HashMap::new();
     for one in found.iter().filter(|found| !found.is_stale()) {
         let best = best.entry((one.id_in_name, one.process_id)).or_insert_with(|| rank(one));
         *best = (*best).max(rank(one));
@@ -331,13 +331,13 @@ fn process_of<'t>(
 
 /// Processes by the id in our namespace, and by that in their own.
 struct Table<'t> {
-    by_id: BTreeMap<u32, &'t Process>,
-    by_inner_id: BTreeMap<u32, Vec<&'t Process>>,
+    by_id: HashMap<u32, &'t Process>,
+    by_inner_id: HashMap<u32, Vec<&'t Process>>,
 }
 
 impl<'t> Table<'t> {
     fn of(processes: &'t [Process]) -> Self {
-        let mut by_inner_id: BTreeMap<u32, Vec<&Process>> = BTreeMap::new();
+        let mut by_inner_id: HashMap<u32, Vec<&Process>> = HashMap::new();
         for process in processes {
             by_inner_id.entry(process.inner_id).or_default().push(process);
         }

@@ -1,6 +1,6 @@
 //! The thread of a port: it accepts, reads advertises, holds connections, and hands them out.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -47,7 +47,7 @@ pub(super) struct State {
     /// Waits for the next connection of a runtime, likewise.
     requests: BTreeMap<(Guid, u64), Waker>,
     /// Connections by the numbers of the requests that they answer.
-    given: BTreeMap<u64, Connection>,
+    given: HashMap<u64, Connection>,
     /// Runtimes with a new request.
     requested: Vec<Guid>,
     next: u64,
@@ -139,7 +139,7 @@ impl Drop for NextConnection<'_> {
 /// known only while its connection waits.
 #[derive(Default)]
 pub(super) struct Runtimes {
-    known: BTreeMap<Guid, Known>,
+    known: HashMap<Guid, Known>,
     /// Runtimes with an event, in the order of the events.
     queue: BTreeMap<u64, Guid>,
     /// Runtimes without a connection, and when they count as gone.
