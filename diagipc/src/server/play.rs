@@ -20,7 +20,7 @@ use super::survey::Survey;
 use super::target::{Target, process_of};
 use super::timeouts::{About, Pace, WITHIN};
 use super::{Death, Options, ServerCase, ServerCaseKind, consistency, request};
-use crate::conversation::{Exchange, Exchanges, ReplyKind};
+use crate::conversation::{Exchange, Exchanges};
 use crate::known::ways_of;
 use crate::process::timeouts::Limit;
 use crate::suite::CaseResult;
@@ -30,8 +30,10 @@ use crate::{Case, Grade, Playable as _};
 const START_INTERVAL: Duration = Duration::from_millis(100);
 /// A target whose socket disappears after so many cases in a row is lost.
 const MAX_WITHOUT_SOCKET: u32 = 2;
-/// A target that has answered no request for so long is lost: it does not speak the protocol.
+/// A target that has answered no request in so long a time, and in so many cases, is lost: it does not
+/// speak the protocol.
 const NO_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_WITHOUT_ANSWER: u32 = 10;
 /// How long a process may take to end after its last message.
 const DEATH_TIMEOUT: Duration = Duration::from_millis(300);
 
@@ -47,8 +49,8 @@ pub(super) struct CasePlayer<'o> {
     without_socket: u32,
     pub(super) last: Option<String>,
     again: bool,
-    /// Since when cases are played without one valid answer; `None` once there was one.
-    without_answer_since: Option<Instant>,
+    /// Since when cases are played without one answer, and how many; `None` once there was one.
+    without_answer: Option<(Instant, u32)>,
 }
 
 impl<'o> CasePlayer<'o> {
@@ -65,7 +67,7 @@ impl<'o> CasePlayer<'o> {
             without_socket: 0,
             last: None,
             again: false,
-            without_answer_since: survey.without_answer_since,
+            without_answer: survey.without_answer_since.map(|since| (since, 0)),
         }
     }
 
@@ -109,21 +111,20 @@ impl<'o> CasePlayer<'o> {
         Ok(if is_late { CaseResult::Late(entry) } else { CaseResult::Done(entry) })
     }
 
-    /// Whether any request has had a valid answer.
+    /// Whether any request has had an answer.
     pub(super) const fn has_answered(&self) -> bool {
-        self.without_answer_since.is_none()
+        self.without_answer.is_none()
     }
 
-    /// Gives up a target that has answered nothing.
+    /// Gives up a target that has answered nothing, not even with a header.
     fn note_answers(&mut self, facts: &CaseFacts<'_>, found: &[String]) {
-        let Some(since) = self.without_answer_since else { return };
-        let is_answer =
-            |one: &Exchange| matches!(one.answer(), ReplyKind::Ok | ReplyKind::Error(_));
-        if facts.exchanges.answered().any(is_answer) {
-            self.without_answer_since = None;
-        } else if since.elapsed() >= NO_ANSWER_TIMEOUT {
+        let Some((since, cases)) = &mut self.without_answer else { return };
+        *cases = cases.saturating_add(1);
+        if facts.exchanges.all.iter().any(|exchange| exchange.reply.code.is_some()) {
+            self.without_answer = None;
+        } else if *cases >= MAX_WITHOUT_ANSWER && since.elapsed() >= NO_ANSWER_TIMEOUT {
             let found = found.join("; ");
-            self.lost.get_or_insert(format!("no request had a valid answer: {found}"));
+            self.lost.get_or_insert(format!("no request had an answer: {found}"));
         }
     }
 

@@ -41,7 +41,7 @@ pub(crate) struct Survey {
     /// How the profile was concluded; `None` if it was given.
     pub(super) conclusion: Option<Conclusion>,
     pub(super) abilities: Abilities,
-    /// When this was known, if no request has had a valid answer.
+    /// When this was known, if no request has had an answer.
     pub(super) without_answer_since: Option<Instant>,
     pub(super) pace: Pace,
     /// What a server should not do, though no rule forbids it.

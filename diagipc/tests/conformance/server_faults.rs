@@ -283,15 +283,16 @@ fn two_faults_at_once_are_both_named_in_all_pairs() {
     are_both_named(&PAIRS);
 }
 
-/// Every case is given up, and the run ends by itself before its time is over. A fifth of the cases:
-/// each is waited for.
+/// The run ends by itself before its time is over: the server is given up. A fifth of the cases.
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn run_against_a_server_of_a_byte_a_second_ends() {
     // No header comes in that time either.
     let fifth: Vec<_> = cases().into_iter().step_by(5).collect();
     let report = report_of(&fifth, &[find("fault", "slow")], Duration::from_millis(200));
-    assert_eq!((&report.interrupted, &report.lost), (&None, &None));
-    assert!(report.counts.fail > 80 && report.counts.pass == 0, "{:?}", report.counts);
+    assert_eq!(report.interrupted, None);
+    assert!(report.counts.fail > 0 && report.counts.pass == 0, "{:?}", report.counts);
     assert_eq!(named(&report), ["no-answer"]);
+    let lost = report.lost.unwrap();
+    assert!(lost.reason.contains("no request had an answer: "), "{lost:?}");
 }
