@@ -217,8 +217,9 @@ while True:
         request += piece
         if not piece:
             break
-    if len(request) < 20:
-        # `ps` of another test has looked whether somebody listens.
+    if len(request) < 24:
+        # `ps` of another test has looked whether somebody listens, or asked what it is.
+        connection.close()
         continue
     length = struct.unpack_from('<I', request, 20)[0]
     open(request[24:24 + 2 * length - 2].decode('utf-16-le'), 'w').write('core')
