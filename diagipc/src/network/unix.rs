@@ -95,7 +95,7 @@ pub(super) fn connect(path: &Path, until: &WaitLimit<'_>) -> Result<Stream, Play
                     let text = format!("process {id} has exited: {error}");
                     return Err(PlayerError::differs(text));
                 }
-                // A socket comes after its directory; that of a bare name is the current one.
+                // A socket needs its directory. A bare name is in the current one.
                 let directory = path.parent().filter(|directory| *directory != Path::new(""));
                 if directory.is_some_and(|directory| !directory.exists()) {
                     let text = format!("{error}: its directory was deleted");

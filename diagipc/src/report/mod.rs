@@ -294,7 +294,7 @@ pub struct Interrupted {
 pub struct NotPlayed {
     /// How many.
     pub count: usize,
-    /// The option with which they are played, or `elsewhere`: the notes say where.
+    /// The option that plays them, or `elsewhere` if this machine or target cannot: the notes say why.
     pub with: String,
 }
 
@@ -472,11 +472,12 @@ impl Report {
     /// Returns the verdict: `FAILED: 172 of 179 judged (2 should), 4 causes, not played: 319
     /// (--allow-harmful)`.
     pub fn verdict(&self) -> String {
-        let not_played = self.not_played.iter().map(|one| format!("{} ({})", one.count, one.with));
-        let not_played = not_played.collect::<Vec<_>>().join(", ");
-        let not_played =
-            Some(format!(", not played: {not_played}")).filter(|_| !self.not_played.is_empty());
-        self.verdict_of_the_played() + &not_played.unwrap_or_default()
+        let verdict = self.verdict_of_the_played();
+        if self.not_played.is_empty() {
+            return verdict;
+        }
+        let counts = self.not_played.iter().map(|one| format!("{} ({})", one.count, one.with));
+        format!("{verdict}, not played: {}", counts.collect::<Vec<_>>().join(", "))
     }
 
     fn verdict_of_the_played(&self) -> String {

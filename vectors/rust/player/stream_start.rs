@@ -1,17 +1,18 @@
 //! The start of a nettrace stream: what a runtime may send before it has an event.
 
-/// Up to version 5: the name of the format and of its serializer.
+/// The header up to version 5: the names of the format and of its serializer.
 const OLD_HEADER: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1";
-/// And the object `Trace`: its tags, its versions, which are 4, and its name.
+/// The front of the object `Trace`, which follows: its tags, its two versions, and its name.
 const OLD_TRACE: &[u8] = b"\x05\x05\x01\x04\0\0\0\x04\0\0\0\x05\0\0\0Trace\x06";
-/// What that object contains, before its last tag.
+/// The number of bytes in that object before its last tag.
 const OLD_TRACE_BODY: usize = 48;
 const END_OF_OBJECT: u8 = 6;
 
-/// From version 6 on: the name of the format and a zero, before two numbers of its version.
+/// The front of the header from version 6 on: the name of the format and a zero. Two numbers of
+/// the version follow.
 const NEW_NAME: &[u8] = b"Nettrace\0\0\0\0";
 const NEW_HEADER: usize = NEW_NAME.len() + 8;
-/// The kind of the block with the properties of the trace, behind the 24 bits of its size.
+/// The kind of a block with properties of the trace: the byte after the 24 bits of its size.
 const NEW_TRACE: u8 = 1;
 
 /// Whether a stream with these first bytes has no event so far.
@@ -31,7 +32,7 @@ fn is_old_start(stream: &[u8]) -> bool {
 fn is_new_start(stream: &[u8]) -> bool {
     let name = stream.get(..NEW_NAME.len()).unwrap_or(stream);
     let mut blocks = stream.get(NEW_HEADER..).unwrap_or_default();
-    // The size of a block is behind its last byte that is there: the rest of it has no event.
+    // A block that is cut short here has only properties of the trace so far.
     while let Some(([low, middle, high, kind], rest)) = blocks.split_first_chunk() {
         if *kind != NEW_TRACE {
             return false;

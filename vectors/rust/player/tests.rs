@@ -4,6 +4,29 @@ use alloc::collections::VecDeque;
 
 use super::*;
 
+/// The parts of a network whose only connection is never sent anything.
+macro_rules! only_receives {
+    () => {
+        fn open(&mut self, _: Option<&str>, _: Duration) -> Result<Link, PlayerError> {
+            Ok(Link::new(0))
+        }
+
+        fn send(
+            &mut self,
+            _: Link,
+            _: &[u8],
+            _: Option<FdKind>,
+            _: Duration,
+        ) -> Result<Sent, PlayerError> {
+            unreachable!()
+        }
+
+        fn end(&mut self, _: Link, _: Ending) -> Result<(), PlayerError> {
+            Ok(())
+        }
+    };
+}
+
 /// A peer that sends a byte after some time. Nothing waits: the clock is set.
 struct Slow {
     now: Duration,
@@ -21,9 +44,7 @@ impl Network for Slow {
         idle.saturating_mul(self.times)
     }
 
-    fn open(&mut self, _: Option<&str>, _: Duration) -> Result<Link, PlayerError> {
-        Ok(Link::new(0))
-    }
+    only_receives!();
 
     fn receive(&mut self, _: Link, _: usize, until: Duration) -> Result<Received, PlayerError> {
         self.now = until.min(self.sends).max(self.now);
@@ -33,20 +54,6 @@ impl Network for Slow {
             Received::Bytes([0x61].into(), Vec::new())
         };
         Ok(came)
-    }
-
-    fn send(
-        &mut self,
-        _: Link,
-        _: &[u8],
-        _: Option<FdKind>,
-        _: Duration,
-    ) -> Result<Sent, PlayerError> {
-        unreachable!()
-    }
-
-    fn end(&mut self, _: Link, _: Ending) -> Result<(), PlayerError> {
-        Ok(())
     }
 }
 
@@ -96,23 +103,7 @@ impl Network for Filling {
         Ok(if self.sizes.is_empty() { Received::End(End::Reset) } else { Received::Nothing })
     }
 
-    fn open(&mut self, _: Option<&str>, _: Duration) -> Result<Link, PlayerError> {
-        Ok(Link::new(0))
-    }
-
-    fn send(
-        &mut self,
-        _: Link,
-        _: &[u8],
-        _: Option<FdKind>,
-        _: Duration,
-    ) -> Result<Sent, PlayerError> {
-        unreachable!()
-    }
-
-    fn end(&mut self, _: Link, _: Ending) -> Result<(), PlayerError> {
-        Ok(())
-    }
+    only_receives!();
 }
 
 #[test]
@@ -158,23 +149,7 @@ impl Network for Stream {
         Ok(Received::Bytes(core::mem::replace(&mut self.ready, later), Vec::new()))
     }
 
-    fn open(&mut self, _: Option<&str>, _: Duration) -> Result<Link, PlayerError> {
-        Ok(Link::new(0))
-    }
-
-    fn send(
-        &mut self,
-        _: Link,
-        _: &[u8],
-        _: Option<FdKind>,
-        _: Duration,
-    ) -> Result<Sent, PlayerError> {
-        unreachable!()
-    }
-
-    fn end(&mut self, _: Link, _: Ending) -> Result<(), PlayerError> {
-        Ok(())
-    }
+    only_receives!();
 }
 
 /// .NET 11 sends the start of a stream before it is resumed, older runtimes nothing (F-169).
