@@ -9,7 +9,6 @@
 //! | [`fuzz`] | sends mutated requests to a live server, and minimises its findings |
 //! | [`runtime`] | the reference runtime: imitates a recorded build, or shows a chosen fault |
 //! | [`known`] | the known behaviour of each released runtime |
-//! | [`nettrace`] | reads the stream of a session: whether it is whole, and how many events were dropped |
 //! | [`record`], [`network`] | records conversations as exchange scripts, and plays them over real connections |
 //! | [`print`](mod@print) | the grammar of every message for other languages and tools; bytes with the meaning of each |
 //! | [`report`] | the results of a run: [`Report`], as JSON, for build servers, or as a page |
@@ -48,7 +47,6 @@ pub mod embedded;
 pub mod faults;
 pub mod fuzz;
 pub mod known;
-pub mod nettrace;
 pub mod network;
 pub mod print;
 pub mod process;

@@ -49,6 +49,8 @@ pub mod grammar;
 #[cfg(feature = "typed")]
 mod hexadecimal;
 #[cfg(feature = "typed")]
+pub mod nettrace;
+#[cfg(feature = "typed")]
 pub mod pasted;
 #[cfg(feature = "typed")]
 pub mod player;

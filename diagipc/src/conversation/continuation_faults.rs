@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::wire::{Decode as _, IpcString, Reader};
 use super::observed::{FaultSeen, message_of};
 use super::string_encodings::{Spelled, Spelling, wrong_spelling};
 use crate::faults::Fault;
-use crate::nettrace::FRONTS;
+use dotnet_diagnostics_ipc_vectors::nettrace::FRONTS;
 
 /// Whether `block` is one of that length.
 pub(super) fn is_whole(block: &[u8], announced: usize) -> bool {

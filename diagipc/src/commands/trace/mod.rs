@@ -15,7 +15,6 @@ use std::{io, thread};
 
 use anyhow::{anyhow, bail};
 use clap::ArgGroup;
-use diagipc::nettrace::StreamState;
 use diagipc::process::Suspended;
 use dotnet_diagnostics_ipc::exchange::fallback::Fallback;
 use dotnet_diagnostics_ipc::exchange::{End, SessionEnd, StopOutcome};
@@ -29,6 +28,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
     StreamingSession6,
 };
 use dotnet_diagnostics_ipc::wire::Array;
+use dotnet_diagnostics_ipc_vectors::nettrace::StreamState;
 
 use crate::commands::duration::duration;
 use crate::commands::output_file::{Written, dated};

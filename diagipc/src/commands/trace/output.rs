@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
-use diagipc::nettrace::{Stream, StreamState};
 use dotnet_diagnostics_ipc::io::Canceller;
+use dotnet_diagnostics_ipc_vectors::nettrace::{Stream, StreamState};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use tempfile::NamedTempFile;
 

@@ -5,14 +5,11 @@
 //! room in the buffer. So a gap is a loss. Sequence points name the last number of each thread.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
-use std::collections::HashMap;
-
-use byteorder::{ByteOrder as _, LittleEndian};
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
 /// The front of a nettrace stream: up to version 5 the name of its serializer follows, from version 6 on
 /// a zero, and then the versions.
-pub(crate) const FRONTS: [&[u8]; 2] =
-    [b"Nettrace\x14\0\0\0!FastSerialization.1", b"Nettrace\0\0\0\0"];
+pub const FRONTS: [&[u8]; 2] = [b"Nettrace\x14\0\0\0!FastSerialization.1", b"Nettrace\0\0\0\0"];
 
 /// The tags of the serializer: of an object's beginning and end, and the one after the last object.
 const BEGIN: u8 = 5;
@@ -36,7 +33,7 @@ const OF_THE_SESSION: [&str; 2] =
 /// last number of each thread, and a count for each type of event.
 ///
 /// ```
-/// use diagipc::nettrace::{Stream, StreamState};
+/// use dotnet_diagnostics_ipc_vectors::nettrace::{Stream, StreamState};
 ///
 /// let mut stream = Stream::default();
 /// stream.feed(b"Nettrace\x14\0\0\0!FastSeri");
@@ -52,13 +49,12 @@ pub struct Stream {
     /// How many of the next ones are not looked at.
     skipped: u64,
     part: Part,
-    /// A peer chooses the ids, so the keys of these maps are hashed with a random key.
-    threads: HashMap<u64, u32>,
+    threads: BTreeMap<u64, u32>,
     lost: u64,
     /// The provider of each type of event, by its place in `providers`.
-    event_types: HashMap<u32, usize>,
+    event_types: BTreeMap<u32, usize>,
     providers: Vec<(String, u64)>,
-    places: HashMap<String, usize>,
+    places: BTreeMap<String, usize>,
 }
 
 /// Whether a stream has its end, and all its events.
@@ -130,7 +126,7 @@ impl Stream {
         let mut bytes = if self.rest.is_empty() {
             bytes
         } else {
-            let mut rest = std::mem::take(&mut self.rest);
+            let mut rest = core::mem::take(&mut self.rest);
             rest.extend_from_slice(bytes);
             joined = rest;
             &joined
@@ -276,8 +272,11 @@ impl Stream {
 
     /// Notes the provider of a type of event, by the start of its description.
     fn describe(&mut self, description: &[u8]) {
-        let Some((id, name)) = description.split_at_checked(4) else { return };
-        let name = name.chunks_exact(2).map(LittleEndian::read_u16).take_while(|unit| *unit != 0);
+        let Some((id, name)) = description.split_first_chunk() else { return };
+        let name = name
+            .chunks_exact(2)
+            .filter_map(|unit| Some(u16::from_le_bytes(unit.try_into().ok()?)))
+            .take_while(|unit| *unit != 0);
         let name = String::from_utf16_lossy(&name.collect::<Vec<_>>());
         let next = self.providers.len();
         let provider = self.places.get(&name).copied().unwrap_or(next);
@@ -286,7 +285,7 @@ impl Stream {
             self.places.insert(name, next);
         }
         if self.event_types.len() < MAX_EVENT_TYPES {
-            self.event_types.insert(LittleEndian::read_u32(id), provider);
+            self.event_types.insert(u32::from_le_bytes(*id), provider);
         }
     }
 
@@ -388,20 +387,24 @@ impl<'b> Cursor<'b> {
         Ok(taken)
     }
 
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
+        self.take(N)?.try_into().map_err(|_| Stop::Short)
+    }
+
     fn u8(&mut self) -> Result<u8, Stop> {
-        self.take(1)?.first().copied().ok_or(Stop::Short)
+        self.array().map(u8::from_le_bytes)
     }
 
     fn u16(&mut self) -> Result<u16, Stop> {
-        self.take(2).map(LittleEndian::read_u16)
+        self.array().map(u16::from_le_bytes)
     }
 
     fn u32(&mut self) -> Result<u32, Stop> {
-        self.take(4).map(LittleEndian::read_u32)
+        self.array().map(u32::from_le_bytes)
     }
 
     fn u64(&mut self) -> Result<u64, Stop> {
-        self.take(8).map(LittleEndian::read_u64)
+        self.array().map(u64::from_le_bytes)
     }
 
     /// Seven bits a byte, the lowest first.
