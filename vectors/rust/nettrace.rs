@@ -1,20 +1,26 @@
 //! Reads the stream of a session, in nettrace 4 or 5, as far as it takes to know whether it is whole, which
-//! events the runtime has dropped, and how many each provider has.
+//! events the runtime has dropped, and how many each provider has. Of nettrace 6 only the blocks are read.
 //!
 //! Every event has a number, which counts the events of the thread that wrote it, also those that found no
 //! room in the buffer. So a gap is a loss. Sequence points name the last number of each thread.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use core::fmt;
 
 /// The front of a nettrace stream: up to version 5 the name of its serializer follows, from version 6 on
 /// a zero, and then the versions.
-pub const FRONTS: [&[u8]; 2] = [b"Nettrace\x14\0\0\0!FastSerialization.1", b"Nettrace\0\0\0\0"];
+const FRONTS: [&[u8]; 2] = [b"Nettrace\x14\0\0\0!FastSerialization.1", b"Nettrace\0\0\0\0"];
 
 /// The tags of the serializer: of an object's beginning and end, and the one after the last object.
 const BEGIN: u8 = 5;
 const END: u8 = 6;
 const LAST: u8 = 1;
+/// The newest version whose blocks are known. Their kinds: the last one, and the one that describes the
+/// trace.
+const NEWEST_VERSION: u32 = 6;
+const LAST_BLOCK: u8 = 0;
+const TRACE_BLOCK: u8 = 1;
 /// Names of types are shorter.
 const MAX_NAME_BYTES: usize = 64;
 /// Threads of one session; more are not those of a process.
@@ -41,7 +47,7 @@ const OF_THE_SESSION: [&str; 2] =
 /// stream.feed(b"alization.1\x01");
 /// assert_eq!(stream.state(), StreamState::Whole { lost: 0 });
 /// ```
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stream {
     rest: Vec<u8>,
     /// How many bytes were read.
@@ -49,6 +55,7 @@ pub struct Stream {
     /// How many of the next ones are not looked at.
     skipped: u64,
     part: Part,
+    is_past_start: bool,
     threads: BTreeMap<u64, u32>,
     lost: u64,
     /// The provider of each type of event, by its place in `providers`.
@@ -72,11 +79,32 @@ pub enum StreamState {
         /// The number of bytes before it.
         at: u64,
     },
-    /// It is in a newer format, which is not read here.
+    /// It is in a newer format, of which only the end is known, or not even that.
     Unknown,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+impl StreamState {
+    /// Whether a stream that has ended and begins as nettrace is not whole.
+    pub const fn is_wrong_nettrace(self) -> bool {
+        matches!(self, Self::Cut | Self::Broken { at: 1.. })
+    }
+}
+
+impl fmt::Display for StreamState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cut => f.write_str(
+                "the stream ends without its end: after the last object the tag 01, in nettrace 6 a block of 0 bytes",
+            ),
+            Self::Whole { lost: 0 } => f.write_str("the stream is whole"),
+            Self::Whole { lost } => write!(f, "the stream is whole, without {lost} events that the runtime has dropped"),
+            Self::Broken { at } => write!(f, "the stream is not nettrace from byte {at} on"),
+            Self::Unknown => f.write_str("the stream is in a newer format than nettrace 5"),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Part {
     #[default]
     Front,
@@ -91,11 +119,15 @@ enum Part {
     Threads(u64),
     ObjectEnd,
     Over,
+    /// A block of nettrace 6, with its size and kind before it.
+    Block,
+    /// Nothing follows the last block.
+    BlocksOver,
     Broken(u64),
     Unknown,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Events,
     Metadata,
@@ -103,8 +135,13 @@ enum Kind {
     Other,
 }
 
+/// Whether a stream may begin like this.
+pub fn is_front(bytes: &[u8]) -> bool {
+    FRONTS.iter().any(|front| bytes.iter().zip(*front).all(|(have, want)| have == want))
+}
+
 /// What an event takes from the one before.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct EventHeader {
     metadata_id: u32,
     sequence_number: u32,
@@ -158,12 +195,20 @@ impl Stream {
         match self.part {
             Part::Over => StreamState::Whole { lost: self.lost },
             Part::Broken(at) => StreamState::Broken { at },
-            Part::Unknown => StreamState::Unknown,
+            Part::BlocksOver | Part::Unknown => StreamState::Unknown,
             // A front that is not one is broken, however little of it came.
-            Part::Front if !FRONTS.iter().any(|front| front.starts_with(&self.rest)) => {
-                StreamState::Broken { at: 0 }
-            }
+            Part::Front if !is_front(&self.rest) => StreamState::Broken { at: 0 },
             _ => StreamState::Cut,
+        }
+    }
+
+    /// Whether more has come than its start: the header and the description of the trace. A runtime may
+    /// send these before it has an event (F-169).
+    pub fn is_past_start(&self) -> bool {
+        self.is_past_start || !matches!(self.state(), StreamState::Cut) || {
+            let [front, _] = FRONTS;
+            let is_described = self.part == Part::Object && self.at > front.len() as u64;
+            is_described && !self.rest.is_empty()
         }
     }
 
@@ -189,20 +234,31 @@ impl Stream {
         match self.part {
             Part::Front => {
                 let [front, newer] = FRONTS;
-                if cursor.take(newer.len())? == newer {
-                    return Err(Stop::Unknown);
-                }
-                cursor.at = 0;
-                if cursor.take(front.len())? != front {
-                    return Err(Stop::Broken);
-                }
-                self.part = Part::Object;
+                self.part = if cursor.take(newer.len())? == newer {
+                    let (major, _minor) = (cursor.u32()?, cursor.u32()?);
+                    if major != NEWEST_VERSION {
+                        return Err(Stop::Unknown);
+                    }
+                    Part::Block
+                } else {
+                    cursor.at = 0;
+                    if cursor.take(front.len())? != front {
+                        return Err(Stop::Broken);
+                    }
+                    Part::Object
+                };
             }
             Part::Object => match cursor.u8()? {
                 LAST => self.part = Part::Over,
                 BEGIN => self.part = self.object(&mut cursor)?,
                 _ => return Err(Stop::Broken),
             },
+            Part::Block => {
+                let [low, middle, high, kind] = cursor.array()?;
+                self.skipped = u32::from_le_bytes([low, middle, high, 0]).into();
+                self.is_past_start |= kind != TRACE_BLOCK;
+                self.part = if kind == LAST_BLOCK { Part::BlocksOver } else { Part::Block };
+            }
             Part::Length(kind) => {
                 let length = u64::from(cursor.u32()?);
                 let after = self.at.saturating_add(4);
@@ -265,7 +321,9 @@ impl Stream {
                 self.part = Part::Object;
             }
             // Nothing follows the last tag.
-            Part::Over | Part::Broken(_) | Part::Unknown => return Err(Stop::Broken),
+            Part::Over | Part::BlocksOver | Part::Broken(_) | Part::Unknown => {
+                return Err(Stop::Broken);
+            }
         }
         Ok(cursor.at)
     }
@@ -308,6 +366,7 @@ impl Stream {
         if cursor.u8()? != END {
             return Err(Stop::Broken);
         }
+        self.is_past_start |= name != b"Trace";
         Ok(match name {
             b"Trace" if version > 5 => return Err(Stop::Unknown),
             b"Trace" if version < 4 => return Err(Stop::Broken),
@@ -577,9 +636,46 @@ mod tests {
     fn newer_formats_are_unknown() {
         let mut newer = stream(&[]);
         newer[35] = 6;
-        let six = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0".to_vec();
-        for stream in [newer, six] {
+        let seven = b"Nettrace\0\0\0\0\x07\0\0\0\0\0\0\0".to_vec();
+        for stream in [newer, seven] {
             assert_eq!(state(&stream, 64), StreamState::Unknown, "{}", stream.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn end_of_version_6_is_its_last_block() {
+        let six = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0\x02\0\0\x01ab\x01\0\0\x02e\0\0\0\0";
+        for piece in [1, 3, 64] {
+            for len in 0..six.len() {
+                assert_eq!(state(&six[..len], piece), StreamState::Cut, "{len}");
+            }
+            assert_eq!(state(six, piece), StreamState::Unknown);
+            let longer = [&six[..], b"\0"].concat();
+            let at = six.len() as u64;
+            assert_eq!(state(&longer, piece), StreamState::Broken { at });
+        }
+    }
+
+    /// Checks that the start has so many bytes, and that each byte more is past it.
+    fn assert_start(stream: &[u8], start: usize) {
+        for piece in [1, stream.len()] {
+            for len in 0..=stream.len() {
+                let mut read = Stream::default();
+                stream[..len].chunks(piece).for_each(|piece| read.feed(piece));
+                assert_eq!(read.is_past_start(), len > start, "{len} by {piece}");
+            }
+        }
+    }
+
+    #[test]
+    fn start_of_stream_ends_after_description_of_trace() {
+        // .NET 11.0.0 sent 102 bytes while it was suspended.
+        assert_start(&stream(&[("EventBlock", EVENTS)]), 102);
+        assert_start(&stream(&[]), 102);
+        // A block is of events only by the last byte before it.
+        assert_start(b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0\x02\0\0\x01ab\x02\0\0\x02", 29);
+        for other in [&b"Nettraci"[..], b"\xff"] {
+            assert_start(other, other.len() - 1);
         }
     }
 

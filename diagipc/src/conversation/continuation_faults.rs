@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::wire::{Decode as _, IpcString, Reader};
 use super::observed::{FaultSeen, message_of};
 use super::string_encodings::{Spelled, Spelling, wrong_spelling};
 use crate::faults::Fault;
-use dotnet_diagnostics_ipc_vectors::nettrace::FRONTS;
+use dotnet_diagnostics_ipc_vectors::nettrace::{self, StreamState};
 
 /// Whether `block` is one of that length.
 pub(super) fn is_whole(block: &[u8], announced: usize) -> bool {
@@ -176,11 +176,7 @@ const NETPERF: &[u8] = b"\x14\0\0\0!FastSerialization.1";
 
 /// Whether `bytes` may be the front of an event stream.
 pub(super) fn begins_stream(bytes: &[u8]) -> bool {
-    !bytes.is_empty() && (is_nettrace(bytes) || is_like(bytes, NETPERF))
-}
-
-fn is_nettrace(bytes: &[u8]) -> bool {
-    FRONTS.iter().any(|stream| is_like(bytes, stream))
+    !bytes.is_empty() && (nettrace::is_front(bytes) || is_like(bytes, NETPERF))
 }
 
 /// As far as both go.
@@ -195,7 +191,7 @@ pub(crate) fn fault_in_stream(request: &[u8], stream: &[u8], is_all: bool) -> Op
         let text = "the session was stopped, and its stream ended without a byte";
         return Some(FaultSeen::new(Fault::StreamEmpty, text));
     }
-    let came = if is_nettrace(stream) {
+    let came = if nettrace::is_front(stream) {
         Format::NET_TRACE
     } else if is_like(stream, NETPERF) {
         Format::NET_PERF
@@ -211,6 +207,13 @@ pub(crate) fn fault_in_stream(request: &[u8], stream: &[u8], is_all: bool) -> Op
             format!("the stream is {}, expected {}", name(came), name(asked)),
         )
     })
+}
+
+/// Returns the fault of a nettrace stream that has ended.
+pub(crate) fn fault_in_ended_stream(state: StreamState) -> Option<FaultSeen> {
+    let fault =
+        if state == StreamState::Cut { Fault::StreamWithoutEnd } else { Fault::StreamBroken };
+    state.is_wrong_nettrace().then(|| FaultSeen::new(fault, state.to_string()))
 }
 
 fn name(format: Format) -> &'static str {

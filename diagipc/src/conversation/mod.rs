@@ -7,7 +7,9 @@ mod observed;
 mod reply;
 mod string_encodings;
 
-pub(crate) use continuation_faults::{fault_in_stream, guid_reversed, value_in_block};
+pub(crate) use continuation_faults::{
+    fault_in_ended_stream, fault_in_stream, guid_reversed, value_in_block,
+};
 pub(crate) use exchange::{Exchange, Exchanges, ReplyKind};
 pub(crate) use observed::{
     ByteCount, FaultSeen, is_cut, is_too_small, message_of, request_as, wants_descriptor,

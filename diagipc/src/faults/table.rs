@@ -268,6 +268,16 @@ faults! {
          version 6 on, a uint 0 and the versions; netperf begins with 14 00 00 00 \
          !FastSerialization.1.",
         ["R-EVP-015", "R-FLW-008"];
+    StreamWithoutEnd = "stream-without-end", [Server, Fuzz],
+        "The stream of a stopped session ends before its end.",
+        "On StopTracing, write the rest of the stream and its end before the connection is closed: in nettrace \
+         the tag 01 after the last object, from version 6 on a block of 0 bytes.",
+        ["F-110"];
+    StreamBroken = "stream-broken", [Server, Fuzz],
+        "A byte of the stream of a session cannot be read as nettrace.",
+        "Write whole objects, one after another, and nothing else on the connection: the byte is the first one \
+         that no object of nettrace has there.",
+        ["F-110"];
     StreamEmpty = "stream-empty", [Server, Fuzz],
         "The stream of a session has no bytes.",
         "Write the header of the format when the session starts, even if no event follows.",

@@ -373,9 +373,9 @@ impl Network for LiveNetwork {
         }
     }
 
-    fn drain(&mut self, link: Link) -> Result<(), PlayerError> {
+    fn drain(&mut self, link: Link, flow: Flow) -> Result<(), PlayerError> {
         let connection = self.connection(link)?;
-        let background = system::in_background(&connection.stream);
+        let background = system::in_background(&connection.stream, flow);
         connection.background = Some(background.map_err(failed("reading in the background"))?);
         Ok(())
     }

@@ -74,12 +74,13 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// Reads with `read`, which waits, and returns 0 at the end; `stop` ends its wait.
+    /// Reads with `read`, which waits, and returns 0 at the end, and adds to `flow`; `stop` ends its wait.
     pub(super) fn start(
+        flow: Flow,
         read: impl FnMut(&mut [u8]) -> io::Result<usize> + Send + 'static,
         stop: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
-        let state = Arc::new((Mutex::new(Flow::default()), Condvar::new()));
+        let state = Arc::new((Mutex::new(flow), Condvar::new()));
         let shared = state.clone();
         let thread = thread::Builder::new()
             .name("drain".to_owned())

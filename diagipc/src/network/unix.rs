@@ -15,7 +15,7 @@ use dotnet_diagnostics_ipc::io::trust::peer_of;
 use dotnet_diagnostics_ipc::io::{
     Error, ErrorKind, SocketGuard, UnixTransport, WaitLimit, bind_trusting, fd,
 };
-use dotnet_diagnostics_ipc_vectors::player::PlayerError;
+use dotnet_diagnostics_ipc_vectors::player::{Flow, PlayerError};
 use dotnet_diagnostics_ipc_vectors::script::{FdKind, SignalKind, Step};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
@@ -214,10 +214,14 @@ pub(super) fn half_close(stream: &Stream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)
 }
 
-pub(super) fn in_background(stream: &Stream) -> io::Result<Background> {
+pub(super) fn in_background(stream: &Stream, flow: Flow) -> io::Result<Background> {
     let (mut reader, stopper) = (stream.try_clone()?, stream.try_clone()?);
     reader.set_nonblocking(false)?;
-    Background::start(move |into| reader.read(into), move || drop(stopper.shutdown(Shutdown::Both)))
+    Background::start(
+        flow,
+        move |into| reader.read(into),
+        move || drop(stopper.shutdown(Shutdown::Both)),
+    )
 }
 
 /// The descriptors to pass.

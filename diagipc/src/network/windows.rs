@@ -8,7 +8,7 @@ use std::{io, thread};
 
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, Transport as _, WaitLimit};
-use dotnet_diagnostics_ipc_vectors::player::PlayerError;
+use dotnet_diagnostics_ipc_vectors::player::{Flow, PlayerError};
 use dotnet_diagnostics_ipc_vectors::script::{
     EndStep, Ending, ExpectEnd, ExpectedEnd, FdKind, SignalKind, Step,
 };
@@ -172,7 +172,7 @@ pub(super) fn half_close(_: &Stream) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, NO_HALF_CLOSE))
 }
 
-pub(super) fn in_background(pipe: &Stream) -> io::Result<Background> {
+pub(super) fn in_background(pipe: &Stream, flow: Flow) -> io::Result<Background> {
     let (mut reader, canceller) = (pipe.try_clone()?, Canceller::new()?);
     let stopper = canceller.clone();
     let read = move |into: &mut [u8]| {
@@ -182,7 +182,7 @@ pub(super) fn in_background(pipe: &Stream) -> io::Result<Background> {
             _ => io::ErrorKind::TimedOut.into(),
         })
     };
-    Background::start(read, move || stopper.cancel())
+    Background::start(flow, read, move || stopper.cancel())
 }
 
 /// None can be passed.

@@ -14,7 +14,8 @@ use super::target::TargetProcess;
 use super::unanswered::{asked, crash, left_open, no_reply, without_stop};
 use super::{Death, consistency};
 use crate::conversation::{
-    Exchange, Exchanges, FaultSeen, Reply, ReplyKind, is_cut, is_too_small, message_of, request_as,
+    Exchange, Exchanges, FaultSeen, Reply, ReplyKind, fault_in_ended_stream, is_cut, is_too_small,
+    message_of, request_as,
 };
 use crate::faults::Fault;
 
@@ -97,6 +98,10 @@ pub(super) fn faults_in_failure(
                 Fault::ConnectionReset,
                 format!("{}: the connection is reset", asked(exchange)),
             )),
+            Difference::Stream(state) => fault_in_ended_stream(*state),
+            Difference::Other(text) if expect.is_of_stream() => {
+                Some(FaultSeen::new(Fault::StreamWithoutEnd, text.clone()))
+            }
             _ => None,
         }),
         Step::Send(send) => exchanges.on(&send.on).and_then(|exchange| match difference {

@@ -309,7 +309,7 @@ fn begin(
 fn end(player: &mut Player<'_>, session_id: u64, waits: Waits) -> Result<(), PlayerError> {
     let until = after(player, waits.whole);
     let stream = player.link(ON)?;
-    player.network().drain(stream)?;
+    player.drain(ON)?;
     send(player, BESIDE, &encode(&StopTracing { session_id })?, until)?;
     next_message(player, BESIDE, until)?;
     player.drained(stream, until).map(drop)

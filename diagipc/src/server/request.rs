@@ -19,7 +19,8 @@ use dotnet_diagnostics_ipc_vectors::{Test, Value};
 
 use super::unanswered::{STREAMS_ON, not_stopped};
 use crate::conversation::{
-    Exchange, Exchanges, FaultSeen, ReplyKind, fault_in_stream, is_cut, wants_descriptor,
+    Exchange, Exchanges, FaultSeen, ReplyKind, fault_in_ended_stream, fault_in_stream, is_cut,
+    wants_descriptor,
 };
 use crate::faults::Fault;
 
@@ -179,7 +180,7 @@ fn stop(
     answered: &mut Reaction,
 ) -> Result<(), PlayerError> {
     let stream = player.link(ON)?;
-    player.network().drain(stream)?;
+    player.drain(ON)?;
     send(player, STOP, &encode(&StopTracing { session_id: id })?, until)?;
     let came = next_message(player, STOP, until)?;
     let not_stopped = not_stopped(&came, id);
@@ -193,7 +194,9 @@ fn stop(
     let drained = player.drained(stream, until)?;
     let has_ended = drained.end == Some(End::Closed);
     if !(may_be_empty && drained.first.is_empty()) {
-        answered.wrong.extend(fault_in_stream(asked, &drained.first, has_ended));
+        let of_start = fault_in_stream(asked, &drained.first, has_ended);
+        let state = drained.stream.filter(|_| has_ended).map(|stream| stream.state());
+        answered.wrong.extend(of_start.or_else(|| fault_in_ended_stream(state?)));
     }
     answered.wrong.extend(match drained.end {
         Some(End::Closed) => None,

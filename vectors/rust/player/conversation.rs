@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::nettrace::Stream;
 use crate::script::{Captures, Ending, FdKind};
 use dotnet_diagnostics_ipc::exchange::End;
 
@@ -29,6 +30,8 @@ pub struct Flow {
     pub last: Vec<u8>,
     /// Why no more followed, if that was seen. Silence is [`End::TimedOut`].
     pub end: Option<End>,
+    /// A reader of all of them, if they are the stream of a session.
+    pub stream: Option<Stream>,
 }
 
 impl Flow {
@@ -38,6 +41,9 @@ impl Flow {
     /// Adds bytes, of which the first are kept until there are `most`.
     pub fn push(&mut self, bytes: &[u8], most: usize) {
         self.len = self.len.saturating_add(len(bytes));
+        if let Some(stream) = &mut self.stream {
+            stream.feed(bytes);
+        }
         let room = most.saturating_sub(self.first.len()).min(bytes.len());
         self.first.extend_from_slice(bytes.get(..room).unwrap_or_default());
         self.last.extend_from_slice(bytes);

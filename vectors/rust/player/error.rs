@@ -8,6 +8,7 @@ use alloc::{
 use core::fmt;
 
 use super::fields::FieldDifference;
+use crate::nettrace::StreamState;
 use crate::script::Mismatch;
 use dotnet_diagnostics_ipc::exchange::End;
 
@@ -67,6 +68,8 @@ pub enum Difference {
     NoEnd,
     /// The connection ends in another way.
     End(End),
+    /// The stream of a session ends, and is not whole.
+    Stream(StreamState),
     /// Anything else, in words: a connection that cannot be opened, a script that contradicts
     /// itself.
     Other(String),
@@ -120,6 +123,7 @@ impl fmt::Display for Difference {
             }
             Self::NoEnd => f.write_str("the connection did not end"),
             Self::End(end) => write!(f, "the connection ended: {}", end.name()),
+            Self::Stream(state) => state.fmt(f),
             Self::Other(text) => f.write_str(text),
         }
     }

@@ -50,7 +50,6 @@ mod conversation;
 mod error;
 mod fields;
 mod network;
-mod stream_start;
 #[cfg(test)]
 mod tests;
 
@@ -71,13 +70,17 @@ use core::{fmt, time::Duration};
 
 use error::Excerpt;
 use fields::reply_differences;
-use stream_start::has_no_event;
 
+use crate::nettrace::Stream;
 use crate::script::{
     Comparison, Ending, ExpectEnd, ExpectFile, ExpectedEnd, FdKind, Life, Pattern, Presence, Send,
     Step,
 };
-use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::{
+    advertise::{ADVERTISE_LEN, Advertise},
+    exchange::End,
+    header::RawHeader,
+};
 
 /// How long the player waits after a piece of a size given by the script.
 const AFTER_A_PIECE: Duration = Duration::from_millis(20);
@@ -281,6 +284,24 @@ impl<'n> Player<'n> {
         )
     }
 
+    /// Reads a connection in the background from now on. What follows the reply on it is the stream
+    /// of a session.
+    pub fn drain(&mut self, on: &str) -> Result<(), PlayerError> {
+        let came = &self.so_far(on)?.came.first;
+        let advertised =
+            came.get(..ADVERTISE_LEN).is_some_and(|front| Advertise::decode(front).is_ok());
+        let reply = came.get(if advertised { ADVERTISE_LEN } else { 0 }..).unwrap_or_default();
+        let size = RawHeader::read(reply).size.map_or(0, usize::from);
+        let mut stream = Stream::default();
+        stream.feed(reply.get(size..).unwrap_or_default());
+        let flow = Flow { stream: Some(stream), ..Flow::default() };
+        self.network.drain(self.link(on)?, flow)?;
+        if let Some(open) = self.connections.get_mut(on) {
+            open.is_drained = true;
+        }
+        Ok(())
+    }
+
     /// What was read of a connection in the background, once it has ended.
     pub fn drained(&mut self, link: Link, until: Duration) -> Result<Flow, PlayerError> {
         let has_ended = |drained: &Result<Flow, _>| !matches!(drained, Ok(Flow { end: None, .. }));
@@ -425,13 +446,7 @@ impl<'n> Player<'n> {
                 self.expect_no_event(&step.on, until)
             }
             Step::ExpectEvent(step) => self.expect_event(&step.on, until),
-            Step::Drain(step) => {
-                self.network.drain(self.link(&step.on)?)?;
-                if let Some(open) = self.connections.get_mut(&step.on) {
-                    open.is_drained = true;
-                }
-                Ok(())
-            }
+            Step::Drain(step) => self.drain(&step.on),
             Step::ExpectEnd(step) => self.expect_end(step, until),
             Step::EndStep(step) => self.end_step(&step.on, step.end),
             Step::Wait(step) => {
@@ -677,6 +692,11 @@ impl<'n> Player<'n> {
             let any_of = &step.last_any_of;
             let is_it =
                 ends_with(&step.last) && (any_of.is_empty() || any_of.iter().any(ends_with));
+            let state = drained.stream.as_ref().map(Stream::state);
+            let is_judged = drained.end.is_some() && step.is_of_stream();
+            if let Some(state) = state.filter(|state| is_judged && state.is_wrong_nettrace()) {
+                return Err(Difference::Stream(state).into());
+            }
             if drained.end.is_some() && !is_it {
                 let longest = any_of.iter().map(Vec::len).fold(step.last.len(), usize::max);
                 let from = drained.last.len().saturating_sub(longest);
@@ -714,6 +734,12 @@ impl<'n> Player<'n> {
 
 fn differs<T>(text: impl Into<String>) -> Result<T, PlayerError> {
     Err(PlayerError::differs(text))
+}
+
+fn has_no_event(stream: &[u8]) -> bool {
+    let mut read = Stream::default();
+    read.feed(stream);
+    !read.is_past_start()
 }
 
 fn unexpected(bytes: &[u8]) -> String {

@@ -129,9 +129,9 @@ pub trait Network {
         until: Duration,
     ) -> Result<Received, PlayerError>;
 
-    /// Reads in the background from now on.
-    fn drain(&mut self, link: Link) -> Result<(), PlayerError> {
-        let _ = link;
+    /// Reads in the background from now on, and adds to `flow`.
+    fn drain(&mut self, link: Link, flow: Flow) -> Result<(), PlayerError> {
+        let _ = (link, flow);
         unsupported()
     }
 

@@ -267,6 +267,13 @@ impl<'de> Deserialize<'de> for Step {
     }
 }
 
+impl ExpectEnd {
+    /// Whether the connection is the stream of a session, whose last bytes are known.
+    pub fn is_of_stream(&self) -> bool {
+        !self.last.is_empty() || !self.last_any_of.is_empty()
+    }
+}
+
 impl Step {
     /// The action and its connection, without the bytes.
     ///
