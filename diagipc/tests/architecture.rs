@@ -8,7 +8,7 @@ use floors::Floors;
 const TOOL: Floors = Floors {
     root: env!("CARGO_MANIFEST_DIR"),
     floors: &[
-        &["embedded", "faults", "names", "nettrace", "process"],
+        &["embedded", "faults", "names", "process"],
         &["network", "print", "report"],
         &["conversation", "suite"],
         &["codec", "known"],
