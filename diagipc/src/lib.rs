@@ -65,5 +65,5 @@ pub use process::{own_all_started, socket_name, watch_started};
 pub use report::Glob;
 pub use report::{
     Case, CaseFault, Cause, Citations, Counts, Detail, Grade, Interrupted, KnownDeviation, Level,
-    Lost, NotPlayed, Playable, Report, Said, Section, TooFewJudged, Turn,
+    Lost, NotJudged, NotPlayed, Playable, Report, Said, Section, TooFewJudged, Turn,
 };

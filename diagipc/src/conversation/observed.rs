@@ -33,24 +33,33 @@ impl FaultSeen {
         }
     }
 
-    /// Whether a correct server on a busy machine may look like this.
-    pub(crate) const fn may_be_lateness(&self) -> bool {
+    /// Whether something did not come in time. It may on a machine that is less busy.
+    pub(crate) const fn is_time_out(&self) -> bool {
         matches!(
             self.fault,
             Fault::NoAnswer
                 | Fault::NoAnswerToUnknownCommand
                 | Fault::NoAnswerToMalformedRequest
-                | Fault::ClosesBeforeReply
+                | Fault::ConnectionLeftOpen
+                | Fault::StreamDoesNotEnd
+                | Fault::PortNotConnected
+        )
+    }
+
+    /// Whether no message is wrong in itself: it may be another correct behaviour.
+    pub(crate) const fn may_be_habit(&self) -> bool {
+        let is_without_message = matches!(
+            self.fault,
+            Fault::ClosesBeforeReply
                 | Fault::ReplyCut
                 | Fault::Crash
-                | Fault::ConnectionLeftOpen
                 | Fault::ConnectionReset
-                | Fault::StreamDoesNotEnd
                 | Fault::StreamEmpty
                 | Fault::RequestInPiecesMisread
-                | Fault::PortNotConnected
                 | Fault::ValueDiffers
-        )
+                | Fault::ValidRequestRefused
+        );
+        !self.is_certain && (is_without_message || self.is_time_out())
     }
 }
 

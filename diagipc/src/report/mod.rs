@@ -298,6 +298,25 @@ pub struct NotPlayed {
     pub with: String,
 }
 
+/// Cases that could not be judged, because what they need came neither at the first attempt nor at the
+/// second. The run does not pass: such a check is never a pass.
+///
+/// ```
+/// use diagipc::{NotJudged, Report};
+///
+/// let mut report = Report::new("server", "process 4711");
+/// report.not_judged = Some(NotJudged { count: 28, why: "no connection to the port".into() });
+/// assert_eq!(report.verdict(), "FAILED: 0 of 0 judged, not judged: 28");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NotJudged {
+    /// How many.
+    pub count: usize,
+    /// What did not come, and how to leave them out.
+    pub why: String,
+}
+
 /// Too few cases were judged for a pass, though none failed.
 ///
 /// ```
@@ -377,6 +396,9 @@ pub struct Report {
     /// Too few cases were judged for a verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub too_few_judged: Option<TooFewJudged>,
+    /// Cases that could not be judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_judged: Option<NotJudged>,
     /// The chosen cases that were not played.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_played: Vec<NotPlayed>,
@@ -464,15 +486,22 @@ impl Report {
         let lost = lost.map(|lost| ("lost", format!("{}; {}", lost.reason, not_run(lost.not_run))));
         let interrupted = self.interrupted.map(|one| ("interrupted", not_run(one.not_run)));
         let few = self.too_few_judged.map(|few| ("too-few-judged", few.to_string()));
+        let not_judged = self.not_judged.as_ref().map(|NotJudged { count, why }| {
+            let s = if *count == 1 { "" } else { "s" };
+            ("not-judged", format!("{count} case{s}: {why}"))
+        });
         let stale = |entry: &String| ("stale", format!("the accepted fault {entry}"));
-        let problems = [lost, interrupted, few].into_iter().flatten();
+        let problems = [lost, interrupted, few, not_judged].into_iter().flatten();
         problems.chain(self.stale.iter().map(stale)).collect()
     }
 
     /// Returns the verdict: `FAILED: 172 of 179 judged (2 should), 4 causes, not played: 319
     /// (--allow-harmful)`.
     pub fn verdict(&self) -> String {
-        let verdict = self.verdict_of_the_played();
+        let mut verdict = self.verdict_of_the_played();
+        if let Some(NotJudged { count, .. }) = self.not_judged {
+            verdict = format!("{verdict}, not judged: {count}");
+        }
         if self.not_played.is_empty() {
             return verdict;
         }

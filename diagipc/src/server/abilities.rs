@@ -17,6 +17,8 @@ pub(super) enum Has {
     Yes,
     /// No, by declaration or observation: how.
     No(String),
+    /// It was asked twice, and nothing came in time: what did not.
+    TimedOut(String),
     /// It was asked, without a clear answer.
     Unclear,
     /// It is silent where it must answer.
@@ -42,6 +44,8 @@ pub(super) enum Lack {
     Missing(String),
     /// It was asked, and was silent. That is waited for once.
     Silent(String),
+    /// It may support it: a sign of it came in no attempt.
+    TimedOut(String),
 }
 
 impl Abilities {
@@ -86,6 +90,9 @@ impl Abilities {
             match (claims.has(ability), self.features.get(&ability)) {
                 (Some(false), _) => Some(Lack::Unclaimed(format!("{ability}: not claimed"))),
                 (None, Some(Has::No(why))) => Some(Lack::Missing(format!("{ability}: {why}"))),
+                (None, Some(Has::TimedOut(why))) => {
+                    Some(Lack::TimedOut(format!("{ability}: {why}")))
+                }
                 (Some(true) | None, _) => None,
             }
         })

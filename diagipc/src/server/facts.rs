@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc_vectors::player::{Conversation, Difference, Failure};
+use dotnet_diagnostics_ipc_vectors::player::{Conversation, Difference, Failure, PlayerError};
 use dotnet_diagnostics_ipc_vectors::script::{Deviation, Step};
 
 use super::Death;
@@ -55,5 +55,30 @@ impl CaseFacts<'_> {
             took: Duration::ZERO,
             fails: true,
         }
+    }
+
+    /// Whether the case ended because something did not come in time.
+    pub(super) fn has_timed_out(&self) -> bool {
+        let by_time = match &self.end {
+            PlayEnd::NotStarted(_) => true,
+            PlayEnd::NotSent(difference) => difference.is_time_out(),
+            PlayEnd::Differs(Failure { trouble: PlayerError::Differs(difference), .. }, step) => {
+                // What these wait for is told in words.
+                let waits = matches!(
+                    step,
+                    Some(
+                        Step::Open(_)
+                            | Step::Send(_)
+                            | Step::ExpectEvent(_)
+                            | Step::ExpectTarget(_)
+                            | Step::ExpectSocket(_)
+                            | Step::ExpectFile(_)
+                    )
+                );
+                difference.is_time_out() || waits && matches!(difference, Difference::Other(_))
+            }
+            _ => false,
+        };
+        by_time || self.hangs.is_some()
     }
 }

@@ -53,11 +53,14 @@ impl Verdict {
         Self::fail(seen.text.clone(), [seen].into())
     }
 
-    /// Whether a case may have failed by time alone: no received message is wrong in itself.
-    pub(super) fn may_be_late(&self) -> bool {
+    /// Whether a case failed because something did not come in time, and by nothing else.
+    pub(super) fn is_late(&self, facts: &CaseFacts<'_>) -> bool {
+        let timed_out = facts.has_timed_out();
+        let is_late =
+            |seen: &FaultSeen| seen.is_time_out() || timed_out && seen.fault == Fault::StreamEmpty;
         self.grade == Grade::Fail
             && self.deviation.is_none()
-            && self.faults.iter().all(FaultSeen::may_be_lateness)
+            && if self.faults.is_empty() { timed_out } else { self.faults.iter().all(is_late) }
     }
 
     pub(super) fn known(fact: &str, text: &str, found: Vec<String>) -> Self {
@@ -96,12 +99,8 @@ impl Verdict {
         self
     }
 
-    /// Whether it may be another correct behaviour: no message is wrong in itself.
     fn may_be_habit(&self) -> bool {
-        self.faults.iter().all(|seen| {
-            let is_other_answer = seen.fault == Fault::ValidRequestRefused;
-            !seen.is_certain && (seen.may_be_lateness() || is_other_answer)
-        })
+        self.faults.iter().all(FaultSeen::may_be_habit)
     }
 
     pub(super) fn case(self, case: &ServerCase<'_>, conversation: &Conversation) -> Case {
@@ -137,7 +136,7 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &CaseFacts
         PlayEnd::Lacks(Lack::Silent(found)) => {
             Verdict::of_fault(FaultSeen::new(Fault::NoAnswer, found))
         }
-        PlayEnd::Lacks(Lack::Missing(found) | Lack::Unclaimed(found)) => {
+        PlayEnd::Lacks(Lack::Missing(found) | Lack::Unclaimed(found) | Lack::TimedOut(found)) => {
             Verdict::new(Grade::Unimplemented, [found.clone()].into())
         }
         PlayEnd::NotStarted(text) | PlayEnd::Unavailable(text) => {

@@ -106,7 +106,7 @@ impl<'o> CasePlayer<'o> {
         let verdict = decide(&self.known, case, &facts);
         self.note_answers(&facts, &verdict.found);
         // A target that others use is harmed once.
-        let is_late = verdict.may_be_late() && (own || case.hazard() != Some(Hazard::Harmful));
+        let is_late = verdict.is_late(&facts) && (own || case.hazard() != Some(Hazard::Harmful));
         let entry = Case { took: began.elapsed(), ..verdict.case(case, &facts.conversation) };
         Ok(if is_late { CaseResult::Late(entry) } else { CaseResult::Done(entry) })
     }

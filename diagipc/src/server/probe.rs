@@ -253,8 +253,8 @@ impl WithPort {
     pub(super) fn connects(mut self) -> Has {
         let mut player = Player::new(&mut self.network, self.within);
         match player.accepted(Some(PORT), self.until) {
-            Ok(None) => Has::No(format!(
-                "no connection to the port of DOTNET_DiagnosticPorts within {} s of its start",
+            Ok(None) => Has::TimedOut(format!(
+                "twice no connection to the port of DOTNET_DiagnosticPorts within {} s of the start",
                 self.within.as_secs()
             )),
             Ok(Some(_)) => Has::Yes,

@@ -21,7 +21,7 @@ use crate::known::Profile;
 use crate::network::address::Address;
 use crate::process::Suspended;
 use crate::suite::{CaseResult, Failure, RunLimits, Suite};
-use crate::{Case, Grade, Interrupted, Lost, NotPlayed, Report, TooFewJudged, suite};
+use crate::{Case, Grade, Interrupted, Lost, NotJudged, NotPlayed, Report, TooFewJudged, suite};
 
 /// The decision about a case before anything is played.
 enum Plan {
@@ -34,6 +34,7 @@ enum Plan {
 
 const SIDE_EFFECTS: &str = "they change the target: --allow-side-effects allows them";
 const HARMFUL: &str = "they may kill, hang or exhaust the target: --allow-harmful allows them";
+const NO_PORTS: &str = "If the server has no ports: --claims with `ports = false`";
 const OWN_TARGET: &str = "they need a target started for them: use --spawn";
 
 /// Plays `cases` against the target at `place`. `done` is called for each.
@@ -106,6 +107,10 @@ pub fn run(
             Plan::Elsewhere(why) => elsewhere.push((why, case.name())),
             Plan::Lacks(lack) => {
                 unclaimed += usize::from(matches!(lack, Lack::Unclaimed(_)));
+                if let Lack::TimedOut(why) = &lack {
+                    let none = || NotJudged { count: 0, why: format!("{why}. {NO_PORTS}") };
+                    report.not_judged.get_or_insert_with(none).count += 1;
+                }
                 let facts = CaseFacts::unplayed(PlayEnd::Lacks(lack));
                 let case = decide(&known, case, &facts).case(case, &facts.conversation);
                 done(&case);

@@ -276,7 +276,11 @@ impl Surveyor<'_> {
         }
         if let Some(with_port) = with_port {
             // If it does not start, its cases show it.
-            self.note(Ability::Ports, Ok(with_port.map_or(Has::Yes, WithPort::connects)));
+            let mut has = with_port.map_or(Has::Yes, WithPort::connects);
+            if matches!(has, Has::TimedOut(_)) {
+                has = WithPort::start(self.subject, waits).map_or(has, WithPort::connects);
+            }
+            self.note(Ability::Ports, Ok(has));
         }
         Ok(weakness)
     }

@@ -75,6 +75,13 @@ pub enum Difference {
     Other(String),
 }
 
+impl Difference {
+    /// Whether it is that nothing came in time.
+    pub const fn is_time_out(&self) -> bool {
+        matches!(self, Self::NotConnected | Self::Nothing { .. } | Self::NoEnd)
+    }
+}
+
 impl PlayerError {
     /// The side under test did something else, in words.
     pub fn differs(text: impl Into<String>) -> Self {
