@@ -27,13 +27,16 @@ use crate::{Annotation, DecodeRefusal, Direction, Type, TypedCodec, Value};
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::continuation::StreamStart;
-use dotnet_diagnostics_ipc::header::Header;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{AnyReply, Message, server::ErrorReply};
 
 /// The longest environment block whose entries are shown, and the longest piece that is read: an
 /// entry of 4 bytes takes 700 bytes of memory in an annotated dump. Messages are always shorter.
 pub const MOST_IN_FIELDS: usize = 1 << 20;
+
+const NEVER_READ: &str = "no server reads them, and the connection ends with a reset (F-70)";
+const OTHERWISE: &str = "recorded builds may accept it, or end (F-7, F-72)";
 
 /// The kind of an [`Item`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +111,9 @@ pub struct Item {
     /// What its bytes are annotated as.
     #[serde(skip)]
     pub subject: Option<TypedCodec>,
+    /// The sender of the message before it, if it is no message.
+    #[serde(skip)]
+    after: Option<Direction>,
 }
 
 impl Item {
@@ -139,6 +145,7 @@ impl Item {
             limits: None,
             error: None,
             subject,
+            after: None,
         }
     }
 
@@ -158,6 +165,8 @@ impl Item {
     /// What it is: `request EventPipe/StopTracing, 0x0201, 28 bytes at offset 0`.
     pub fn title(&self) -> String {
         let kind = match self.kind {
+            ItemKind::Unknown if self.after == Some(Direction::Client) => "bytes after the request",
+            ItemKind::Unknown if self.after.is_some() => "bytes after the reply",
             ItemKind::Request => "request",
             ItemKind::Reply => "reply to",
             ItemKind::Error => "error after",
@@ -206,17 +215,28 @@ impl Item {
         if self.kind == ItemKind::Error && says_success(self.bytes_in(input)) {
             remarks.push("still a failure: .NET 6 uses this code for a failed dump (F-127)".into());
         }
-        if let Some(limits) = &self.limits {
-            let answer = limits.answer.map(|answer| format!(" with {answer}")).unwrap_or_default();
-            remarks.push(format!("a server refuses this{answer}: {limits}"));
-        }
-        if let Some(error) = &self.error {
-            remarks.push(format!("error: {error}"));
-            let is_answered = self.subject.is_some_and(|subject| !subject.from_server);
-            if let Some(answer) = error.answer.filter(|_| is_answered) {
-                remarks.push(format!("a server answers {answer}"));
+        match self.after {
+            Some(Direction::Client) => {
+                remarks.push(NEVER_READ.into());
+                return remarks;
             }
+            Some(Direction::Server) => {
+                remarks.push("no message: the reply before it has all its bytes".into());
+                return remarks;
+            }
+            None => {}
         }
+        remarks.extend(self.limits.as_ref().map(|limits| format!("not allowed: {limits}")));
+        remarks.extend(self.error.as_ref().map(|error| format!("error: {error}")));
+        let is_answered = self.subject.is_some_and(|subject| !subject.from_server);
+        let refusal = self.limits.as_ref().or(self.error.as_ref()).filter(|_| is_answered);
+        remarks.extend(refusal.and_then(|refusal| {
+            let answer = refusal.answer.filter(|_| self.size >= HEADER_LEN)?;
+            Some(match refusal.fault.layer.as_str() {
+                "payload" | "limits" => format!("expected answer: {answer}; {OTHERWISE}"),
+                _ => format!("a server answers {answer}"),
+            })
+        }));
         remarks
     }
 
@@ -288,6 +308,8 @@ pub struct Splitter<'b> {
     request_is_given: bool,
     /// The length of the last reply's continuation.
     continuation: Option<usize>,
+    /// The sender of the last message.
+    after: Option<Direction>,
 }
 
 impl<'b> Splitter<'b> {
@@ -303,6 +325,7 @@ impl<'b> Splitter<'b> {
             request,
             request_is_given: request.is_some(),
             continuation: is_stream.then_some(usize::MAX),
+            after: None,
         }
     }
 
@@ -316,7 +339,9 @@ impl<'b> Splitter<'b> {
             // The start of the next message is unknown.
             let from_server = self.from == Some(Direction::Server);
             let subject = TypedCodec { kind: Type::Unknown, command: None, from_server };
-            return self.item(rest, rest.len(), ItemKind::Unknown, None, subject);
+            let after = self.after;
+            let item = self.item(rest, rest.len(), ItemKind::Unknown, None, subject);
+            return Item { after, ..item };
         };
         let is_reply = code.set == Command::OK.set;
         let from_server = self.from.map_or(is_reply, |from| from == Direction::Server);
@@ -334,6 +359,7 @@ impl<'b> Splitter<'b> {
         } else if !self.request_is_given {
             self.request = Some(code);
         }
+        self.after = Some(if from_server { Direction::Server } else { Direction::Client });
         self.item(rest, size.into(), kind, Some(code), subject)
     }
 

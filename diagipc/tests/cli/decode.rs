@@ -124,7 +124,21 @@ fn decode_over_limit_is_noted_and_succeeds() {
     assert_eq!(item["limits"]["kind"], "unknown_perf_map_type");
     assert_eq!(item["value"], json!({ "perfMapType": 0 }));
     let dump = text(&run(&["decode", "--text", request], b"", 0));
-    assert!(dump.contains("a server refuses this with 0x80070057 DS_IPC_E_INVALIDARG"), "{dump}");
+    assert!(dump.contains("expected answer: 0x80070057 DS_IPC_E_INVALIDARG; "), "{dump}");
+}
+
+#[test]
+fn decode_names_bytes_after_message() {
+    let request = "444f544e45545f4950435f563100 1400 0404 0000";
+    let reply = "444f544e45545f4950435f563100 1400 ff00 0000";
+    for (message, title, remark) in [
+        (request, "bytes after the request, 2 bytes", "no server reads them"),
+        (reply, "bytes after the reply, 2 bytes", "the reply before it has all its bytes"),
+    ] {
+        let dump = text(&run(&["decode", "--text", &format!("{message} aabb")], b"", 1));
+        assert!(dump.contains(title) && dump.contains(remark), "{dump}");
+        assert!(!dump.contains("a server answers"), "{dump}");
+    }
 }
 
 #[test]
