@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use diagipc::TooFewJudged;
 use diagipc::embedded::{self, SCRIPTS, VECTORS};
 use diagipc::known::{Profile, UnknownProfile};
 use diagipc::server::{self, Claims, Options};
+use diagipc::{Address, TooFewJudged};
 
 use crate::commands::output::{Output, Progress};
 use crate::commands::target::{AddressArguments, trust};
@@ -20,7 +20,7 @@ const MAX_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// Checks a live diagnostic server against the protocol.
 ///
 /// Plays the exchange scripts and sends every request of the vectors, one after another, and
-/// reports differences. By default only cases without side effects are played.
+/// reports differences. A process that runs already gets only the cases without side effects.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 nothing failed, 1 a case failed, an accepted fault is gone (--known), too few were judged (--min-judged), or --max-time or --fail-fast ended the run, 2 usage error, 3 the target cannot be reached, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
@@ -64,13 +64,19 @@ pub(crate) struct Arguments {
     any_owner: bool,
 
     /// Also play cases that change the target: dumps, profilers, variables, perf maps, startup
-    /// hooks, resumes
+    /// hooks, resumes. --spawn plays them
     #[arg(long)]
     allow_side_effects: bool,
 
-    /// Also play cases that may kill, block or exhaust the target. Only for a target that is yours
+    /// Also play cases that may kill, block or exhaust the target. Only for a target that is
+    /// yours. --spawn plays them
     #[arg(long)]
     allow_harmful: bool,
+
+    /// With --spawn: leave out the cases that change the target, and those that may kill, block or
+    /// exhaust it, except what --allow-side-effects and --allow-harmful allow
+    #[arg(long, requires = "spawn")]
+    spare: bool,
 
     /// Default time limit of a step
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
@@ -118,10 +124,12 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         }
         None => Claims::default(),
     };
+    // A target that is started for the run may be ended.
+    let is_ours = matches!(address, Address::Spawn(_)) && !arguments.spare;
     let options = Options {
         profile: arguments.profile.0,
-        allow_side_effects: arguments.allow_side_effects,
-        allow_harmful: arguments.allow_harmful,
+        allow_side_effects: arguments.allow_side_effects || is_ours,
+        allow_harmful: arguments.allow_harmful || is_ours,
         keep_target: arguments.keep_target,
         finds_weaknesses: true,
         within: arguments.timeout.map(Duration::from_millis),

@@ -293,10 +293,10 @@ fn trace_status_is_0_only_for_a_complete_stream() {
         // An answered stop alone does not make it complete.
         (&LOSSES[..60], stopped_well, 1, "the stream was cut short; FILE has the first 60 bytes"),
         (
-            b"Nettrace\0\0\0\0\x06\0\0\0",
+            b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0\0\0\0\0",
             stopped_well,
             0,
-            "FILE: 16 bytes, whole, but whether events were dropped is unknown",
+            "FILE: 24 bytes, whole, but whether events were dropped is unknown",
         ),
         (b"Nettrace", silent, 1, "did not end the stream within 1 s of the stop"),
     ] {

@@ -38,7 +38,6 @@ import detect
 # Only .NET 10 has sessions with user_events.
 OPTIONS = {"net10.0.9": ["--stand-in-for-user-events"]}
 SPAWN = {"net10.0.9": ["--user-events"]}
-CHANGING = ["--allow-side-effects", "--allow-harmful"]
 TABLE = pathlib.Path(ROOT, "spec/RUNTIMES.md")
 HEAD = "| runtime | profile that `auto` finds | passed | known differences | not there | failed | by which faults |"
 EVIDENCE = pathlib.Path(ROOT, "diagipc/evidence")
@@ -147,7 +146,7 @@ def run_beside(program, name, only, loops):
             file = detect.operations(stack.enter_context(tempfile.TemporaryDirectory()))
             report = made([program, "client", "--json", "--operations", str(file), *only], 7200, name)
         else:
-            report = report_of(program, name, [*CHANGING, "--jobs", "2", *only], 7200)
+            report = report_of(program, name, ["--jobs", "2", *only], 7200)
     print(f"{name}, {loops} busy loops: {len(report['cases'])} cases, {report['counts']['fail']} failed, load {os.getloadavg()[0]:.0f} at "
           "the end", *report.get("notes", []), sep="\n    ", flush=True)
     return report
@@ -209,7 +208,7 @@ def main():
             sys.exit(0 if all([same_when_busy(program, name, only, arguments.busy, directory) for name in names]) else 1)
         files, rows, good = list(map(pathlib.Path, arguments.there)), [], True
         for name in [] if files else names:
-            report = report_of(program, name, [*CHANGING, "--jobs", "2", *only], 5400 if name.startswith("arm64-") else 1800)
+            report = report_of(program, name, ["--jobs", "2", *only], 5400 if name.startswith("arm64-") else 1800)
             files.append(directory / f"{name}.json")
             files[-1].write_text(json.dumps(report, indent=1), encoding="utf-8")
             good &= is_good(report)

@@ -56,7 +56,7 @@ def failed(report):
 def subject_held(wine, diagipc, cases, version, archive, is_kept):
     """A subject, started by the suite for each case. Its row of the table."""
     wine.unpack(version, archive)
-    options = ["--name", f"win-net{version}", *matrix.CHANGING, *cases]
+    options = ["--name", f"win-net{version}", *cases]
     # wine refuses IL images without mscoree.
     status, report = wine.suite(diagipc, "server", *options, "--spawn", "--", under_wine.subject(version),
                                 variables={"WINEDLLOVERRIDES": "mshtml="})
@@ -150,7 +150,7 @@ def reference_runtime(wine, diagipc, examples, everything):
     finally:
         runtime.stdin.close()
         expect("reference runtime: it ends with its input", runtime.wait(30), 0)
-    options = matrix.CHANGING if everything else ["--allow-side-effects", *SHORT]
+    options = [] if everything else ["--spare", "--allow-side-effects", *SHORT]
     _, report = wine.suite(diagipc, "server", "--profile", "coreclr-9.0.20", *options, "--spawn", "--", as_windows(diagipc), "runtime",
                            "--profile", "coreclr-9", "--until-eof", *(["--dies"] if everything else []))
     expect("reference runtime: what failed", [name for name in failed(report) if name not in BLOCKED], [])
