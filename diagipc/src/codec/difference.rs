@@ -177,11 +177,50 @@ fn mistake_in_value(seen: &Value, expected: &Value) -> Option<Fault> {
         return (seen.to_bytes() == guid_reversed(expected.to_bytes()))
             .then_some(Fault::GuidBigEndian);
     }
+    match (seen, expected) {
+        (Value::Null, other) | (other, Value::Null) if other == "" => {
+            return Some(Fault::AbsentStringAsEmpty);
+        }
+        (Value::Bool(seen), Value::Bool(_)) => {
+            return (seen != expected).then_some(Fault::BoolInverted);
+        }
+        (Value::String(text), Value::String(whole)) if whole.contains('\0') => {
+            let cut = whole.split('\0').next();
+            return (cut == Some(text)).then_some(Fault::StringCutAtNul);
+        }
+        (Value::String(text), Value::Object(_)) if text.contains('\u{fffd}') => {
+            return Some(Fault::SurrogateReplaced);
+        }
+        _ => {}
+    }
     let (seen, expected) = (number(seen)?, number(expected)?);
+    if rounded(expected) == seen {
+        return Some(Fault::NumberAsDouble);
+    }
+    if expected & u64::from(u32::MAX) == seen {
+        return Some(Fault::FieldTooNarrow);
+    }
+    if [(seen, expected), (expected, seen)]
+        .iter()
+        .any(|(one, other)| one.checked_mul(1000) == Some(*other))
+    {
+        return Some(Fault::TimeInAnotherUnit);
+    }
     let is_swapped = seen == expected.swap_bytes()
         || u32::try_from(expected).is_ok_and(|number| seen == u64::from(number.swap_bytes()))
         || u16::try_from(expected).is_ok_and(|number| seen == u64::from(number.swap_bytes()));
     (is_swapped && seen != expected).then_some(Fault::NumbersBigEndian)
+}
+
+/// Returns the number as a double holds it.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the loss is what is looked for"
+)]
+const fn rounded(number: u64) -> u64 {
+    number as f64 as u64
 }
 
 /// Returns a number as the vectors write it.
@@ -235,10 +274,15 @@ fn fault_in_header(wire: &[u8], expected: &[u8]) -> Option<Fault> {
     }
     let differs = |at: &usize| wire.get(*at) != expected.get(*at);
     let (first, last) = ((0..wire.len()).find(differs)?, (0..wire.len()).rfind(differs)?);
-    [(0..14, Fault::MagicWrong), (14..16, Fault::SizeWrong), (18..20, Fault::ReservedNotZero)]
-        .into_iter()
-        .find(|(part, _)| part.contains(&first) && part.contains(&last))
-        .map(|(_, fault)| fault)
+    [
+        (0..14, Fault::MagicWrong),
+        (14..16, Fault::SizeWrong),
+        (16..18, Fault::AnotherCommandSent),
+        (18..20, Fault::ReservedNotZero),
+    ]
+    .into_iter()
+    .find(|(part, _)| part.contains(&first) && part.contains(&last))
+    .map(|(_, fault)| fault)
 }
 
 /// Writes correct bytes again, with a mistake.

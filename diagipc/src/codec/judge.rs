@@ -193,20 +193,20 @@ impl CodecCase<'_> {
     /// vector's, or if they are those of an empty text in place of an absent one.
     fn judge_other_bytes(&self, wire: &[u8], expected: &[u8]) -> Graded {
         let expected = self.test.canonical.then_some(expected);
-        let wrong = |field: &str, meaning: &str| {
-            let mistake = self.group.subject().and_then(|subject| {
+        let wrong = |field: &str, meaning: &str, mistake: Option<Fault>| {
+            let of_bytes = self.group.subject().and_then(|subject| {
                 let canonical = subject.encode(&self.test.value).ok();
                 mistake_in_bytes(subject, wire, expected.or(canonical.as_deref())?)
             });
             let difference = expected.map(|expected| first_difference(wire, expected));
             let text = difference.unwrap_or_default() + meaning;
-            match mistake {
+            match of_bytes.or(mistake) {
                 Some(fault) => Graded::fail(fault, text),
                 None => Graded::fail_in(Fault::WrongBytes, field, text),
             }
         };
         let Some(subject) = self.group.subject() else {
-            return wrong("", "these bytes mean the same");
+            return wrong("", "these bytes mean the same", None);
         };
         let mut value = self.test.value.clone();
         // Ignored data is not written.
@@ -219,22 +219,24 @@ impl CodecCase<'_> {
                 return wrong(
                     &refusal.fault.kind,
                     &format!("these bytes are malformed: {refusal}"),
+                    None,
                 );
             }
         };
         let compared = Compared::new(self.group.kind, &decoded.value, &value, false);
         match (compared.difference, compared.absent_or_empty) {
             (Some(difference), _) => {
-                wrong(&difference.field, &format!("in these bytes {}", difference.text))
+                let text = format!("in these bytes {}", difference.text);
+                wrong(&difference.field, &text, difference.mistake)
             }
             (None, _) if !decoded.canonical => {
-                wrong("", "these bytes mean the same, in a form that writers must not use")
+                wrong("", "these bytes mean the same, in a form that writers must not use", None)
             }
             (None, Some(other)) => Graded::new(
                 Grade::PassLenient,
                 format!("written as many libraries do: {}", other.text),
             ),
-            (None, None) if self.test.canonical => wrong("", "these bytes mean the same"),
+            (None, None) if self.test.canonical => wrong("", "these bytes mean the same", None),
             (None, None) => Graded::PASS,
         }
     }

@@ -405,7 +405,31 @@ faults! {
         "The message's size counts four bytes for each character: zeros follow the last field.",
         "Compute the size from the written bytes: 2 for each UTF-16 unit, not `sizeof(wchar_t)`.",
         ["R-HDR-002"];
-    AnotherCommandSent = "another-command-sent", [Client],
+    AbsentStringAsEmpty = "absent-string-as-empty", [Codec],
+        "An absent string is taken for an empty one, or an empty one for an absent one.",
+        "Keep them apart: an absent string has the length 0 and no NUL, an empty one the length 1 and its NUL.",
+        ["F-11"];
+    StringCutAtNul = "string-cut-at-nul", [Codec],
+        "A text ends at a NUL inside it.",
+        "Take the length from the count, not from the first NUL: only the last unit is the end.",
+        ["R-GRM-009"];
+    SurrogateReplaced = "surrogate-replaced", [Codec],
+        "Half of a surrogate pair is replaced by another character.",
+        "Keep the 16-bit units of a text that is not Unicode, or refuse it; replace nothing.",
+        ["R-GRM-008"];
+    NumberAsDouble = "number-as-double", [Codec],
+        "A number of 64 bits is rounded to the 53 bits of a double.",
+        "Keep 64-bit numbers in integers: in JavaScript BigInt, in JSON text.",
+        ["R-GRM-003"];
+    BoolInverted = "bool-inverted", [Codec],
+        "A bool has the opposite value.",
+        "0 is false, everything else true; check what the field's name says.",
+        ["R-GRM-005"];
+    TimeInAnotherUnit = "time-in-another-unit", [Codec],
+        "A number is a thousandth or a thousandfold of the right one.",
+        "Convert no time: the field has the unit that the document gives, such as milliseconds.",
+        ["R-GRM-002"];
+    AnotherCommandSent = "another-command-sent", [Client, Codec],
         "The command of the request does not do what was requested.",
         "Check the command's set and id: the document lists them, and `diagipc decode` shows what \
          was sent.",

@@ -307,7 +307,7 @@ fn adapter_extra_answer_fails_next_case() {
 }
 
 /// Common mistakes, the fault of each, and whether all failures have it.
-const MISTAKES: [(&str, &str, bool); 12] = [
+const MISTAKES: [(&str, &str, bool); 18] = [
     ("size-without-header", "size-wrong", true),
     ("size-of-two-more", "size-wrong", true),
     ("guid-as-text", "guid-big-endian", true),
@@ -315,6 +315,12 @@ const MISTAKES: [(&str, &str, bool); 12] = [
     ("nul-uncounted", "string-length-without-nul", true),
     ("count-in-bytes", "string-length-in-bytes", true),
     ("empty-without-length", "empty-string-as-two-bytes", true),
+    ("absent-as-empty", "absent-string-as-empty", true),
+    ("cut-at-nul-read", "string-cut-at-nul", true),
+    ("surrogates-replaced-read", "surrogate-replaced", true),
+    ("double-read", "number-as-double", true),
+    ("bool-inverted-read", "bool-inverted", true),
+    ("commands-swapped", "another-command-sent", true),
     // Some values cannot be written like this, some bytes cannot be read.
     ("big-endian-read", "numbers-big-endian", false),
     ("without-nul", "string-without-nul", false),
