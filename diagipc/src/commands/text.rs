@@ -17,6 +17,8 @@ use crate::commands::printable::plain;
 
 /// How many lines the last screen has: the verdict, its causes, and the bytes that fit.
 const SCREEN_LINES: usize = 40;
+/// How many of the last lines of a program's standard error a cause shows.
+const MAX_LINES_SAID: usize = 12;
 /// How many causes it explains. The others are listed.
 const MAX_EXPLAINED: usize = 6;
 /// The fewest lines of bytes.
@@ -141,8 +143,14 @@ fn explanation(report: &Report, cause: &Cause, colours: &Colours) -> Vec<String>
     let shows_it = report.cases.iter().find(|case| case.name == *example);
     let found = shows_it.and_then(|case| case.detail.as_ref()?.found.first());
     let seen = [Some(text), found].into_iter().flatten().find(|seen| *seen != sentence);
-    let seen = seen.map_or_else(String::new, |seen| format!(": {}", plain(&beginning(seen, 300))));
-    lines.push(format!("  seen in {}{seen}", plain(example)));
+    // What a program wrote before it ended has lines of its own.
+    let (first, said) = seen.map_or(("", ""), |seen| seen.split_once('\n').unwrap_or((seen, "")));
+    let colon = if first.is_empty() { "" } else { ": " };
+    lines.push(format!("  seen in {}{colon}{}", plain(example), plain(&beginning(first, 300))));
+    let hidden = said.lines().count().saturating_sub(MAX_LINES_SAID);
+    lines.extend(
+        said.lines().skip(hidden).map(|line| format!("    {}", plain(&beginning(line, 160)))),
+    );
     // Two faults may have one name: of two fields, say.
     let all = report.failures().flat_map(|case| case.faults.iter().map(move |seen| (case, seen)));
     let other = all

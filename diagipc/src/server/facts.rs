@@ -20,6 +20,8 @@ pub(super) struct CaseFacts<'c> {
     pub(super) death: Option<Death>,
     /// How a target that other cases share ended, if it did until the case was over.
     pub(super) death_after: Option<Death>,
+    /// The end of its standard error, if it ended.
+    pub(super) last_words: String,
     /// Why the target no longer answers after the case, if it does not.
     pub(super) hangs: Option<String>,
     pub(super) took: Duration,
@@ -51,6 +53,7 @@ impl CaseFacts<'_> {
             process: TargetProcess::default(),
             death: None,
             death_after: None,
+            last_words: String::new(),
             hangs: None,
             took: Duration::ZERO,
             fails: true,

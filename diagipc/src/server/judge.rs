@@ -13,7 +13,7 @@ use super::abilities::{Abilities, Lack};
 use super::expectation::Expectation;
 use super::facts::{CaseFacts, PlayEnd};
 use super::request::Reaction;
-use super::unanswered::crash;
+use super::unanswered::{asked, crash};
 use super::{Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency};
 use crate::conversation::{Exchange, Exchanges, FaultSeen, ReplyKind, is_cut};
 use crate::faults::Fault;
@@ -168,6 +168,11 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &CaseFacts
         verdict.found.push(reason.clone());
     }
     name_unknown_command(known, facts, &mut verdict.faults);
+    if let Some(crash) = verdict.faults.iter_mut().find(|seen| seen.fault == Fault::Crash) {
+        let asked = facts.exchanges.last_asked().map(asked);
+        let after = asked.unwrap_or_else(|| "a connection without a byte".to_owned());
+        crash.text = format!("{} after {after}{}", crash.text, facts.last_words);
+    }
     if let Some(fact) = habit_of_script(known.profile, case, &facts.exchanges) {
         let lives = facts.death.is_none() && facts.death_after.is_none();
         if verdict.grade == Grade::Fail && lives && verdict.may_be_habit() {

@@ -288,6 +288,10 @@ impl<'o> CasePlayer<'o> {
         if !own {
             facts.death_after = self.subject.death();
         }
+        if facts.death.or(facts.death_after).is_some() {
+            let own = spawned.as_ref().map(Spawned::last_words);
+            facts.last_words = own.unwrap_or_else(|| self.subject.last_words());
+        }
         facts.fails = self.fails(case, &facts);
         let is_unavailable = matches!(facts.end, PlayEnd::Unavailable(_));
         let may_hang =

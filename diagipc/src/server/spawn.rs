@@ -161,9 +161,14 @@ impl Spawned {
             }
             thread::sleep(POLL_INTERVAL);
         };
+        Err(format!("{reason}{}", self.last_words()))
+    }
+
+    /// Returns the end of its standard error, to follow how it ended; empty if it wrote nothing.
+    pub(super) fn last_words(&self) -> String {
         let is_over = self.death().is_some();
         let errors = if is_over { self.errors.whole() } else { self.errors.so_far() };
-        Err(format!("{reason}{}", on_standard_error(&errors)))
+        on_standard_error(&errors)
     }
 
     /// Returns its own directory, removed in the end.

@@ -180,6 +180,11 @@ impl Target {
         self.running()?.death()
     }
 
+    /// Returns the end of the shared target's standard error, if it was started here.
+    pub(super) fn last_words(&self) -> String {
+        self.running().map(Spawned::last_words).unwrap_or_default()
+    }
+
     /// Returns the process of the shared target, if known.
     pub(crate) fn process_id(&self) -> Option<u32> {
         match self.running() {

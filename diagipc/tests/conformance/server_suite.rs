@@ -284,6 +284,20 @@ fn target_death_is_reported_and_run_continues() {
     assert!(death.contains("was killed by signal 6"), "{death}");
 }
 
+/// The cause has the request before the death, and what the target wrote last.
+#[test]
+fn cause_of_a_crash_has_the_last_words_of_the_target() {
+    let (fixture, only) = (fixture("servers/server.py"), "requests/eventpipe/5250");
+    let target = ["--only", only, "--spawn", "--", "python3", &fixture];
+    let report = server(&[&target[..], &["--fault", "dies-on-empty-payload"]].concat(), 1);
+    let crash = report.causes.iter().find(|cause| cause.name == "crash").unwrap();
+    assert_eq!(
+        crash.text,
+        "the target ended with status 3 after EventPipe/CollectTracing2 of 20 bytes; \
+         on standard error: payload[0]: index out of range"
+    );
+}
+
 /// A running target cannot be started again, so the run ends, and the case of its death is named.
 #[test]
 fn running_target_death_is_lost() {
