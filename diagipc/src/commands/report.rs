@@ -1,7 +1,8 @@
 //! `diagipc report`.
 
+use std::ffi::OsStr;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use diagipc::report::{Comparison, html};
@@ -77,10 +78,12 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         text::write(report, &citations, arguments.verbose, out)?;
         return Ok(Outcome::Well);
     }
-    let title = |report: &Report| {
-        format!("{} {}", report.suite, report.runtime.as_ref().unwrap_or(&report.target))
+    let row = |(path, report): (&String, &Report)| {
+        let file = Path::new(path).file_name().map_or(path.into(), OsStr::to_string_lossy);
+        let runtime = report.runtime.as_ref().unwrap_or(&report.target);
+        (format!("{file}: {} {runtime}", report.suite), report.counts)
     };
-    let rows: Vec<_> = reports.iter().map(|report| (title(report), report.counts)).collect();
+    let rows: Vec<_> = arguments.reports.iter().zip(&reports).map(row).collect();
     writeln!(out, "{}", text::table("report", &rows))?;
     Ok(Outcome::Well)
 }

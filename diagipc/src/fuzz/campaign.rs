@@ -166,8 +166,9 @@ impl<'c> Campaign<'c> {
         let (profile, within) = (options.profile, Some(within));
         let asks =
             server::Options { profile, within, allow_harmful: true, ..server::Options::default() };
-        let profile = survey(&mut target, false, &[], &asks)?.profile;
-        summary.runtime = identity.map(|identity| format!(".NET {}", identity.version));
+        let survey = survey(&mut target, false, &[], &asks)?;
+        let profile = survey.profile;
+        summary.runtime = identity.map(|identity| survey.runtime(&identity.version));
         summary.profile = Some(profile.to_string());
         summary.starts = u64::from(target.can_spawn());
         let delay = Duration::ZERO;

@@ -211,13 +211,11 @@ impl Finding {
         self.members().any(|member| member.command() == command && member.found.contains(found))
     }
 
-    /// Whether the other has the same cause: the same fact, if known, or else the same kind. A
-    /// known finding hides only known ones.
+    /// Whether the other has the same cause: the same known behaviour, or else the same kind. A known
+    /// finding hides only known ones. One fact may be of several faults.
     pub(super) fn is_alike(&self, other: &Self) -> bool {
         match (&self.known, &other.known) {
-            (Some(own), Some(others)) => {
-                own.fact == others.fact && self.verdict() == other.verdict()
-            }
+            (Some(own), Some(others)) => own == others && self.verdict() == other.verdict(),
             (None, None) => self.cause == other.cause,
             _ => false,
         }

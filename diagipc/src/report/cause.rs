@@ -68,12 +68,13 @@ impl Cause {
     /// its cases.
     pub fn fault(&self, suite: &str) -> Option<Fault> {
         let suites = [Some(suite), self.example.split('/').next()];
-        suites
-            .into_iter()
-            .flatten()
-            .filter_map(Suite::named)
-            .find_map(|suite| Fault::named(suite, &self.name))
+        suites.into_iter().flatten().find_map(|suite| fault_named(suite, &self.name))
     }
+}
+
+/// Returns the fault of this name, in reports of a suite.
+pub(super) fn fault_named(suite: &str, name: &str) -> Option<Fault> {
+    Fault::named(Suite::named(suite)?, name)
 }
 
 /// Whether both are from the same cases.

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
+use super::cause::fault_named;
 use super::{Case, Grade, Report, known_text};
 use crate::Glob;
 use crate::faults::{Fault, Suite};
@@ -52,10 +53,10 @@ impl Comparison {
             problems.map(|(kind, text)| format!("PROBLEM  {kind}: {text}")).collect();
         let is_whole = lines.is_empty();
         let failures = new.failures().filter_map(|case| {
-            let why = news(before.get(case.name.as_str()).copied(), case)?;
-            Some(format!("NEW  {} ({}): {why}", case.name, case.level.name()))
+            let (fault, why) = news(before.get(case.name.as_str()).copied(), case)?;
+            Some((fault, format!("{} ({}): {why}", case.name, case.level.name())))
         });
-        let failures: Vec<String> = failures.collect();
+        let failures: Vec<(Option<&str>, String)> = failures.collect();
         let (mut mended, mut unjudged, mut lacking) = (Vec::new(), Vec::new(), Vec::new());
         for Case { name, grade, .. } in &old.cases {
             match (grade, grades.get(name.as_str())) {
@@ -72,7 +73,9 @@ impl Comparison {
             }
         }
         let (new_failures, mended_count) = (failures.len(), mended.len());
-        lines.extend([failures, mended, unjudged, lacking].into_iter().flatten());
+        lines.extend(
+            [by_cause(&new.suite, failures), mended, unjudged, lacking].into_iter().flatten(),
+        );
         let version = |report: &Report| report.made.as_ref().and_then(|made| made.suite.clone());
         if let (Some(then), Some(now)) = (version(old), version(new)) {
             if then != now {
@@ -96,21 +99,42 @@ impl Comparison {
     }
 }
 
-/// Returns what is new about a failure; `None` if it failed by the same faults.
-fn news(before: Option<&Case>, case: &Case) -> Option<String> {
+/// Returns a line for each cause, with one of its failures in the next line, and a line for each failure
+/// without a cause.
+fn by_cause(suite: &str, failures: Vec<(Option<&str>, String)>) -> Vec<String> {
+    let mut causes: Vec<(Option<&str>, String, usize)> = Vec::new();
+    for (fault, text) in failures {
+        match causes.iter_mut().find(|(cause, ..)| fault.is_some() && *cause == fault) {
+            Some((.., count)) => *count += 1,
+            None => causes.push((fault, text, 1)),
+        }
+    }
+    let lines = causes.into_iter().flat_map(|(fault, text, count)| {
+        let Some(name) = fault else { return vec![format!("NEW  {text}")] };
+        let fault = fault_named(suite, name);
+        let sentence = fault.map_or_else(String::new, |fault| format!(": {}", fault.sentence()));
+        let s = if count == 1 { "" } else { "s" };
+        vec![format!("NEW  {name}, {count} failure{s}{sentence}"), format!("  seen in {text}")]
+    });
+    lines.collect()
+}
+
+/// Returns the fault and what is new about a failure; `None` if it failed by the same faults.
+fn news<'c>(before: Option<&Case>, case: &'c Case) -> Option<(Option<&'c str>, String)> {
     let found = case.detail.as_ref().and_then(|detail| detail.found.first());
-    let named = |fault: &super::CaseFault| format!("{}: {}", fault.name, fault.text);
     match before {
         Some(before) if before.grade == Grade::Fail => {
             let known: BTreeSet<&str> =
                 before.faults.iter().map(|fault| fault.name.as_str()).collect();
             let more = case.faults.iter().find(|fault| !known.contains(fault.name.as_str()))?;
-            Some(format!("failed before, now also by {}", named(more)))
+            Some((Some(&more.name), format!("failed before, now also: {}", more.text)))
         }
         before => {
             let was = before.map_or("not in the older report", |case| case.grade.name());
-            let why = case.faults.first().map(named).or_else(|| found.cloned());
-            Some(format!("was {was}{}", why.map_or_else(String::new, |why| format!("; {why}"))))
+            let fault = case.faults.first();
+            let why = fault.map(|fault| fault.text.clone()).or_else(|| found.cloned());
+            let why = why.map_or_else(String::new, |why| format!("; {why}"));
+            Some((fault.map(|fault| fault.name.as_str()), format!("was {was}{why}")))
         }
     }
 }

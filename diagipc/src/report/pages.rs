@@ -9,7 +9,8 @@ use minijinja::{AutoEscape, Environment};
 use quick_junit::{NonSuccessKind, Report as Xml, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
-use super::{Case, Citations, Glossary, Grade, Level, Made, Report};
+use super::cause::fault_named;
+use super::{Case, CaseFault, Citations, Glossary, Grade, Level, Made, Report};
 use crate::faults::Fault;
 
 const TEMPLATE: &str = include_str!("matrix.html");
@@ -383,7 +384,7 @@ pub fn junit(report: &Report, citations: &Citations) -> Result<String, String> {
             suite.add_property((*name, value.as_str()));
         }
         for case in report.cases.iter().filter(|case| case.section == section.name) {
-            let mut test = TestCase::new(case.name.as_str(), status(case, citations));
+            let mut test = TestCase::new(case.name.as_str(), status(report, case, citations));
             test.set_classname(format!("{}.{}", case.section, case.group));
             test.set_time(case.took);
             test.add_property(("level", case.level.name()));
@@ -403,7 +404,7 @@ pub fn junit(report: &Report, citations: &Citations) -> Result<String, String> {
     Ok(text.replace('\u{fffe}', "\\u{fffe}").replace('\u{ffff}', "\\u{ffff}"))
 }
 
-fn status(case: &Case, citations: &Citations) -> TestCaseStatus {
+fn status(report: &Report, case: &Case, citations: &Citations) -> TestCaseStatus {
     let found = case
         .detail
         .as_ref()
@@ -423,16 +424,17 @@ fn status(case: &Case, citations: &Citations) -> TestCaseStatus {
         }
         Grade::Fail => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            status.set_message(found.unwrap_or_else(|| "failed".to_string()));
+            let seen = case.faults.first().map(|fault| fault.text.clone());
+            status.set_message(seen.or(found).unwrap_or_else(|| "failed".to_string()));
             status.set_type(case.faults.first().map_or("fail", |fault| fault.name.as_str()));
-            status.set_description(description(case, citations));
+            status.set_description(description(report, case, citations));
             status
         }
     }
 }
 
 /// All details of a failure, one line each.
-fn description(case: &Case, citations: &Citations) -> String {
+fn description(report: &Report, case: &Case, citations: &Citations) -> String {
     let mut lines = Vec::from([case.title.clone()]);
     if let Some(detail) = &case.detail {
         match detail.turns() {
@@ -446,9 +448,12 @@ fn description(case: &Case, citations: &Citations) -> String {
         lines.extend(detail.found.iter().map(|found| format!("FAILED    {found}")));
         lines.extend(detail.about.iter().map(|about| format!("about     {about}")));
     }
-    lines.extend(
-        case.faults.iter().map(|fault| format!("FAULT     {}: {}", fault.name, fault.text)),
-    );
+    for CaseFault { name, text } in &case.faults {
+        lines.push(format!("FAULT     {name}: {text}"));
+        if let Some(fault) = fault_named(&report.suite, name) {
+            lines.push(format!("FIX       {} {}", fault.sentence(), fault.fix()));
+        }
+    }
     lines.extend(
         case.cited().map(|id| format!("{id}  {}", citations.line(id).unwrap_or("unknown"))),
     );

@@ -17,7 +17,6 @@ use super::survey::{Survey, survey};
 use super::target::Target;
 use super::timeouts::WITHIN;
 use crate::conversation::FaultSeen;
-use crate::known::Profile;
 use crate::network::address::Address;
 use crate::process::Suspended;
 use crate::suite::{CaseResult, Failure, RunLimits, Suite};
@@ -75,13 +74,7 @@ pub fn run(
         }
     };
     report.profile = Some(survey.profile.to_string());
-    // A server that is not .NET may report anything.
-    let system = if survey.conclusion.is_some() && survey.profile == Profile::STRICT {
-        "version"
-    } else {
-        ".NET"
-    };
-    report.runtime = identity.as_ref().map(|identity| format!("{system} {}", identity.version));
+    report.runtime = identity.as_ref().map(|identity| survey.runtime(&identity.version));
 
     let mut entries: BTreeMap<usize, Case> = BTreeMap::new();
     let (mut to_play, mut left_out) = (Vec::new(), Vec::new());

@@ -48,6 +48,14 @@ pub(crate) struct Survey {
     pub(super) weaknesses: Vec<FaultSeen>,
 }
 
+impl Survey {
+    /// Returns the name of a target that reports this version: one that is not .NET may report anything.
+    pub(crate) fn runtime(&self, version: &str) -> String {
+        let is_stranger = self.conclusion.is_some() && self.profile == Profile::STRICT;
+        format!("{} {version}", if is_stranger { "version" } else { ".NET" })
+    }
+}
+
 /// Learns what `cases` need, within what `options` allow.
 pub(crate) fn survey(
     subject: &mut Target,

@@ -263,10 +263,13 @@ fn html_aligns_reports_by_case_name() {
         fs::write(path, value(&report).to_string()).unwrap();
     }
     let shown = text(&run(&["report", "--html", &page, &first, &second, &third], b"", 0));
-    assert!(shown.contains("server .NET 10.0.9"), "{shown}");
+    assert!(shown.contains("0.json: server .NET 10.0.9"), "{shown}");
     // Two cases: one passes and one passes leniently. Cells with zero stay empty.
     let row = shown.lines().find(|line| line.contains("server another")).unwrap();
-    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["server", "another", "2", "1", "1"]);
+    assert_eq!(
+        row.split_whitespace().collect::<Vec<_>>(),
+        ["1.json:", "server", "another", "2", "1", "1"]
+    );
     let page = fs::read_to_string(page).unwrap();
     // The kinds of each row's cells, in the order of the rows.
     let kinds = page.split(" data-kinds=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
@@ -388,23 +391,27 @@ fn report_against_an_older_one_fails_for_new_failures() {
             ("broken", Grade::Fail, &["reply-cut"]),
             ("lost-ability", Grade::Unimplemented, &[]),
             ("more", Grade::Fail, &["no-answer"]),
+            ("again", Grade::Fail, &["no-answer"]),
         ],
     );
     let client = file(directory.path(), "client", &value(&client()).to_string());
     assert_eq!(
         text(&run(&["report", "--against", &old, &new], b"", 1)).lines().collect::<Vec<_>>(),
         [
-            "FAILED: 3 new failures, 1 mended, 1 as before",
-            "NEW  otherwise (must): failed before, now also by magic-wrong: seen",
-            "NEW  broken (must): was pass; reply-cut: seen",
-            "NEW  more (must): was not in the older report; no-answer: seen",
+            "FAILED: 4 new failures, 1 mended, 1 as before",
+            "NEW  magic-wrong, 1 failure: The magic is not the 13 characters DOTNET_IPC_V1 and a NUL.",
+            "  seen in otherwise (must): failed before, now also: seen",
+            "NEW  reply-cut, 1 failure: A reply is truncated.",
+            "  seen in broken (must): was pass; seen",
+            "NEW  no-answer, 2 failures: A valid request gets no answer in time.",
+            "  seen in more (must): was not in the older report; seen",
             "MENDED  mended",
             "NOT JUDGED  gone, which failed before",
             "UNIMPLEMENTED  lost-ability, which passed before",
         ]
     );
     let same = text(&run(&["report", "--against", &new, &new], b"", 0));
-    assert_eq!(same, "PASSED: 0 new failures, 0 mended, 4 as before\n");
+    assert_eq!(same, "PASSED: 0 new failures, 0 mended, 5 as before\n");
     let other = errors(&["report", "--against", &old, &client], 2);
     assert!(other.contains("the reports are of server and client"), "{other}");
 }
@@ -507,9 +514,9 @@ fn report_reads_recordings() {
     let shown = text(&run(&arguments, b"", 0));
     for (build, fails) in builds {
         let rows = shown.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
-        let row = rows.into_iter().find(|row| row.get(1) == Some(&build)).unwrap();
-        // Build, cases, passed, leniently, informational, failed; no column is printed for 0.
-        assert_eq!((row[2].parse::<u32>().unwrap() > 200, row.len() > 6), (true, fails), "{shown}");
+        let row = rows.into_iter().find(|row| row.get(2) == Some(&build)).unwrap();
+        // File, suite, build, cases, passed, leniently, informational, failed; no column is printed for 0.
+        assert_eq!((row[3].parse::<u32>().unwrap() > 200, row.len() > 7), (true, fails), "{shown}");
     }
 }
 
