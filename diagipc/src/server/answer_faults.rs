@@ -10,7 +10,6 @@ use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type};
 use super::expectation::{Expectation, other_refusal_of};
 use super::facts::CaseFacts;
 use super::request::{ON, Reaction};
-use super::target::TargetProcess;
 use super::unanswered::{asked, crash, left_open, no_reply, without_stop};
 use super::{Death, consistency};
 use crate::conversation::{
@@ -18,9 +17,10 @@ use crate::conversation::{
 };
 use crate::faults::Fault;
 
-/// Returns why the answer to a request of the vectors is a failure.
+/// Returns why the answer to a request of the vectors is a failure. `in_replies`: the faults of the
+/// case's replies.
 pub(super) fn faults_in_answer(
-    process: &TargetProcess,
+    in_replies: &[FaultSeen],
     expectation: &Expectation<'_>,
     answered: &Reaction,
     death: Option<Death>,
@@ -30,7 +30,7 @@ pub(super) fn faults_in_answer(
         ExpectedResult::Invalid => expectation.refusal.map_or(ReplyKind::Ok, ReplyKind::Error),
     };
     let exchanges = &answered.exchanges;
-    let mut found = consistency::faults_in_case(exchanges, process);
+    let mut found = in_replies.to_vec();
     if !found.is_empty() {
         found.extend(exchanges.on(ON).and_then(|exchange| served(exchange, due, exchanges)));
         return found;
@@ -67,7 +67,7 @@ pub(super) fn faults_in_failure(
     arrives_in_pieces: bool,
 ) -> Vec<FaultSeen> {
     let (captures, exchanges) = (&facts.conversation.captures, &facts.exchanges);
-    let mut found = consistency::faults_in_case(exchanges, &facts.process);
+    let mut found = facts.faults.clone();
     if !found.is_empty() {
         if let Step::Expect(expect) = step {
             found.extend(exchanges.on(&expect.on).and_then(|exchange| {
@@ -253,6 +253,10 @@ fn unchecked(exchange: &Exchange) -> Fault {
     }
     match request_as(exchange.command()).decode(message_of(wire)) {
         Ok(decoded) if decoded.kind == Type::Unknown => Fault::UnknownCommandTaken,
+        // A variable that is missing.
+        Ok(_) if exchange.command() == Some(Command::SET_ENVIRONMENT_VARIABLE) => {
+            Fault::VariableNotDeleted
+        }
         Ok(_) => Fault::LimitsUnchecked,
         Err(refusal) => match refusal.fault.kind.as_str() {
             "bad_magic" => Fault::MagicUnchecked,

@@ -14,7 +14,7 @@ use super::expectation::Expectation;
 use super::facts::{CaseFacts, PlayEnd};
 use super::request::Reaction;
 use super::unanswered::crash;
-use super::{Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency};
+use super::{Death, Options, ServerCase, ServerCaseKind, answer_faults};
 use crate::conversation::{Exchange, Exchanges, FaultSeen, ReplyKind, is_cut};
 use crate::faults::Fault;
 use crate::known::{CaseOutcome, Effect, Family, Layer, Profile, Request, Row, explain, harm_of};
@@ -212,7 +212,7 @@ fn of_request(
     let habit = habit_of_request(profile, &expectation, test, reaction);
     let verdict = habit.filter(|_| death.is_none()).unwrap_or_else(|| {
         let mut faults =
-            answer_faults::faults_in_answer(&facts.process, &expectation, reaction, death);
+            answer_faults::faults_in_answer(&facts.faults, &expectation, reaction, death);
         // A server with several requests per connection does not close it, and answers them all.
         let of_open = [Fault::ConnectionLeftOpen, Fault::SecondReply];
         faults.retain(|seen| !(known.abilities.keeps_open && of_open.contains(&seen.fault)));
@@ -238,7 +238,7 @@ fn of_played_script(
 ) -> Verdict {
     // A target's known reply may be malformed.
     let mut faults = match deviation {
-        None => consistency::faults_in_case(&facts.exchanges, &facts.process),
+        None => facts.faults.clone(),
         Some(_) => Vec::new(),
     };
     if faults.is_empty() {
