@@ -221,9 +221,9 @@ faults! {
         ["R-ERR-009", "R-CMD-002"];
     ValidRequestRefused = "valid-request-refused", [Server, Fuzz],
         "A valid request is refused as badly encoded, or with another error that does not apply.",
-        "Read the request by the grammar: any bool but 0 is true, bytes after the last field and \
-         `reserved` are ignored, strings may be absent and at odd offsets.",
-        ["R-GRM-005", "R-GRM-010", "R-HDR-014", "F-4", "F-13"];
+        "Read the request by the grammar: any bool but 0 is true, bytes after the last field are \
+         ignored, strings may be absent and at odd offsets.",
+        ["R-GRM-005", "R-GRM-010", "F-4", "F-13"];
     KnownCommandRefusedAsUnknown = "known-command-refused-as-unknown", [Server],
         "A command that the server serves is refused as unknown.",
         "Answer 0x80131385 only to commands that are never served; if a session cannot be started \
@@ -238,6 +238,11 @@ faults! {
         "Connect to each port, write the advertise, serve one command, and connect again with the \
          same advertise; try again while nobody listens.",
         ["R-FLW-013", "R-PRT-007", "F-77"];
+    SuspendModeMisread = "suspend-mode-misread", [Server],
+        "The start is held, or not held, against the words of DOTNET_DiagnosticPorts.",
+        "Split at `;`, and each port at `,`: an address, then tags. Skip empty parts. The first of \
+         `suspend` and `nosuspend` counts, and without either a port suspends.",
+        ["R-PRT-009", "R-PRT-013", "R-PRT-015", "R-PRT-022", "R-PRT-024", "F-59"];
     ConnectionLeftOpen = "connection-left-open", [Server, Fuzz],
         "The connection stays open after its final reply.",
         "Close the connection once reply and continuation are written, also after errors.",
@@ -258,6 +263,10 @@ faults! {
         "The reply to StopTracing has a different session id than the request.",
         "Answer with the requested id, even if no session has it.",
         ["F-31"];
+    StopEndsAnother = "stop-ends-another-session", [Server],
+        "A StopTracing ends a session with another id than its own.",
+        "End only the session with the requested id.",
+        ["R-EVP-062"];
     StreamDoesNotEnd = "stream-does-not-end", [Server, Fuzz],
         "The stream of a stopped session does not end.",
         "On StopTracing, write the rest of the stream and close its connection.",
@@ -338,6 +347,11 @@ faults! {
         "A field of a reply has the wrong value.",
         "Compare the field with the command's reply in the tables of spec/GUIDE.md.",
         ["R-HDR-018"];
+    DumpNotWritten = "dump-not-written", [Server],
+        "A dump is answered with success, and its file is not there.",
+        "Write the dump to dumpName before answering; if it cannot be written, answer with an \
+         error. A relative name is one in the current directory of the process.",
+        ["R-DMP-001", "R-DMP-009"];
     SocketOpenToOthers = "socket-open-to-others", [Server],
         "Any user of the machine may connect to the socket, and trace, dump or change the process.",
         "Give the socket mode 0600, before `listen`.",

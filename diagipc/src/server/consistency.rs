@@ -2,6 +2,7 @@
 //! contradict each other, or what is known of their process.
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
@@ -83,6 +84,13 @@ fn statements(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> 
         found.extend(TEXTS.into_iter().find(is_empty).map(|field| {
             FaultSeen::new(Fault::ProcessTextEmpty, format!("{field} of the reply is empty"))
         }));
+        let version = reply.text("clrProductVersion").filter(|text| !text.is_empty());
+        found.extend(version.filter(|text| !text.contains(|c: char| c.is_ascii_digit())).map(
+            |text| {
+                let text = format!("clrProductVersion is {text:?}, which has no number");
+                FaultSeen::new(Fault::ValueDiffers, text)
+            },
+        ));
         if cookie == [0; 16] {
             found.push(FaultSeen::new(Fault::CookieNotUnique, "runtimeCookie is nil"));
         }
@@ -181,6 +189,17 @@ fn variable_set_by(request: &[u8]) -> Option<(String, Option<String>)> {
     }
     let value = value.to_unicode().filter(|value| !is_odd(value))?;
     Some((name, Some(value)))
+}
+
+/// Whether a session is refused while another one of the case runs: the document does not say how
+/// many there may be.
+pub(super) fn is_refused_beside_another(exchanges: &Exchanges) -> bool {
+    let is_full = |one: &Exchange| {
+        let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC, HResult::UNKNOWN_COMMAND];
+        one.is_answered_as_session()
+            && one.reply.error().is_some_and(|code| !of_bytes.contains(&code))
+    };
+    !history(exchanges).running.is_empty() && exchanges.answered().any(is_full)
 }
 
 /// Returns how many sessions of a case were stopped, if any, and none is running.

@@ -14,7 +14,7 @@ use super::expectation::Expectation;
 use super::facts::{CaseFacts, PlayEnd};
 use super::request::Reaction;
 use super::unanswered::crash;
-use super::{Death, Options, ServerCase, ServerCaseKind, answer_faults};
+use super::{Death, Options, ServerCase, ServerCaseKind, answer_faults, consistency};
 use crate::conversation::{Exchange, Exchanges, FaultSeen, ReplyKind, is_cut};
 use crate::faults::Fault;
 use crate::known::{CaseOutcome, Effect, Family, Layer, Profile, Request, Row, explain, harm_of};
@@ -155,7 +155,14 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &CaseFacts
             let arrives_in_pieces =
                 case.sends_in_pieces() && case.wanted_commands().into_iter().all(is_served);
             let faults = step.map_or_else(Vec::new, |step| {
-                answer_faults::faults_in_failure(facts, step, failure, arrives_in_pieces)
+                let has_spelled_ports = case.spells_ports();
+                answer_faults::faults_in_failure(
+                    facts,
+                    step,
+                    failure,
+                    arrives_in_pieces,
+                    has_spelled_ports,
+                )
             });
             let text = match facts.death {
                 Some(death) => format!("{failure} (the target {death})"),
@@ -389,6 +396,9 @@ const LEFT_OPEN: &str = "runtimes do this; the document leaves it open";
 /// The fact that runtimes answer `StopTracing` of any id with OK.
 const STOPS_ANY_ID: &str = "F-31";
 
+/// The fact that runtimes have up to 64 sessions at a time.
+const HAS_MANY_SESSIONS: &str = "F-32";
+
 /// Returns the verdict about a server that differs from runtimes, by this fact.
 fn unspecified(fact: &str, found: Vec<String>) -> Verdict {
     Verdict::known(fact, LEFT_OPEN, found)
@@ -400,7 +410,13 @@ fn habit_of_script<'v>(
     case: &ServerCase<'v>,
     exchanges: &Exchanges,
 ) -> Option<&'v str> {
-    let habit = case.habit().filter(|_| profile.family() == Family::Strict)?;
+    if profile.family() != Family::Strict {
+        return None;
+    }
+    if consistency::is_refused_beside_another(exchanges) {
+        return Some(HAS_MANY_SESSIONS);
+    }
+    let habit = case.habit()?;
     (habit != STOPS_ANY_ID || has_a_refused_stop(exchanges)).then_some(habit)
 }
 

@@ -273,7 +273,7 @@ impl<'o> CasePlayer<'o> {
                     let is_answered = reaction.exchange().reply.is_whole();
                     !is_answered || case.hazard() == Some(Hazard::Harmful)
                 }
-                PlayEnd::Differs(..) => true,
+                PlayEnd::Differs(..) => !case.sends_a_signal(),
                 _ => false,
             };
             let death = if is_dying { dying(&mut player, &death) } else { None };

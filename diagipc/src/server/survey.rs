@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::dump::{DumpType, GenerateCoreDump};
 use dotnet_diagnostics_ipc::message::encode_to_vec;
-use dotnet_diagnostics_ipc::message::process::{ApplyStartupHook, ProcessInfo2};
+use dotnet_diagnostics_ipc::message::process::{ApplyStartupHook, ProcessInfo2, ProcessInfo3};
 use dotnet_diagnostics_ipc::wire::IpcString;
 use dotnet_diagnostics_ipc_vectors::Hazard;
 use dotnet_diagnostics_ipc_vectors::player::PlayerError;
@@ -177,8 +177,12 @@ impl Surveyor<'_> {
         self.find_habits()?;
         let ask = encode_to_vec(Command::PROCESS_INFO2, &ProcessInfo2 {}).unwrap_or_default();
         let whole = self.waits.whole;
-        let mut recognition =
-            Recognition { process_info2: self.reply_to(&ask, whole)?, ..Recognition::default() };
+        let other = encode_to_vec(Command::PROCESS_INFO3, &ProcessInfo3 {}).unwrap_or_default();
+        let mut recognition = Recognition {
+            process_info2: self.reply_to(&ask, whole)?,
+            process_info3: self.reply_to(&other, whole)?,
+            ..Recognition::default()
+        };
         let is_unknown =
             recognition.process_info2.as_ref().is_some_and(|came| came.reply.error().is_some());
         if is_unknown {

@@ -408,7 +408,7 @@ def check(sc, steps, script):
         if "on" not in one:
             continue
         assert one["on"] in connections, f"{at}: not opened"
-        assert one["on"] not in drained or {"send", "expect_end", "end"} & set(one), f"{at}: drained"
+        assert one["on"] not in drained or {"send", "expect_end", "expect_nothing", "end"} & set(one), f"{at}: drained"
         if "drain" in one:
             drained.add(one["on"])
         if "send" in one:
