@@ -425,7 +425,8 @@ impl<'n> Player<'n> {
                 match received {
                     Received::Nothing => Ok(()),
                     Received::Bytes(bytes, _) => differs(unexpected(&bytes)),
-                    Received::End(end) => Err(Difference::End(end).into()),
+                    Received::End(end) if is_drained => Err(Difference::End(end).into()),
+                    Received::End(end) => differs(format!("unexpected end: {end}")),
                 }
             }
             Step::ExpectNoEvent(step) => {
