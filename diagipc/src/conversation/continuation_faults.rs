@@ -139,7 +139,7 @@ pub(super) fn fault_in_block(
             return misspelled;
         }
     }
-    if block.is_none() && quiet == Some(End::TimedOut) && texts_of(rest).1 {
+    if block.is_none() && texts_of(rest).1 {
         let text = format!("nIncomingBytes is {announced}, but {} bytes were received", rest.len());
         return Some(FaultSeen::cut(quiet, text));
     }

@@ -305,6 +305,10 @@ impl Message<'_> {
                 return Ok(self.size);
             }
         }
+        // Fields that fill all that came are right, whatever else the claimed bytes may be.
+        if let Some(len) = by_fields.filter(|len| *len == self.came.len() && *len > self.size) {
+            return Err(self.size_wrong(len));
+        }
         let mut payloads = [claimed, Some(self.body)].into_iter().flatten();
         let wrong = claimed
             .and_then(|claimed| self.wrong_field(claimed))

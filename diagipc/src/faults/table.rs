@@ -135,6 +135,21 @@ faults! {
         "A variable that was set has another value in the environment.",
         "Read the value as UTF-16, keep all of its characters, and write them as UTF-16 again.",
         ["R-ENV-012", "R-ENV-016"];
+    VariableNotSet = "variable-not-set", [Server],
+        "A variable that was set with success is not in the environment.",
+        "Set the variable under the name of the request, letter by letter, before answering OK; \
+         ProcessEnvironment tells it at once.",
+        ["R-ENV-012", "R-ENV-016"];
+    VariableNotDeleted = "variable-not-deleted", [Server],
+        "A variable that was deleted with success is still in the environment.",
+        "Take a value of length 0 as a deletion: no entry of that name is left, not even an empty \
+         one.",
+        ["R-ENV-014", "R-ENV-016", "F-44"];
+    EnvironmentWrong = "environment-wrong", [Server],
+        "The environment is not the one with which the process was started.",
+        "Write each variable whole, as NAME=VALUE: a value may be empty, have other equals signs, \
+         and any length.",
+        ["R-ENV-006", "R-ENV-009", "F-79"];
     ErrorCodeIsSuccess = "error-code-is-success", [Server, Fuzz],
         "The code of an error message is a success HRESULT: its top bit is clear.",
         "Write a failing HRESULT, such as 0x80131384. 0 to 4 are codes of the 2019 draft.",
@@ -206,9 +221,9 @@ faults! {
         ["R-ERR-009", "R-CMD-002"];
     ValidRequestRefused = "valid-request-refused", [Server, Fuzz],
         "A valid request is refused as badly encoded, or with another error that does not apply.",
-        "Read the request by the grammar: any bool but 0 is true, bytes after the last field and \
-         `reserved` are ignored, strings may be absent and at odd offsets.",
-        ["R-GRM-005", "R-GRM-010", "R-HDR-014", "F-4", "F-13"];
+        "Read the request by the grammar: any bool but 0 is true, bytes after the last field are \
+         ignored, strings may be absent and at odd offsets.",
+        ["R-GRM-005", "R-GRM-010", "F-4", "F-13"];
     KnownCommandRefusedAsUnknown = "known-command-refused-as-unknown", [Server],
         "A command that the server serves is refused as unknown.",
         "Answer 0x80131385 only to commands that are never served; if a session cannot be started \
@@ -223,6 +238,11 @@ faults! {
         "Connect to each port, write the advertise, serve one command, and connect again with the \
          same advertise; try again while nobody listens.",
         ["R-FLW-013", "R-PRT-007", "F-77"];
+    SuspendModeMisread = "suspend-mode-misread", [Server],
+        "The start is held, or not held, against the words of DOTNET_DiagnosticPorts.",
+        "Split at `;`, and each port at `,`: an address, then tags. Skip empty parts. The first of \
+         `suspend` and `nosuspend` counts, and without either a port suspends.",
+        ["R-PRT-009", "R-PRT-013", "R-PRT-015", "R-PRT-022", "R-PRT-024", "F-59"];
     ConnectionLeftOpen = "connection-left-open", [Server, Fuzz],
         "The connection stays open after its final reply.",
         "Close the connection once reply and continuation are written, also after errors.",
@@ -243,6 +263,10 @@ faults! {
         "The reply to StopTracing has a different session id than the request.",
         "Answer with the requested id, even if no session has it.",
         ["F-31"];
+    StopEndsAnother = "stop-ends-another-session", [Server],
+        "A StopTracing ends a session with another id than its own.",
+        "End only the session with the requested id.",
+        ["R-EVP-062"];
     StreamDoesNotEnd = "stream-does-not-end", [Server, Fuzz],
         "The stream of a stopped session does not end.",
         "On StopTracing, write the rest of the stream and close its connection.",
@@ -295,6 +319,29 @@ faults! {
         "Replies to ProcessInfo, 2 and 3, and advertises, have different cookies.",
         "Create the cookie once, when the process starts.",
         ["R-PRC-005", "R-PRC-019", "R-PRC-038"];
+    CookieNotUnique = "cookie-not-unique", [Server],
+        "The cookie is nil, or two processes have the same one.",
+        "Create 16 random bytes when the process starts: the cookie tells processes apart.",
+        ["R-PRC-005"];
+    ProcessTextEmpty = "process-text-empty", [Server],
+        "A text that every process has is empty.",
+        "Write the command line, the system, the architecture, the version of the server, and a \
+         runtime identifier such as linux-x64; only the name of the entry assembly may be empty.",
+        ["R-PRC-007", "R-PRC-009", "R-PRC-010", "R-PRC-021", "R-PRC-039"];
+    CommandLineWrong = "command-line-wrong", [Server],
+        "commandLine is not the command line of the process.",
+        "Write the path of the executable and the arguments with which this process was started, \
+         with spaces between them.",
+        ["R-PRC-007", "F-79", "F-100"];
+    MachineWrong = "machine-wrong", [Server],
+        "OS or arch is not that of the machine on which the process runs.",
+        "Write the system (`Linux`, `Windows`, `macOS`) and the architecture (`x64`, `arm64`) for \
+         which this program was built.",
+        ["R-PRC-009", "R-PRC-010", "F-38"];
+    ProcessInfoDiffers = "process-info-differs", [Server],
+        "Replies to ProcessInfo, 2 and 3 say different things about one process.",
+        "Write the common fields of the three replies from the same values.",
+        ["R-PRC-019", "R-PRC-038"];
     GuidBigEndian = "guid-big-endian", [Server, Client, Codec],
         "A GUID is written in the byte order of its text; its first three fields are \
          little-endian numbers.",
@@ -310,6 +357,11 @@ faults! {
         "A field of a reply has the wrong value.",
         "Compare the field with the command's reply in the tables of spec/GUIDE.md.",
         ["R-HDR-018"];
+    DumpNotWritten = "dump-not-written", [Server],
+        "A dump is answered with success, and its file is not there.",
+        "Write the dump to dumpName before answering; if it cannot be written, answer with an \
+         error. A relative name is one in the current directory of the process.",
+        ["R-DMP-001", "R-DMP-009"];
     SocketOpenToOthers = "socket-open-to-others", [Server],
         "Any user of the machine may connect to the socket, and trace, dump or change the process.",
         "Give the socket mode 0600, before `listen`.",

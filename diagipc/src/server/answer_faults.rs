@@ -7,10 +7,9 @@ use dotnet_diagnostics_ipc_vectors::player::{Difference, Failure, PlayerError};
 use dotnet_diagnostics_ipc_vectors::script::{Captures, Pattern, Step};
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type};
 
-use super::expectation::{Expectation, other_refusal_of};
+use super::expectation::{Expectation, is_free, other_refusal_of};
 use super::facts::CaseFacts;
 use super::request::{ON, Reaction};
-use super::target::TargetProcess;
 use super::unanswered::{asked, crash, left_open, no_reply, without_stop};
 use super::{Death, consistency};
 use crate::conversation::{
@@ -19,9 +18,10 @@ use crate::conversation::{
 };
 use crate::faults::Fault;
 
-/// Returns why the answer to a request of the vectors is a failure.
+/// Returns why the answer to a request of the vectors is a failure. `in_replies`: the faults of the
+/// case's replies.
 pub(super) fn faults_in_answer(
-    process: &TargetProcess,
+    in_replies: &[FaultSeen],
     expectation: &Expectation<'_>,
     answered: &Reaction,
     death: Option<Death>,
@@ -31,7 +31,7 @@ pub(super) fn faults_in_answer(
         ExpectedResult::Invalid => expectation.refusal.map_or(ReplyKind::Ok, ReplyKind::Error),
     };
     let exchanges = &answered.exchanges;
-    let mut found = consistency::faults_in_case(exchanges, process);
+    let mut found = in_replies.to_vec();
     if !found.is_empty() {
         found.extend(exchanges.on(ON).and_then(|exchange| served(exchange, due, exchanges)));
         return found;
@@ -66,9 +66,10 @@ pub(super) fn faults_in_failure(
     step: &Step,
     failure: &Failure,
     arrives_in_pieces: bool,
+    has_spelled_ports: bool,
 ) -> Vec<FaultSeen> {
     let (captures, exchanges) = (&facts.conversation.captures, &facts.exchanges);
-    let mut found = consistency::faults_in_case(exchanges, &facts.process);
+    let mut found = facts.faults.clone();
     if !found.is_empty() {
         if let Step::Expect(expect) = step {
             found.extend(exchanges.on(&expect.on).and_then(|exchange| {
@@ -104,17 +105,36 @@ pub(super) fn faults_in_failure(
             }
             _ => None,
         }),
+        Step::ExpectNothing(expect) => exchanges.on(&expect.on).and_then(|exchange| {
+            let is_stream = exchange.is_answered_as_session();
+            let is_ended = matches!(difference, Difference::End(_)) && is_stream;
+            let text = "a running session ended with the stop of another id";
+            (is_ended && exchanges.all.iter().any(is_stop))
+                .then(|| FaultSeen::new(Fault::StopEndsAnother, text))
+        }),
+        // A stream that begins before the resume, or has no event after it.
+        Step::ExpectNoEvent(_) | Step::ExpectEvent(_) if has_spelled_ports => {
+            Some(FaultSeen::new(Fault::SuspendModeMisread, "the start is not held by its port"))
+        }
         Step::Send(send) => exchanges.on(&send.on).and_then(|exchange| match difference {
             Difference::PeerGone { before: None, .. } => Some(no_reply(exchange, Some(End::Reset))),
             Difference::PeerGone { .. } => wrong_answer(exchange, ReplyKind::Ok, exchanges),
             _ => None,
         }),
+        Step::ExpectFile(file) if matches!(difference, Difference::Other(_)) => {
+            let text = format!("the reply is OK, and {}: {difference}", file.expect_file);
+            Some(FaultSeen { is_certain: true, ..FaultSeen::new(Fault::DumpNotWritten, text) })
+        }
         Step::Accept(_) | Step::Open(_) if *difference == Difference::NotConnected => {
             Some(not_connected(exchanges))
         }
         _ => None,
     };
     let in_pieces = |seen: FaultSeen| match seen.fault {
+        Fault::StreamEmpty if has_spelled_ports => FaultSeen::new(
+            Fault::SuspendModeMisread,
+            format!("the start is held by its port: {}", seen.text),
+        ),
         Fault::ValidRequestRefused | Fault::ClosesBeforeReply | Fault::NoAnswer
             if arrives_in_pieces =>
         {
@@ -123,6 +143,10 @@ pub(super) fn faults_in_failure(
         _ => seen,
     };
     fault.into_iter().map(in_pieces).collect()
+}
+
+fn is_stop(exchange: &Exchange) -> bool {
+    exchange.command() == Some(Command::STOP_TRACING)
 }
 
 /// That the server does not connect to its port, or not again.
@@ -181,8 +205,8 @@ fn fault_in_reply(
             if other.is_some() {
                 return other;
             }
-            let is_stop = exchange.command() == Some(Command::STOP_TRACING);
-            let fault = if is_stop { Fault::StopEchoesAnother } else { Fault::ValueDiffers };
+            let fault =
+                if is_stop(exchange) { Fault::StopEchoesAnother } else { Fault::ValueDiffers };
             let mut texts: Vec<String> = fields.iter().map(ToString::to_string).collect();
             // A value that is right for no pattern is in no other.
             if texts.is_empty() && exchange.reply.is_whole() {
@@ -198,13 +222,18 @@ fn fault_in_reply(
 
 /// Returns the fault of an OK or an error in place of the one that is due.
 fn wrong_answer(exchange: &Exchange, due: ReplyKind, exchanges: &Exchanges) -> Option<FaultSeen> {
+    if !exchange.reply.is_whole() {
+        return None;
+    }
     let (asked, is_known) = (asked(exchange), exchange.asks_known_command());
     let (fault, text) = match (due, exchange.reply.error()) {
-        (ReplyKind::Error(due), Some(code)) if due == code => return None,
-        // Another order of the checks.
-        (ReplyKind::Error(_), Some(code)) if other_refusal_of(&exchange.sent) == Some(code) => {
+        (ReplyKind::Error(due), Some(code))
+            if due == code || is_free(exchange.command(), due, code) =>
+        {
             return None;
         }
+        // Another order of the checks.
+        (_, Some(code)) if other_refusal_of(&exchange.sent) == Some(code) => return None,
         (ReplyKind::Error(due), error) => {
             let unchecked = unchecked(exchange);
             let fault = match (error, unchecked) {
@@ -226,7 +255,7 @@ fn wrong_answer(exchange: &Exchange, due: ReplyKind, exchanges: &Exchanges) -> O
         }
         (_, None) => return None,
         (_, Some(HResult::UNKNOWN_COMMAND)) if is_known => {
-            if exchange.command() == Some(Command::STOP_TRACING) {
+            if is_stop(exchange) {
                 return Some(without_stop(exchange));
             }
             let text = format!("{asked}: hresult is {}", HResult::UNKNOWN_COMMAND);
@@ -258,6 +287,10 @@ fn unchecked(exchange: &Exchange) -> Fault {
     }
     match request_as(exchange.command()).decode(message_of(wire)) {
         Ok(decoded) if decoded.kind == Type::Unknown => Fault::UnknownCommandTaken,
+        // A variable that is missing.
+        Ok(_) if exchange.command() == Some(Command::SET_ENVIRONMENT_VARIABLE) => {
+            Fault::VariableNotDeleted
+        }
         Ok(_) => Fault::LimitsUnchecked,
         Err(refusal) => match refusal.fault.kind.as_str() {
             "bad_magic" => Fault::MagicUnchecked,

@@ -217,6 +217,17 @@ impl<'v> ServerCase<'v> {
         self.commands().iter().any(|command| command.set == Command::GENERATE_CORE_DUMP.set)
     }
 
+    /// Whether it has its own words for the ports.
+    pub(super) fn spells_ports(&self) -> bool {
+        self.target().is_some_and(|target| target.spelled.is_some())
+    }
+
+    /// Whether the target gets a signal that may end it.
+    pub(super) fn sends_a_signal(&self) -> bool {
+        self.script()
+            .is_some_and(|script| script.steps.iter().any(|step| matches!(step, Step::Signal(_))))
+    }
+
     /// Whether it expects `DS_IPC_E_UNKNOWN_COMMAND`.
     pub(super) fn is_about_unknown_commands(&self) -> bool {
         let is_one =

@@ -1,12 +1,14 @@
 //! The faults on all connections of a case: those of each reply, and whether replies and advertises
-//! contradict each other about their process.
+//! contradict each other, or what is known of their process.
 
 use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Message;
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use dotnet_diagnostics_ipc::wire::Guid;
 
+use super::described::{self, COMMAND_LINE};
 use super::target::TargetProcess;
 use crate::conversation::{Exchange, Exchanges, FaultSeen, guid_reversed, value_in_block};
 use crate::faults::Fault;
@@ -15,10 +17,11 @@ use crate::faults::Fault;
 pub(super) fn faults_in_case(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     let of_replies = exchanges.all.iter().flat_map(|exchange| exchange.reply.faults().cloned());
     let of_processes = processes(exchanges, process).into_iter();
+    let statements = statements(exchanges, process).into_iter();
     let sessions = history(exchanges).twice.map(|id| {
         FaultSeen::new(Fault::SessionIdTwice, format!("two running sessions have the id {id}"))
     });
-    let among_them = of_processes.chain(sessions).chain(variables(exchanges));
+    let among_them = of_processes.chain(statements).chain(sessions).chain(variables(exchanges));
     let mut seen: Vec<FaultSeen> = Vec::new();
     for one in of_replies.chain(among_them) {
         if seen.iter().all(|before| before.fault != one.fault) {
@@ -67,38 +70,136 @@ fn processes(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     found
 }
 
-/// Returns a variable that was set, and has another value in the environment since.
+/// The texts in which every process describes itself: only the name of the assembly may be empty.
+const TEXTS: [&str; 5] = [COMMAND_LINE, "OS", "arch", "clrProductVersion", "runtimeIdentifier"];
+const ASSEMBLY: &str = "managedEntrypointAssemblyName";
+
+/// Returns what is wrong with the texts of right replies, and with the environment of their process.
+fn statements(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
+    let right = exchanges.answered().filter(|one| one.reply.faults().next().is_none());
+    let mut found = Vec::new();
+    let mut said: Vec<(&str, &str)> = Vec::new();
+    for (reply, (id, cookie)) in right.filter_map(|one| Some((&one.reply, one.reply.process?))) {
+        let is_empty = |field: &&str| reply.text(field) == Some("");
+        found.extend(TEXTS.into_iter().find(is_empty).map(|field| {
+            FaultSeen::new(Fault::ProcessTextEmpty, format!("{field} of the reply is empty"))
+        }));
+        let version = reply.text("clrProductVersion").filter(|text| !text.is_empty());
+        found.extend(version.filter(|text| !text.contains(|c: char| c.is_ascii_digit())).map(
+            |text| {
+                let text = format!("clrProductVersion is {text:?}, which has no number");
+                FaultSeen::new(Fault::ValueDiffers, text)
+            },
+        ));
+        if cookie == [0; 16] {
+            found.push(FaultSeen::new(Fault::CookieNotUnique, "runtimeCookie is nil"));
+        }
+        if let Some(known) = process.of_id(id) {
+            found.extend(process.cookies.other_with(cookie, known).map(|other| {
+                let text = format!(
+                    "runtimeCookie is {} in the processes {other} and {known}",
+                    Guid::from_bytes(cookie)
+                );
+                FaultSeen::new(Fault::CookieNotUnique, text)
+            }));
+            found.extend(described::faults_in_reply(known, reply));
+            let blocks = exchanges.answered().filter_map(block_after);
+            found.extend(blocks.filter_map(|block| {
+                let is_changed = |name: &str| is_set_in(exchanges, name);
+                described::fault_in_environment(known, block, is_changed)
+            }));
+        }
+        for field in TEXTS.into_iter().chain([ASSEMBLY]) {
+            let Some(now) = reply.text(field) else { continue };
+            let Some((_, before)) = said.iter().find(|(other, _)| *other == field) else {
+                said.push((field, now));
+                continue;
+            };
+            // A runtime says more once it has started (F-39, F-79).
+            let grows = [COMMAND_LINE, ASSEMBLY].contains(&field)
+                && (before.starts_with(now) || now.starts_with(before));
+            if *before != now && !grows {
+                let text = format!("{field} is {before:?}, but {now:?} in another reply");
+                found.push(FaultSeen::new(Fault::ProcessInfoDiffers, text));
+            }
+        }
+    }
+    found
+}
+
+/// Returns the whole and right environment after a reply.
+fn block_after(exchange: &Exchange) -> Option<&[u8]> {
+    let reply = &exchange.reply;
+    let block = exchange.came.get(reply.len?..)?;
+    (reply.announced == Some(block.len()) && reply.faults().next().is_none()).then_some(block)
+}
+
+fn is_set_in(exchanges: &Exchanges, name: &str) -> bool {
+    let set = exchanges.all.iter().filter_map(|one| variable_set_by(&one.sent));
+    set.into_iter().any(|(other, _)| other == name)
+}
+
+/// Returns a variable that was set or deleted, and is something else in the environment since.
 fn variables(exchanges: &Exchanges) -> Option<FaultSeen> {
-    let mut values: Vec<(String, String)> = Vec::new();
+    let mut values: Vec<(String, Option<String>)> = Vec::new();
     for exchange in exchanges.answered().filter(|exchange| exchange.reply.is_ok()) {
         if let Some((name, value)) = variable_set_by(&exchange.sent) {
             values.retain(|(other, _)| *other != name);
-            values.extend(value.map(|value| (name, value)));
+            values.push((name, value));
         }
         let block = exchange.reply.len.and_then(|len| exchange.came.get(len..));
         let Some(block) = block.filter(|_| exchange.reply.announced.is_some()) else { continue };
-        let other = values.iter().find_map(|(name, value)| {
-            let told = value_in_block(block, name).filter(|told| told != value)?;
-            Some(format!("{name} was set to {value:?}, and is {told:?} in the environment"))
-        });
-        if let Some(text) = other {
-            let seen = FaultSeen::new(Fault::VariableChanged, text);
-            return Some(FaultSeen { is_certain: true, ..seen });
+        let is_whole = block_after(exchange).is_some();
+        let other =
+            values.iter().find_map(|(name, value)| match (value, value_in_block(block, name)) {
+                (Some(value), Some(told)) if told != *value => Some((
+                    Fault::VariableChanged,
+                    format!("{name} was set to {value:?}, and is {told:?} in the environment"),
+                )),
+                (Some(value), None) if is_whole => Some((
+                    Fault::VariableNotSet,
+                    format!("{name} was set to {value:?}, and is not in the environment"),
+                )),
+                (None, Some(told)) => Some((
+                    Fault::VariableNotDeleted,
+                    format!("{name} was deleted, and is {told:?} in the environment"),
+                )),
+                _ => None,
+            });
+        if let Some((fault, text)) = other {
+            return Some(FaultSeen { is_certain: true, ..FaultSeen::new(fault, text) });
         }
     }
     None
 }
 
-/// Returns the variable of a request, with its value if that is not deleted.
+/// Returns the variable of a request, with its value if that is not deleted. Servers may do anything
+/// with a name that is empty or has an equals sign (R-ENV-017).
 fn variable_set_by(request: &[u8]) -> Option<(String, Option<String>)> {
     let (message, _) = Message::decode_prefix(request).ok()?;
     let set = message.request_as::<SetEnvironmentVariable<'_>>().ok()?;
     // A runtime ends texts at their first NUL (F-80).
     let (name, value) = (set.name.to_unicode()?, set.value);
-    let has_nul = |text: &str| text.contains('\0');
-    let is_kept = |value: &String| !has_nul(value) && !has_nul(&name);
-    let value = if value.is_absent() { None } else { value.to_unicode().filter(is_kept) };
-    Some((name, value))
+    let is_odd = |text: &str| text.contains('\0');
+    if name.is_empty() || name.contains('=') || is_odd(&name) {
+        return None;
+    }
+    if value.is_absent() {
+        return Some((name, None));
+    }
+    let value = value.to_unicode().filter(|value| !is_odd(value))?;
+    Some((name, Some(value)))
+}
+
+/// Whether a session is refused while another one of the case runs: the document does not say how
+/// many there may be.
+pub(super) fn is_refused_beside_another(exchanges: &Exchanges) -> bool {
+    let is_full = |one: &Exchange| {
+        let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC, HResult::UNKNOWN_COMMAND];
+        one.is_answered_as_session()
+            && one.reply.error().is_some_and(|code| !of_bytes.contains(&code))
+    };
+    !history(exchanges).running.is_empty() && exchanges.answered().any(is_full)
 }
 
 /// Returns how many sessions of a case were stopped, if any, and none is running.

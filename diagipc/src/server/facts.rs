@@ -8,14 +8,14 @@ use dotnet_diagnostics_ipc_vectors::script::{Deviation, Step};
 use super::Death;
 use super::abilities::Lack;
 use super::request::Reaction;
-use super::target::TargetProcess;
-use crate::conversation::Exchanges;
+use crate::conversation::{Exchanges, FaultSeen};
 
 pub(super) struct CaseFacts<'c> {
     pub(super) end: PlayEnd<'c>,
     pub(super) conversation: Conversation,
     pub(super) exchanges: Exchanges,
-    pub(super) process: TargetProcess,
+    /// The faults of its replies, in what they say too: looked for while the process lives.
+    pub(super) faults: Vec<FaultSeen>,
     /// How the target ended, if it did while the case was played.
     pub(super) death: Option<Death>,
     /// How a target that other cases share ended, if it did until the case was over.
@@ -50,7 +50,7 @@ impl CaseFacts<'_> {
             end,
             conversation: Conversation::default(),
             exchanges: Exchanges::default(),
-            process: TargetProcess::default(),
+            faults: Vec::new(),
             death: None,
             death_after: None,
             last_words: String::new(),

@@ -154,7 +154,14 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &CaseFacts
             let arrives_in_pieces =
                 case.sends_in_pieces() && case.wanted_commands().into_iter().all(is_served);
             let faults = step.map_or_else(Vec::new, |step| {
-                answer_faults::faults_in_failure(facts, step, failure, arrives_in_pieces)
+                let has_spelled_ports = case.spells_ports();
+                answer_faults::faults_in_failure(
+                    facts,
+                    step,
+                    failure,
+                    arrives_in_pieces,
+                    has_spelled_ports,
+                )
             });
             let text = match facts.death {
                 Some(death) => format!("{failure} (the target {death})"),
@@ -216,7 +223,7 @@ fn of_request(
     let habit = habit_of_request(profile, &expectation, test, reaction);
     let verdict = habit.filter(|_| death.is_none()).unwrap_or_else(|| {
         let mut faults =
-            answer_faults::faults_in_answer(&facts.process, &expectation, reaction, death);
+            answer_faults::faults_in_answer(&facts.faults, &expectation, reaction, death);
         // A server with several requests per connection does not close it, and answers them all.
         let of_open = [Fault::ConnectionLeftOpen, Fault::SecondReply];
         faults.retain(|seen| !(known.abilities.keeps_open && of_open.contains(&seen.fault)));
@@ -242,7 +249,7 @@ fn of_played_script(
 ) -> Verdict {
     // A target's known reply may be malformed.
     let mut faults = match deviation {
-        None => consistency::faults_in_case(&facts.exchanges, &facts.process),
+        None => facts.faults.clone(),
         Some(_) => Vec::new(),
     };
     if faults.is_empty() {
@@ -393,6 +400,9 @@ const LEFT_OPEN: &str = "runtimes do this; the document leaves it open";
 /// The fact that runtimes answer `StopTracing` of any id with OK.
 const STOPS_ANY_ID: &str = "F-31";
 
+/// The fact that runtimes have up to 64 sessions at a time.
+const HAS_MANY_SESSIONS: &str = "F-32";
+
 /// Returns the verdict about a server that differs from runtimes, by this fact.
 fn unspecified(fact: &str, found: Vec<String>) -> Verdict {
     Verdict::known(fact, LEFT_OPEN, found)
@@ -404,7 +414,13 @@ fn habit_of_script<'v>(
     case: &ServerCase<'v>,
     exchanges: &Exchanges,
 ) -> Option<&'v str> {
-    let habit = case.habit().filter(|_| profile.family() == Family::Strict)?;
+    if profile.family() != Family::Strict {
+        return None;
+    }
+    if consistency::is_refused_beside_another(exchanges) {
+        return Some(HAS_MANY_SESSIONS);
+    }
+    let habit = case.habit()?;
     (habit != STOPS_ANY_ID || has_a_refused_stop(exchanges)).then_some(habit)
 }
 

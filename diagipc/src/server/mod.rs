@@ -23,6 +23,7 @@ mod abilities;
 mod answer_faults;
 mod case;
 mod consistency;
+mod described;
 pub(super) mod expectation;
 mod facts;
 pub(super) mod judge;

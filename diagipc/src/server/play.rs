@@ -17,7 +17,7 @@ use super::judge::{Known, decide};
 use super::request::{CLOSE_TIMEOUT, Patience, after};
 use super::spawn::{RunsIn, START_TIMEOUT, Spawned, is_suspended};
 use super::survey::Survey;
-use super::target::{Target, process_of};
+use super::target::{Cookies, Target, TargetProcess, process_of};
 use super::timeouts::{About, Pace, WITHIN};
 use super::{Death, Options, ServerCase, ServerCaseKind, consistency, request};
 use crate::conversation::{Exchange, Exchanges};
@@ -41,6 +41,7 @@ pub(super) struct CasePlayer<'o> {
     pub(super) subject: Target,
     known: Known<'o>,
     pace: Pace,
+    cookies: Cookies,
     /// Whether targets still answered that their start-up has not ended after all the time for it.
     never_starts: Cell<bool>,
     /// Why there is no target any more: the last case has lost it.
@@ -62,6 +63,7 @@ impl<'o> CasePlayer<'o> {
             subject,
             known: Known { options, profile: survey.profile, abilities, served },
             pace: survey.pace.clone(),
+            cookies: survey.cookies.clone(),
             never_starts: Cell::new(false),
             lost: None,
             without_socket: 0,
@@ -132,10 +134,7 @@ impl<'o> CasePlayer<'o> {
     fn fails(&self, case: &ServerCase<'_>, facts: &CaseFacts<'_>) -> bool {
         match &facts.end {
             PlayEnd::AsWritten(Some(_)) => facts.death_after.is_some(),
-            PlayEnd::AsWritten(None) => {
-                facts.death_after.is_some()
-                    || !consistency::faults_in_case(&facts.exchanges, &facts.process).is_empty()
-            }
+            PlayEnd::AsWritten(None) => facts.death_after.is_some() || !facts.faults.is_empty(),
             PlayEnd::Reacted(_) => decide(&self.known, case, facts).grade == Grade::Fail,
             _ => true,
         }
@@ -257,7 +256,7 @@ impl<'o> CasePlayer<'o> {
         };
         let mut network =
             network.with_user_events_data(self.known.options.stand_in_for_user_events);
-        let process = process_of(&network);
+        let process = TargetProcess { cookies: self.cookies.clone(), ..process_of(&network) };
         let directory = spawned.as_ref().map(Spawned::directory);
         let death = || spawned.as_ref().map_or_else(|| self.subject.death(), Spawned::death);
         let mut facts = self.once_started(!own || !is_suspended(target), || {
@@ -268,12 +267,13 @@ impl<'o> CasePlayer<'o> {
                 PlayEnd::Reacted(reaction) => reaction.exchanges.clone(),
                 _ => Exchanges::of(player.conversation()),
             };
+            let faults = consistency::faults_in_case(&exchanges, &process);
             let is_dying = match &end {
                 PlayEnd::Reacted(reaction) => {
                     let is_answered = reaction.exchange().reply.is_whole();
                     !is_answered || case.hazard() == Some(Hazard::Harmful)
                 }
-                PlayEnd::Differs(..) => true,
+                PlayEnd::Differs(..) => !case.sends_a_signal(),
                 _ => false,
             };
             let death = if is_dying { dying(&mut player, &death) } else { None };
@@ -281,8 +281,7 @@ impl<'o> CasePlayer<'o> {
             // Dropping the network ends the connections anyway.
             let _ = player.close_all();
             let conversation = player.conversation().clone();
-            let process = process.clone();
-            CaseFacts { conversation, exchanges, process, death, took, ..CaseFacts::unplayed(end) }
+            CaseFacts { conversation, exchanges, faults, death, took, ..CaseFacts::unplayed(end) }
         });
         drop(network);
         if !own {

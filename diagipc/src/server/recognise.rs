@@ -33,6 +33,8 @@ const VERSIONS: std::ops::RangeInclusive<u8> = 6..=11;
 pub(super) struct Recognition {
     /// To `ProcessInfo2`.
     pub(super) process_info2: Option<Exchange>,
+    /// To `ProcessInfo3`, whose version may be right where the one of `ProcessInfo2` is odd.
+    pub(super) process_info3: Option<Exchange>,
     /// To an unknown id of the profiler set; `None` if it was not asked: it may cost a runtime a
     /// descriptor (F-74).
     pub(super) unknown_profiler_id: Option<Exchange>,
@@ -76,7 +78,7 @@ pub(super) fn conclude(recognition: &Recognition, abilities: &Abilities) -> Conc
     match came.reply.error() {
         Some(HResult::UNKNOWN_COMMAND) => older(recognition, abilities),
         Some(hresult) => Conclusion::strict(&format!("it answers ProcessInfo2 with {hresult}")),
-        None => match version(came) {
+        None => match version(came, recognition.process_info3.as_ref()) {
             Ok((text, major)) => conclude_version(&text, major, recognition, abilities),
             Err(why) => Conclusion::strict(&why),
         },
@@ -174,7 +176,7 @@ fn error_of(came: &Exchange) -> Option<HResult> {
 }
 
 /// Returns the version in a reply to `ProcessInfo2`, if all of it can be a runtime's.
-fn version(came: &Exchange) -> Result<(String, u8), String> {
+fn version(came: &Exchange, other: Option<&Exchange>) -> Result<(String, u8), String> {
     if !came.reply.is_whole() {
         return Err(format!("no valid reply to ProcessInfo2: {came}"));
     }
@@ -185,7 +187,11 @@ fn version(came: &Exchange) -> Result<(String, u8), String> {
     else {
         return Err("its reply to ProcessInfo2 is malformed".to_owned());
     };
-    let major = known_version(text)
+    // A text in the wrong field, or wrong in one reply, does not make another server.
+    let elsewhere = other.and_then(|other| other.reply.text("clrProductVersion"));
+    let texts = [Some(text), reply.text("managedEntrypointAssemblyName"), elsewhere];
+    let known = texts.into_iter().flatten().find_map(|text| Some((text, known_version(text)?)));
+    let (text, major) = known
         .ok_or_else(|| format!("its clrProductVersion {text:?} is not that of a released .NET"))?;
     let is_one_of =
         |names: &[&str], name: &str| names.iter().any(|one| one.eq_ignore_ascii_case(name));
@@ -297,6 +303,12 @@ mod tests {
             // Three commands without ProcessInfo2 alone do not mean .NET 3.
             (old(right), Profile::CORECLR_3_1, "strict", "accepts a header in pieces"),
             (ask("1.0.0", right), nine, "strict", "\"1.0.0\""),
+            (
+                Recognition { process_info3: Some(says("9.0.5", "Linux")), ..ask("odd", right) },
+                nine,
+                "coreclr-9.0.5",
+                "CoreCLR",
+            ),
             (ask("9", right), nine, "strict", "\"9\""),
             (ask("9.1.0", right), nine, "strict", "\"9.1.0\""),
             (of(says("9.0.5", "TempleOS")), nine, "strict", "TempleOS"),

@@ -11,7 +11,7 @@ use std::{io, thread};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc::port::{DEFAULT_PORT_SUSPEND_VARIABLE, PORTS_VARIABLE};
 use dotnet_diagnostics_ipc_vectors::player::Network as _;
-use dotnet_diagnostics_ipc_vectors::script::Target;
+use dotnet_diagnostics_ipc_vectors::script::{Target, TargetPort};
 
 use super::recognise::known_version;
 use super::request::{Identity, identity_of};
@@ -67,22 +67,21 @@ impl Spawned {
         let directory = OwnDirectory::new("diagipc-").map_err(failed)?;
         let mut network = LiveNetwork::to(system::port_address(directory.path(), "none"))
             .with_canceller(canceller.cloned());
-        let mut addresses = Vec::new();
+        let mode = |port: &TargetPort| if port.suspend { "suspend" } else { "nosuspend" };
+        let listed = target.ports.iter().map(|port| format!("{{{}}},{}", port.id, mode(port)));
+        let mut ports =
+            target.spelled.clone().unwrap_or_else(|| listed.collect::<Vec<_>>().join(";"));
         for port in &target.ports {
             let address = system::port_address(directory.path(), &port.id);
-            addresses.push(format!(
-                "{},{}",
-                address.display(),
-                if port.suspend { "suspend" } else { "nosuspend" }
-            ));
+            ports = ports.replace(&format!("{{{}}}", port.id), &address.display().to_string());
             network = network.with_port(&port.id, address);
             if port.listening {
                 network.listen(&port.id, true).map_err(|trouble| trouble.to_string())?;
             }
         }
         let mut process = runs_in.command(&command.program, directory.path());
-        if !addresses.is_empty() {
-            process.env(PORTS_VARIABLE, addresses.join(";"));
+        if !ports.is_empty() {
+            process.env(PORTS_VARIABLE, ports);
         }
         if target.suspended {
             process.env(DEFAULT_PORT_SUSPEND_VARIABLE, "1");

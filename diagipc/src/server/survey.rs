@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::dump::{DumpType, GenerateCoreDump};
 use dotnet_diagnostics_ipc::message::encode_to_vec;
-use dotnet_diagnostics_ipc::message::process::{ApplyStartupHook, ProcessInfo2};
+use dotnet_diagnostics_ipc::message::process::{ApplyStartupHook, ProcessInfo2, ProcessInfo3};
 use dotnet_diagnostics_ipc::wire::IpcString;
 use dotnet_diagnostics_ipc_vectors::Hazard;
 use dotnet_diagnostics_ipc_vectors::player::PlayerError;
@@ -20,7 +20,7 @@ use super::probe::{self, Waits, WithPort};
 use super::recognise::{Conclusion, Recognition, conclude};
 use super::request::reply_to;
 use super::spawn::RunsIn;
-use super::target::Target;
+use super::target::{Cookies, Target};
 use super::timeouts::{Pace, WITHIN};
 use super::{Options, ServerCase};
 use crate::conversation::{Exchange, FaultSeen};
@@ -44,6 +44,7 @@ pub(crate) struct Survey {
     /// When this was known, if no request has had an answer.
     pub(super) without_answer_since: Option<Instant>,
     pub(super) pace: Pace,
+    pub(super) cookies: Cookies,
     /// What a server should not do, though no rule forbids it.
     pub(super) weaknesses: Vec<FaultSeen>,
 }
@@ -106,8 +107,9 @@ pub(crate) fn survey(
     for (command, _) in abilities.commands.iter().filter(|(_, has)| **has == Has::Silent) {
         pace.was_silent(Some(*command));
     }
+    let cookies = Cookies::default();
     let without_answer_since = (!any_answers).then(Instant::now);
-    Ok(Survey { profile, conclusion, abilities, without_answer_since, pace, weaknesses })
+    Ok(Survey { profile, conclusion, abilities, without_answer_since, pace, cookies, weaknesses })
 }
 
 struct Surveyor<'m> {
@@ -183,8 +185,12 @@ impl Surveyor<'_> {
         self.find_habits()?;
         let ask = encode_to_vec(Command::PROCESS_INFO2, &ProcessInfo2 {}).unwrap_or_default();
         let whole = self.waits.whole;
-        let mut recognition =
-            Recognition { process_info2: self.reply_to(&ask, whole)?, ..Recognition::default() };
+        let other = encode_to_vec(Command::PROCESS_INFO3, &ProcessInfo3 {}).unwrap_or_default();
+        let mut recognition = Recognition {
+            process_info2: self.reply_to(&ask, whole)?,
+            process_info3: self.reply_to(&other, whole)?,
+            ..Recognition::default()
+        };
         let is_unknown =
             recognition.process_info2.as_ref().is_some_and(|came| came.reply.error().is_some());
         if is_unknown {

@@ -1,7 +1,9 @@
 //! The target of a run: its location, and whether it is reachable.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -257,7 +259,20 @@ fn said(trouble: &PlayerError) -> String {
 
 /// Returns the process at the other end, as far as known.
 pub(super) fn process_of(network: &LiveNetwork) -> TargetProcess {
-    TargetProcess { named: network.address().and_then(named_process), peer: network.peer() }
+    let named = network.address().and_then(named_process);
+    TargetProcess { named, peer: network.peer(), cookies: Cookies::default() }
+}
+
+/// The cookies of the processes of a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cookies(Arc<Mutex<BTreeMap<[u8; 16], u32>>>);
+
+impl Cookies {
+    /// Adds the cookie of a process; returns another process that has it.
+    pub(super) fn other_with(&self, cookie: [u8; 16], process: u32) -> Option<u32> {
+        let mut cookies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(*cookies.entry(cookie).or_insert(process)).filter(|other| *other != process)
+    }
 }
 
 /// What is known of a target's process.
@@ -267,6 +282,7 @@ pub(super) struct TargetProcess {
     pub(super) named: Option<u32>,
     /// The system's information on the other end of its connections.
     pub(super) peer: Peer,
+    pub(super) cookies: Cookies,
 }
 
 impl TargetProcess {
@@ -280,7 +296,7 @@ impl TargetProcess {
         let is_one = |id: &u32| u64::from(*id) == said;
         match (ids_of(&self.peer), self.named) {
             (_, Some(named)) if is_one(&named) => None,
-            (Some(ids), _) if ids.iter().any(is_one) || is_kin(&ids, said) => None,
+            (Some(_), _) if self.of_id(said).is_some() => None,
             (Some(ids), _) => {
                 let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
                 Some(format!("{}, the id of the listening process", ids.join(" or ")))
@@ -288,6 +304,14 @@ impl TargetProcess {
             (None, Some(named)) => Some(format!("{named}, as in the name of its endpoint")),
             (None, None) => None,
         }
+    }
+
+    /// Returns the process of this system that says it has this id, if it is the one at the other end,
+    /// or works for it.
+    pub(super) fn of_id(&self, said: u64) -> Option<u32> {
+        let (said, ids) = (u32::try_from(said).ok()?, ids_of(&self.peer)?);
+        let own = ids.first().copied()?;
+        if ids.contains(&said) { Some(own) } else { kin(own, said) }
     }
 
     /// Returns why process ids cannot be compared, if so.
@@ -309,18 +333,13 @@ fn ids_of(peer: &Peer) -> Option<Vec<u32>> {
     peer.process_id().map(|id| vec![id])
 }
 
-/// Whether `said` is a descendant of the process with these ids, or in its process group: a server
-/// may listen in one process and serve in another.
-#[cfg(target_os = "linux")]
-fn is_kin(ids: &[u32], said: u64) -> bool {
-    let (Some(first), Ok(said)) = (ids.first(), u32::try_from(said)) else { return false };
-    linux::is_kin(*first, said)
+#[cfg(not(target_os = "linux"))]
+const fn kin(_: u32, _: u32) -> Option<u32> {
+    None
 }
 
-#[cfg(not(target_os = "linux"))]
-const fn is_kin(_: &[u32], _: u64) -> bool {
-    false
-}
+#[cfg(target_os = "linux")]
+use linux::kin;
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -338,14 +357,14 @@ mod linux {
         if ids.is_empty() { procfs::status(process, "Pid") } else { ids }
     }
 
-    /// Whether a process that reports the id `said`, in its own pid namespace or ours, descends
-    /// from `id` or is in its group.
-    pub(super) fn is_kin(id: u32, said: u32) -> bool {
+    /// Returns a process that reports the id `said`, in its own pid namespace or ours, and descends
+    /// from `id` or is in its group: a server may listen in one process and serve in another.
+    pub(super) fn kin(id: u32, said: u32) -> Option<u32> {
         let parent = |id: u32| Some((id, procfs::status(id, "PPid").first().copied()?));
         let parents: BTreeMap<u32, u32> = procfs::processes().filter_map(parent).collect();
         let group_of = |id| Stat::of(id).map(|stat| stat.group).filter(|group| *group > 0);
         let group = group_of(id);
-        parents.keys().filter(|other| ids(**other).contains(&said)).any(|other| {
+        parents.keys().copied().filter(|other| ids(*other).contains(&said)).find(|other| {
             let descends = || {
                 std::iter::successors(Some(*other), |id| parents.get(id).copied())
                     .any(|one| one == id)
@@ -365,10 +384,10 @@ mod linux {
                 .stdin(std::process::Stdio::piped())
                 .spawn()
                 .unwrap();
-            assert!(is_kin(ours, child.id()) && !is_kin(ours, 1));
+            assert_eq!((kin(ours, child.id()), kin(ours, 1)), (Some(child.id()), None));
             let _ = child.kill();
             let _ = child.wait();
-            assert!(!is_kin(ours, child.id()), "it has ended");
+            assert_eq!(kin(ours, child.id()), None, "it has ended");
         }
     }
 }
@@ -379,7 +398,7 @@ mod process_id_tests {
 
     #[test]
     fn process_id_in_name_is_expected_without_other_source() {
-        let named = TargetProcess { named: Some(12), peer: Peer::default() };
+        let named = TargetProcess { named: Some(12), ..TargetProcess::default() };
         assert_eq!(named.expected_in_place_of(12), None);
         assert_eq!(named.expected_in_place_of(13).unwrap(), "12, as in the name of its endpoint");
         let unknown = TargetProcess::default();

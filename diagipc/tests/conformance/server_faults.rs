@@ -255,7 +255,7 @@ const PAIRS: [(&str, &str, &str); 9] = [
     ("fault", "stream-empty", "one-error-code"),
     ("fault", "environment-of-names", "version-missing"),
     ("taste", "no-ports", "string-in-utf-8"),
-    ("taste", "magic-first", "reserved-checked"),
+    ("taste", "magic-first", "tail-refused"),
     ("taste", "generic-ok", "error-left-open"),
 ];
 

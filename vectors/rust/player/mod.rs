@@ -76,11 +76,9 @@ use crate::script::{
     Comparison, Ending, ExpectEnd, ExpectFile, ExpectedEnd, FdKind, Life, Pattern, Presence, Send,
     Step,
 };
-use dotnet_diagnostics_ipc::{
-    advertise::{ADVERTISE_LEN, Advertise},
-    exchange::End,
-    header::RawHeader,
-};
+use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
+use dotnet_diagnostics_ipc::exchange::End;
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 
 /// How long the player waits after a piece of a size given by the script.
 const AFTER_A_PIECE: Duration = Duration::from_millis(20);
@@ -435,9 +433,17 @@ impl<'n> Player<'n> {
             }
             Step::ExpectNothing(step) => {
                 let until = self.in_a(ms(step.expect_nothing));
-                match self.listen(&step.on, 64, until)? {
+                let Open { link, is_drained, .. } = self.connection(&step.on)?;
+                let received = if is_drained {
+                    let end = self.network.drained(link, until)?.end;
+                    end.map_or(Received::Nothing, Received::End)
+                } else {
+                    self.listen(&step.on, 64, until)?
+                };
+                match received {
                     Received::Nothing => Ok(()),
                     Received::Bytes(bytes, _) => differs(unexpected(&bytes)),
+                    Received::End(end) if is_drained => Err(Difference::End(end).into()),
                     Received::End(end) => differs(format!("unexpected end: {end}")),
                 }
             }
@@ -616,7 +622,7 @@ impl<'n> Player<'n> {
         with_fd: bool,
         until: Duration,
     ) -> Result<(), PlayerError> {
-        let (mut so_far, mut fds) = (Vec::new(), Vec::new());
+        let (mut so_far, mut fds, mut over) = (Vec::new(), Vec::new(), None);
         let captured = loop {
             let (mut mismatches, mut most) = (Vec::new(), usize::MAX);
             let mut matched = None;
@@ -631,7 +637,14 @@ impl<'n> Player<'n> {
                 break captured;
             }
             if mismatches.len() == patterns.len() {
-                // The other available bytes explain more than the first wrong byte.
+                // The rest of a message explains more than its first wrong byte.
+                while is_cut(&so_far) {
+                    let Ok(Received::Bytes(bytes, _)) = self.receive(on, Conversation::KEPT, until)
+                    else {
+                        break;
+                    };
+                    so_far.extend(bytes);
+                }
                 let until = self.in_a(LAST_WORDS);
                 if let Ok(Received::Bytes(bytes, _)) = self.listen(on, Conversation::KEPT, until) {
                     so_far.extend(bytes);
@@ -645,14 +658,26 @@ impl<'n> Player<'n> {
                 let fields = fields.unwrap_or_default();
                 return Err(Difference::Bytes { mismatches, came: so_far, fields }.into());
             }
-            match self.receive(on, most, until)? {
-                Received::Bytes(bytes, with) => {
-                    so_far.extend(bytes);
-                    fds.extend(with);
+            match over {
+                Some(Received::End(end)) => {
+                    return Err(Difference::Ended { end, after: so_far }.into());
                 }
-                Received::End(end) => return Err(Difference::Ended { end, after: so_far }.into()),
-                Received::Nothing => return Err(Difference::Nothing { after: so_far }.into()),
+                Some(_) => return Err(Difference::Nothing { after: so_far }.into()),
+                None => {}
             }
+            // Each comparison begins at the first byte, so small pieces are compared together.
+            let enough = most.min((so_far.len() / 8).saturating_add(1));
+            let mut piece = Vec::new();
+            while over.is_none() && piece.len() < enough {
+                match self.receive(on, most.saturating_sub(piece.len()), until)? {
+                    Received::Bytes(bytes, with) => {
+                        piece.extend(bytes);
+                        fds.extend(with);
+                    }
+                    other => over = Some(other),
+                }
+            }
+            so_far.extend(piece);
         };
         if fds.len() != usize::from(with_fd) {
             return Err(Difference::Descriptors(fds.len()).into());
@@ -730,6 +755,13 @@ impl<'n> Player<'n> {
             (_, Some(end)) => Err(Difference::End(end).into()),
         }
     }
+}
+
+/// Whether these bytes are a message that may go on.
+fn is_cut(bytes: &[u8]) -> bool {
+    let header = RawHeader::read(bytes);
+    let is_one = bytes.iter().zip(&MAGIC).all(|(byte, magic)| byte == magic);
+    is_one && header.size.is_none_or(|size| bytes.len() < HEADER_LEN.max(size.into()))
 }
 
 fn differs<T>(text: impl Into<String>) -> Result<T, PlayerError> {

@@ -167,7 +167,8 @@ steps! {
         expect_any_of: Vec<Alternative>,
     }
 
-    /// Neither a byte nor the end follows: `{"on": "a", "expect_nothing": 300}`.
+    /// Neither a byte nor the end follows, on a drained connection not the end:
+    /// `{"on": "a", "expect_nothing": 300}`.
     ExpectNothing = "expect_nothing" on on {
         /// The connection.
         on: String,

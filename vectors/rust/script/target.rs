@@ -1,6 +1,7 @@
 //! What a script needs: how the runtime under test is started, or what the client under test sends.
 
 use alloc::{
+    borrow::Cow,
     collections::BTreeMap,
     string::{String, ToString as _},
     vec::Vec,
@@ -18,6 +19,10 @@ pub struct Target {
     pub suspended: bool,
     /// The addresses of `DOTNET_DiagnosticPorts`, in this order.
     pub ports: Vec<TargetPort>,
+    /// The value of `DOTNET_DiagnosticPorts`, with `{id}` for the address of a port, instead of one
+    /// made from `ports`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spelled: Option<String>,
     /// Its environment variables.
     pub environment: BTreeMap<String, VariableValue>,
     /// The required system or family, `linux` or `unix`; `None` is any.
@@ -33,7 +38,15 @@ pub struct Target {
 impl Default for Target {
     fn default() -> Self {
         let (ports, environment, wants) = (Vec::new(), BTreeMap::new(), Vec::new());
-        Self { suspended: false, ports, environment, platform: None, wants, default_port: true }
+        Self {
+            suspended: false,
+            ports,
+            spelled: None,
+            environment,
+            platform: None,
+            wants,
+            default_port: true,
+        }
     }
 }
 
@@ -55,9 +68,11 @@ pub struct TargetPort {
 /// use dotnet_diagnostics_ipc_vectors::script::VariableValue;
 ///
 /// let latin: VariableValue = serde_json::from_str(r#"{ "bytes": "e9" }"#)?;
-/// assert_eq!(latin.as_bytes(), [0xe9]);
+/// assert_eq!(&latin.as_bytes()[..], [0xe9]);
 /// assert!(serde_json::from_str::<VariableValue>(r#"{ "bytes": "e9", "other": 1 }"#).is_err());
-/// assert_eq!(VariableValue::from("x").as_bytes(), b"x");
+/// let long: VariableValue = serde_json::from_str(r#"{ "repeat": "ab", "times": 2 }"#)?;
+/// assert_eq!(&long.as_bytes()[..], b"abab");
+/// assert_eq!(&VariableValue::from("x").as_bytes()[..], b"x");
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,14 +86,22 @@ pub enum VariableValue {
         #[serde(with = "crate::hexadecimal")]
         bytes: Vec<u8>,
     },
+    /// A text, repeated: `{"repeat": "x", "times": 1000}`.
+    Repeat {
+        /// The text.
+        repeat: String,
+        /// The number of repetitions.
+        times: usize,
+    },
 }
 
 impl VariableValue {
     /// The bytes after the equals sign.
-    pub fn as_bytes(&self) -> &[u8] {
+    pub fn as_bytes(&self) -> Cow<'_, [u8]> {
         match self {
-            Self::Text(text) => text.as_bytes(),
-            Self::Bytes { bytes } => bytes,
+            Self::Text(text) => text.as_bytes().into(),
+            Self::Bytes { bytes } => bytes.into(),
+            Self::Repeat { repeat, times } => repeat.repeat(*times).into_bytes().into(),
         }
     }
 }

@@ -15,8 +15,8 @@ def exchange(request, *reply, within=None):
     return [open_("a"), send("a", request), replied("a", *reply, within=within), ended("a"), answers()]
 
 
-def script(sc, name, comment, spec, steps, since=None, needs=None, deviations=(), hazard="side-effect"):
-    FILE.client(sc, name, comment, since=since, hazard=hazard, needs=needs, spec=spec, steps=steps, deviations=deviations)
+def script(sc, name, comment, spec, steps, since=None, needs=None, deviations=(), hazard="side-effect", habit=None):
+    FILE.client(sc, name, comment, since=since, hazard=hazard, needs=needs, spec=spec, steps=steps, deviations=deviations, habit=habit)
 
 
 # --- dumps that are refused ----------------------------------------------------------------------------------------
@@ -24,12 +24,12 @@ for sc, code, since in ((20500, DUMP, "3.0"), (20502, DUMP2, "6.0")):
     for kind in (0, 5):
         script(sc + bool(kind), f"dump{'' if code == DUMP else 2}-type-{kind}", f"A dump of type {kind} is refused",
                ["P-3", "R-DMP-005", "R-ERR-006"],
-               exchange(message(code, string("core.dmp"), u32(kind), u32(0)), error(E_FAIL)), since)
+               exchange(message(code, string("core.dmp"), u32(kind), u32(0)), error(E_FAIL)), since, habit="P-3")
 for sc, kind in ((20504, 0), (20505, 5)):
     script(sc, f"dump3-type-{kind}",
            f"GenerateCoreDump3 of type {kind} is refused, and a text, here an empty one, follows the code",
            ["F-50", "F-81", "P-3", "R-DMP-011"],
-           exchange(message(DUMP3, string("core.dmp"), u32(kind), u32(0)), message(ERROR, u32(E_FAIL), string(""))), "7.0")
+           exchange(message(DUMP3, string("core.dmp"), u32(kind), u32(0)), message(ERROR, u32(E_FAIL), string(""))), "7.0", habit="P-3")
 # --- profilers -----------------------------------------------------------------------------------------------------
 NO_LIBRARY = "/no/such/profiler.so"
 script(20520, "attach-profiler-no-library", "A missing library",
@@ -58,6 +58,8 @@ script(20528, "attach-profiler-without-payload-while-suspended", "Too early, wha
        ["F-56", "F-153"], exchange(message(ATTACH), error(0x8013135B), within=15000), "5.0", SUSPENDED, hazard="harmful")
 # --- dumps ---------------------------------------------------------------------------------------------------------
 # 9.0.5 has a createdump that cannot be executed, and is unreachable after an attempt (P-6): a dump that is tried is harmful.
+# The document does not say what a dump is.
+WRITES = "P-47"
 ALONE = target(environment={"DIAG_SCRIPT": "alone"}, platform="linux")
 IN_TURN = target(environment={"DIAG_SCRIPT": "alone"}, platform="linux", wants=["one-client-at-a-time"])
 
@@ -77,10 +79,10 @@ for sc, name, code, since in ((20510, "dump", DUMP, "3.0"), (20511, "dump2", DUM
     script(sc, f"{name}-full", "A full dump to a file in the target's directory: the reply is sent when it is written",
            ["F-49", "F-50", "R-DMP-001", "R-DMP-002", "R-DMP-008", "R-DMP-009"],
            dumped(message(code, string("core.dmp"), u32(4), u32(0))), since, ALONE,
-           [UNUSABLE, OPEN, *([NONE] if code == DUMP else [])], "harmful")
+           [UNUSABLE, OPEN, *([NONE] if code == DUMP else [])], "harmful", WRITES)
 script(20516, "dump-where-a-crash-writes-one", "DOTNET_DbgEnableMiniDump=1, which makes a crash write a dump: a requested one is written as before",
        ["F-49", "F-98", "R-DMP-001", "R-DMP-009"], dumped(message(DUMP, string("core.dmp"), u32(4), u32(0))), "3.0",
-       target(environment={"DOTNET_DbgEnableMiniDump": "1"}, platform="linux"), [UNUSABLE, OPEN, NONE], "harmful")
+       target(environment={"DOTNET_DbgEnableMiniDump": "1"}, platform="linux"), [UNUSABLE, OPEN, NONE], "harmful", WRITES)
 script(20513, "dump-in-progress-blocks-others", "While a dump is written, no other client is served", ["F-75", "R-DMP-009"],
        [open_("a"), send("a", message(DUMP, string("core.dmp"), u32(4), u32(0))), wait(50), open_("b"), send("b", message(INFO2)),
         nothing("b", 100),

@@ -1,6 +1,6 @@
 """vectors/exchanges/eventpipe.json: streaming sessions, their streams and their stops."""
 from notation import array, boolean, header, message, string, u32, u64
-from script import (END_OF_NETTRACE, IN_TURN, BAD_ENCODING, E_FAIL, UNKNOWN_COMMAND, ScriptFile, alive, answers, close, deviation, drain, ended, error, event,
+from script import (END_OF_NETTRACE, IN_TURN, BAD_ENCODING, E_FAIL, UNKNOWN_COMMAND, ScriptFile, alive, answers, any_error, close, deviation, drain, ended, error, event,
                     expect, expect_any_of, half_close, nettrace, no_event, nothing, open_, process_info2_reply, same, send, session, succeeded, target, wait, anything, ok_head)
 
 FILE = ScriptFile("eventpipe", "Streaming sessions, played against a runtime", 20200, 20299)
@@ -105,8 +105,8 @@ FILE.client(20224, "two-sessions", "Two sessions have two ids; the stop of one d
             steps=[begun("a", collect2(), "first"),
                    open_("b"), send("b", collect2()),
                    expect_any_of("b", *nettrace(ok_head(8), anything(8, "second", [u64(0), same("first")]))),
-                   drain("a"), stopped("c", "first"), ended("a", last=END_OF_NETTRACE), drain("b"), stopped("d", "second"),
-                   ended("b", last=END_OF_NETTRACE)])
+                   drain("a"), drain("b"), stopped("c", "first"), ended("a", last=END_OF_NETTRACE), nothing("b", 500),
+                   stopped("d", "second"), ended("b", last=END_OF_NETTRACE)])
 FILE.client(20225, "stop-on-the-streaming-connection",
             "StopTracing on the connection that streams is ignored; only one on another connection stops", since="3.0",
             spec=["F-76", "R-FLW-010"], habit="F-76",
@@ -138,6 +138,18 @@ FILE.client(20230, "stop-while-suspended",
             hazard="harmful",
             needs=target(suspended=True), spec=["F-160", "R-EVP-062"],
             steps=[open_("a"), send("a", collect2()), expect("a", session()), drain("a"), stopped("b"), ended("a")])
+FILE.client(20233, "session-ids-after-a-stop", "Of two sessions one is stopped: a third has another id than the one that runs", since="3.0",
+            spec=["F-143", "R-EVP-013", "R-EVP-062"],
+            steps=[begun("a", collect2(), "first"), drain("a"), begun("b", collect2(), "second"), drain("b"),
+                   stopped("c", "first"), ended("a", last=END_OF_NETTRACE), open_("d"), send("d", collect2()),
+                   expect_any_of("d", *nettrace(ok_head(8), anything(8, "third", [u64(0), same("second")]))), drain("d"), nothing("b"),
+                   stopped("e", "second"), ended("b", last=END_OF_NETTRACE), nothing("d"), stopped("f", "third"),
+                   ended("d", last=END_OF_NETTRACE)])
+FILE.client(20234, "stop-of-an-unknown-id-beside-a-session", "StopTracing of an id that no session has ends no other session", since="3.0",
+            spec=["F-31", "R-EVP-062"],
+            steps=[begun("a", collect2()), drain("a"), open_("b"), send("b", message(STOP, u64(0x1122334455667788))),
+                   expect_any_of("b", ("taken", [message(0xFF00, u64(0x1122334455667788))]), ("refused", any_error())), ended("b"),
+                   nothing("a", 500), stopped("c"), ended("a", last=END_OF_NETTRACE)])
 LIMIT = 64
 FILE.client(20231, "sessions-are-64", "The 65th session is refused with FAIL; once one has ended, a new one can start", since="3.0",
             hazard="harmful",

@@ -2,7 +2,7 @@
 from notation import MAGIC, hexa, header, message, string, u16, u32, u64
 from script import (BAD_ENCODING, IN_TURN, UNKNOWN_COMMAND, UNKNOWN_MAGIC, ScriptFile, answers, any_reply_head, close, counted, deviation, drain,
                     ended, error,
-                    expect, half_close, nothing, open_, process_info2_reply, repeated, send, succeeded, wait)
+                    expect, half_close, nothing, open_, process_info2_reply, repeated, same, send, succeeded, wait)
 
 FILE = ScriptFile("framing", "Framing and errors, played against a runtime", 20100, 20199)
 INFO2, SET, STOP = 0x0404, 0x0403, 0x0201
@@ -87,7 +87,7 @@ FILE.client(20136, "bytes-behind-size-after-an-error", "Bytes after `size` of a 
 FILE.client(20137, "payload-bytes-behind-the-last-field", "Bytes after the last field, inside `size`, are ignored",
             spec=["F-4"], habit="F-31",
             steps=[open_("a"), send("a", message(STOP, u64(42), u32(7))), expect("a", message(0xFF00, u64(42))), ended("a")])
-FILE.client(20138, "reserved-of-any-value", "`reserved` is ignored", since="6.0", spec=["F-4", "R-HDR-014"],
+FILE.client(20138, "reserved-of-any-value", "`reserved` is ignored", since="6.0", spec=["F-4", "R-HDR-014"], habit="F-4",
             steps=[open_("a"), send("a", message(INFO2, reserved=0xFFFF)), expect("a", process_info2_reply()), ended("a")])
 FILE.client(20139, "largest-message", "A message of 65,535 bytes is read to its end", spec=["R-HDR-011", "R-ERR-013"],
             steps=[open_("a"), send("a", header(0x6301, 65535), repeated(b"\xa5", 65515)), expect("a", error(UNKNOWN_COMMAND)),
@@ -143,19 +143,37 @@ def blocks(*first):
 
 
 FILE.client(20170, "silent-client-blocks-others", "While a connected client is silent, no other is served", since="6.0",
-            needs=IN_TURN, spec=["F-6", "F-75", "R-ERR-004"], steps=blocks())
+            needs=IN_TURN, habit="F-75", spec=["F-6", "F-75", "R-ERR-004"], steps=blocks())
 FILE.client(20171, "half-a-header-blocks-others", "With half a header received, no other client is served", since="6.0",
-            needs=IN_TURN, spec=["F-6", "F-75", "R-ERR-004"], steps=blocks(send("a", ASK[:10])))
+            needs=IN_TURN, habit="F-75", spec=["F-6", "F-75", "R-ERR-004"], steps=blocks(send("a", ASK[:10])))
 FILE.client(20172, "half-a-payload-blocks-others", "With half a payload received, no other client is served", since="6.0",
-            needs=IN_TURN, spec=["F-6", "F-75", "R-ERR-004"], steps=blocks(send("a", STOP42[:24])))
+            needs=IN_TURN, habit="F-75", spec=["F-6", "F-75", "R-ERR-004"], steps=blocks(send("a", STOP42[:24])))
 FILE.client(20173, "half-a-message-is-waited-for", "Half a message gets neither a reply nor the end; the complete one gets its reply",
-            since="6.0",
+            since="6.0", habit="F-75",
             spec=["F-6", "F-75"],
             steps=[open_("a"), send("a", ASK[:19]), nothing("a", 1500), send("a", ASK[19:]), expect("a", process_info2_reply()),
                    ended("a")])
 FILE.client(20174, "clients-are-served-in-turn",
             "Two clients that sent requests are served one after the other, in the order of their connections",
-            since="6.0", needs=IN_TURN, spec=["F-75"],
+            since="6.0", needs=IN_TURN, habit="F-75", spec=["F-75"],
             steps=[open_("a"), open_("b"), send("b", ASK), nothing("b"), send("a", ASK), expect("a", process_info2_reply()),
                    ended("a"),
                    expect("b", process_info2_reply()), ended("b")])
+
+# --- one connection after another ----------------------------------------------------------------------------------
+INFO_NAMED = [any_reply_head("size"), counted("size", less=20, name="info")]
+INFO_AGAIN = [MAGIC, same("size"), hexa("ff000000"), same("info")]
+FILE.client(20180, "errors-leave-nothing-behind", "After refused requests of several kinds a request gets the same reply as before them",
+            since="6.0", spec=["R-ERR-002", "R-FLW-018"],
+            steps=[answers(), open_("a"), send("a", ASK), expect("a", INFO_NAMED), ended("a"),
+                   refused(message(INFO2, bytes(300), magic=MAGIC2), UNKNOWN_MAGIC, "b"), refused(header(INFO2, 19), BAD_ENCODING, "c"),
+                   open_("d"), send("d", header(0x6301, 4020), repeated(b"\xa5", 4000)), expect("d", error(UNKNOWN_COMMAND)), ended("d"),
+                   open_("e"), send("e", ASK[:10]), close("e"), open_("f"), close("f"),
+                   open_("g"), send("g", ASK), expect("g", INFO_AGAIN), ended("g")])
+FILE.client(20181, "input-ends-after-a-longer-request", "A request that ends too early is not completed with bytes of the one before it",
+            spec=["F-69", "R-ERR-008", "R-HDR-009"], habit="F-69",
+            steps=[open_("a"), send("a", header(0x6301, 4020), repeated(b"\0", 4000)), expect("a", error(UNKNOWN_COMMAND)), ended("a"),
+                   open_("b"), send("b", STOP42[:27]), half_close("b"), expect("b", error(BAD_ENCODING)), ended("b"), answers()])
+FILE.client(20182, "reply-that-nobody-reads", "A client that does not read its reply does not change that of the next one", since="6.0",
+            spec=["R-ERR-002"],
+            steps=[open_("a"), send("a", ASK), open_("b"), send("b", ASK), expect("b", INFO_NAMED), ended("b"), expect("a", INFO_AGAIN), ended("a")])

@@ -5,7 +5,7 @@ from script import (END_OF_NETTRACE, THREADS, UNKNOWN_COMMAND, UNKNOWN_MAGIC, Sc
                     ok_head, open_, port, process_info2_reply, same, send, session, succeeded, target, text, unlisten,
                     until, wait)
 
-FILE = ScriptFile("ports", "Diagnostic ports, played against a runtime", 20400, 20449)
+FILE = ScriptFile("ports", "Diagnostic ports, played against a runtime", 20400, 20499)
 INFO, RESUME, INFO2, STOP, C2 = 0x0400, 0x0401, 0x0404, 0x0201, 0x0203
 ASK = message(INFO2)
 ADVR = b"ADVR_V1\0"
@@ -109,7 +109,7 @@ script(20412, "port-half-a-header-closed", "A tool that closes inside the header
 script(20413, "port-half-a-header-blocks-others", "While half a header is there, the default port does not answer", ["F-6", "F-75"],
        [advertised("a"), send("a", ASK[:10]), open_("b"), send("b", ASK), nothing("b", 500), close("a"),
         expect("b", process_info2_reply()), ended("b")],
-       needs=target(ports=[port("p")], wants=["one-client-at-a-time"]))
+       needs=target(ports=[port("p")], wants=["one-client-at-a-time"]), habit="F-75")
 script(20414, "port-session",
        "A session over a port: while it streams the runtime connects again, and the stop is sent over that connection",
        ["R-FLW-010", "R-FLW-013", "F-76", "F-77"],
@@ -182,7 +182,7 @@ script(20439, "port-with-a-path-too-long",
        "A suspending port whose path no socket can have is ignored: it does not hold the start, and the default port answers",
        ["P-13", "F-129"],
        [open_("s"), send("s", message(C2, u32(1), u32(1), boolean(False), array(THREADS))), expect("s", session()), runs("s"), default("a")],
-       needs=target(environment={"DOTNET_DiagnosticPorts": "/tmp/" + "p" * 200}, platform="unix", wants=["ports", "suspension"]), hazard="harmful",
+       needs=target(environment={"DOTNET_DiagnosticPorts": "/tmp/" + "p" * 200}, platform="unix", wants=["ports", "suspension"]), hazard="harmful", habit="P-13",
        deviations=[deviation("P-13", "the start is held forever, whatever is sent to the default port", 3,
                              still_held("s"), default("a"), [open_("b"), resume("b")], still_held("s"), default("c"))])
 script(20440, "default-port-suspend-false",
@@ -197,3 +197,38 @@ script(20441, "port-tag-behind-a-space", "A space before nosuspend makes it an u
        [held("s"), still_held("s")],
        needs=target(environment={"DOTNET_DiagnosticPorts": "nobody.sock, nosuspend"}, wants=["ports", "suspension"]),
        hazard="side-effect", habit="F-78")
+
+# --- spellings of the variable ---------------------------------------------------------------------------------------
+SESSION = message(C2, u32(1), u32(1), boolean(False), array(THREADS))
+
+
+def spelled(sc, name, value, comment, spec, suspends=False, habit=None, ports="p"):
+    steps = [accept(ports[0], ports[0]), expect(ports[0], ADVR, anything(16, "cookie"), anything(8, "pid"), anything(2)),
+             *(advertised_again(one, one) for one in ports[1:])]
+    steps += [held("s"), still_held("s", 500), [resume(one) for one in ports]] if suspends else [open_("s"), send("s", SESSION), expect("s", session())]
+    script(sc, f"port-spelled-{name}", f"DOTNET_DiagnosticPorts={value.replace('{p}', 'PATH').replace('{q}', 'OTHER')!r}: {comment}", spec,
+           [*steps, runs("s")], needs=target(ports=[port(one, suspend=suspends) for one in ports], spelled=value),
+           hazard="side-effect" if suspends else None, habit=habit)
+
+
+FIRST, DEFAULTS, EMPTY = ["F-59", "R-PRT-022"], ["R-PRT-009", "R-PRT-013"], ["F-59", "F-60", "R-PRT-015"]
+spelled(20450, "with-an-end", "{p},nosuspend;", "the document's example, with an empty port at its end", EMPTY)
+spelled(20451, "with-both-tags", "{p},nosuspend,connect", "a mode, then a type", ["R-PRT-012", "R-PRT-014"])
+spelled(20452, "type-first", "{p},connect,nosuspend", "a type, then a mode", ["R-PRT-012", "R-PRT-014"])
+spelled(20453, "nosuspend-first", "{p},nosuspend,suspend", "of two modes the first counts", FIRST)
+spelled(20454, "twice-the-same", "{p},nosuspend,nosuspend", "the same tag twice", FIRST)
+spelled(20455, "two-ports", "{p},nosuspend;{q},connect,nosuspend;", "the tags of two ports do not mix", ["R-PRT-008", "R-PRT-009"], ports="pq")
+spelled(20456, "with-a-comma-at-its-end", "{p},nosuspend,", "an empty tag is skipped", EMPTY, habit="F-59")
+spelled(20457, "with-empty-ports", ";;{p},nosuspend;;", "empty ports are skipped", EMPTY, habit="F-59")
+spelled(20458, "in-capitals", "{p},NoSuspend", "tags have no case", FIRST, habit="F-59")
+spelled(20459, "unknown-tag", "{p},quickly,nosuspend", "an unknown tag is skipped", FIRST, habit="F-59")
+spelled(20460, "without-tags", "{p}", "without a tag a port suspends", DEFAULTS, suspends=True)
+spelled(20461, "without-tags-with-an-end", "{p};", "the same, with an empty port at the end", [*DEFAULTS, "R-PRT-015"], suspends=True)
+spelled(20462, "type-alone", "{p},connect", "a type says no mode: the port suspends", DEFAULTS, suspends=True)
+spelled(20463, "suspend-first", "{p},suspend,nosuspend", "of two modes the first counts", FIRST, suspends=True)
+spelled(20464, "without-tags-with-a-comma", "{p},", "an empty tag is skipped", [*EMPTY, "R-PRT-013"], suspends=True, habit="F-59")
+spelled(20465, "two-ports-that-suspend", "{p};{q},suspend", "both suspend: the start is held until both have resumed it", [*DEFAULTS, "R-PRT-021"],
+        suspends=True, ports="pq")
+script(20466, "port-spelled-tags-alone", "DOTNET_DiagnosticPorts=nosuspend,connect: the first tag is the address of a port that suspends",
+       ["R-PRT-023", "R-PRT-024", "R-PRT-025"], [held("s"), still_held("s", 500)],
+       needs=target(environment={"DOTNET_DiagnosticPorts": "nosuspend,connect"}, wants=["ports", "suspension"]), hazard="side-effect")

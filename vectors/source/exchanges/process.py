@@ -1,7 +1,7 @@
 """vectors/exchanges/process.json: the commands of the Process set."""
 from notation import array, boolean, message, string, u32, u64
 from script import (INVALIDARG, SUCCESS, THREADS, ScriptFile, any_reply_head, anything, close, counted, deviation, ended, error, event, expect,
-                    expect_any_of, no_event, ok_head, open_, process_info2_reply, process_info_reply, replied, same, send, session, target, text, until)
+                    expect_any_of, no_event, ok_head, open_, process_info2_reply, process_info_reply, replied, same, send, session, target, text, until, wait)
 
 FILE = ScriptFile("process", "Commands of the Process set, played against a runtime", 20001, 20099)
 INFO, RESUME, ENVIRONMENT, SET, INFO2 = 0x0400, 0x0401, 0x0402, 0x0403, 0x0404
@@ -72,7 +72,8 @@ FILE.client(20010, "process-environment",
             "The reply has the number of bytes of the block after it; they follow, and the end. 0x0402 is never ProcessInfo2",
             since="5.0",
             spec=["F-43", "F-84", "R-PRC-016", "R-ENV-001", "R-ENV-002", "R-ENV-003", "R-ENV-005", "R-FLW-005"],
-            steps=exchange("a", message(ENVIRONMENT), ok_head(6), anything(4, "block"), anything(2), counted("block")))
+            steps=[exchange("a", message(ENVIRONMENT), ok_head(6), anything(4, "block"), anything(2), counted("block")),
+                   exchange("b", message(INFO), process_info_reply())])
 FILE.client(20011, "process-environment-begins-with-entries",
             "The block begins with a count of entries and the count of the first one", since="5.0",
             # It does not check the NULs of the entries: a pattern cannot.
@@ -128,6 +129,29 @@ FILE.client(20054, "variable-without-name-and-value", "An absent name and an abs
 FILE.client(20055, "variable-of-other-characters-is-told", "A value with characters of one, two and three bytes, and of two units",
             since="6.0", hazard="side-effect", habit=SHOWN, spec=["F-94", "R-ENV-012", "R-ENV-016", "R-GRM-008"],
             steps=[variable("a", "DIAG_TEXT", "x é € \U0001F600", SUCCESS), environment("b", has=[string("DIAG_TEXT=x é € \U0001F600")])])
+
+FILE.client(20056, "variable-in-small-letters-is-told", "A name is taken letter by letter, and a value with equals signs and spaces whole",
+            since="6.0", hazard="side-effect", habit=SHOWN, spec=["F-94", "R-ENV-012", "R-ENV-016"],
+            steps=[variable("a", "diag_Small", " a=b=c ", SUCCESS), environment("b", has=[string("diag_Small= a=b=c ")])])
+FILE.client(20057, "variable-of-the-start-is-deleted", "A variable with which the process was started can be deleted, and others stay",
+            since="6.0", hazard="harmful", habit=SHOWN, spec=["F-44", "F-95", "R-ENV-014", "R-ENV-016"],
+            needs=target(environment={"DIAG_START": "x", "DIAG_STAYS": "x"}),
+            steps=[variable("a", "DIAG_START", None, SUCCESS), environment("b", lacks=[string("DIAG_START=x")]),
+                   exchange("c", message(INFO), process_info_reply())])
+
+# --- an environment that the tool gave -------------------------------------------------------------------------------
+FILE.client(20070, "environment-of-the-process", "Each variable with which the process was started is there, with all of its value",
+            since="5.0", spec=["F-79", "R-ENV-006", "R-ENV-009"],
+            needs=target(environment={"DIAG_EQUALS": "a=b=c", "DIAG_EMPTY": "", "DIAG_SPACES": " x ", "DIAG_LONG": ("long ", 2000),
+                                      "diag_small": "é"}),
+            steps=[exchange("a", message(ENVIRONMENT), ok_head(6), anything(4, "block"), anything(2), counted("block")),
+                   exchange("b", message(INFO), process_info_reply())])
+FILE.client(20071, "environment-of-300-kb-at-a-slow-reader", "An environment of 300,000 bytes arrives whole at a client that reads late",
+            since="5.0", spec=["F-79", "R-ENV-003", "R-ENV-006"],
+            needs=target(environment={f"DIAG_{name}": ("x", 100000) for name in "ABC"}, platform="unix"),
+            steps=[open_("a"), send("a", message(ENVIRONMENT)), wait(500),
+                   expect("a", ok_head(6), anything(4, "block"), anything(2), counted("block"), within=30000), ended("a"),
+                   exchange("b", message(INFO), process_info_reply())])
 
 # --- an environment that is not UTF-8 --------------------------------------------------------------------------------
 def told(sc, name, comment, value, entry, *deviations, hazard):

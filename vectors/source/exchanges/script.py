@@ -267,10 +267,16 @@ END_OF_NETTRACE = [b"\x01", bytes(4)]
 
 
 # --- what a target must be -----------------------------------------------------------------------------------------
-def target(suspended=False, ports=(), environment=None, platform=None, wants=(), default_port=True):
-    """`wants`: what else the server must have or do, of what the document leaves open. Values of `environment` are texts or bytes."""
-    environment = {name: {"bytes": value.hex()} if isinstance(value, bytes) else value for name, value in (environment or {}).items()}
+def target(suspended=False, ports=(), environment=None, platform=None, wants=(), default_port=True, spelled=None):
+    """`wants`: what else the server must have or do, of what the document leaves open. Values of `environment` are texts, bytes, or a text
+    with how often it is repeated. `spelled`: the value of DOTNET_DiagnosticPorts, with `{p}` for the address of a port."""
+    def value(given):
+        return {"bytes": given.hex()} if isinstance(given, bytes) else dict(zip(("repeat", "times"), given)) if isinstance(given, tuple) else given
+
+    environment = {name: value(given) for name, given in (environment or {}).items()}
     needs = {"suspended": suspended, "ports": [dict(port) for port in ports], "environment": environment, "platform": platform}
+    if spelled is not None:
+        needs["spelled"] = spelled
     if wants:
         needs["wants"] = list(wants)
     if not default_port:
@@ -402,7 +408,7 @@ def check(sc, steps, script):
         if "on" not in one:
             continue
         assert one["on"] in connections, f"{at}: not opened"
-        assert one["on"] not in drained or {"send", "expect_end", "end"} & set(one), f"{at}: drained"
+        assert one["on"] not in drained or {"send", "expect_end", "expect_nothing", "end"} & set(one), f"{at}: drained"
         if "drain" in one:
             drained.add(one["on"])
         if "send" in one:

@@ -1,8 +1,8 @@
 //! Where a target listens on Unix, and how it is found.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -79,8 +79,8 @@ pub(in crate::server) fn default_port(directory: &Path, id: u32) -> Option<PathB
 
 /// Returns the value as passed to a process.
 #[allow(clippy::unnecessary_wraps, reason = "on Windows not every value can be had")]
-pub(in crate::server) fn variable(value: &VariableValue) -> Option<&OsStr> {
-    Some(OsStr::from_bytes(value.as_bytes()))
+pub(in crate::server) fn variable(value: &VariableValue) -> Option<OsString> {
+    Some(OsString::from_vec(value.as_bytes().into_owned()))
 }
 
 /// The process, which a case may kill, writes no core file into its current directory. Only Linux

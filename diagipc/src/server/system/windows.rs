@@ -1,6 +1,6 @@
 //! Where a target listens on Windows, and how it is found.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -75,8 +75,8 @@ pub(in crate::server) fn is_ready(pipe: &Path) -> bool {
 }
 
 /// Returns the value as passed to a process: a variable of Windows is text.
-pub(in crate::server) fn variable(value: &VariableValue) -> Option<&OsStr> {
-    std::str::from_utf8(value.as_bytes()).ok().map(OsStr::new)
+pub(in crate::server) fn variable(value: &VariableValue) -> Option<OsString> {
+    String::from_utf8(value.as_bytes().into_owned()).ok().map(OsString::from)
 }
 
 /// Windows writes none.
