@@ -336,6 +336,11 @@ impl ScenarioPlayer<'_, '_> {
         let bytes = self.read_request(&request.on, request.unread, None)?;
         let fds = self.descriptors(&request.on);
         let is_whole = request.unread == Unread::None;
+        if !is_whole {
+            // A close resets the connection only if there is something unread.
+            let until = self.until(REST_TIMEOUT);
+            self.player.wait_for_bytes(&request.on, until)?;
+        }
         self.leaves_unread |= !is_whole;
         // A descriptor follows on a separate byte. If the size field is wrong, that byte is the
         // last of what follows the request: wait for it.
