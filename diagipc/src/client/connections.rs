@@ -17,7 +17,7 @@ use dotnet_diagnostics_ipc_vectors::script::{Accept, Ending, Expect, Open, Step}
 
 use super::Operation;
 use super::request::ReceivedRequest;
-use super::scenario::{Act, Arguments, Exit, Flag, Move, Unread};
+use super::scenario::{Act, Arguments, Exit, Flag, Move, StopRequest, Unread};
 use super::scenario_player::{
     CONNECT_TIMEOUT, DESCRIPTOR_TIMEOUT, POLL_INTERVAL, REST_TIMEOUT, ScenarioPlayer, Stop, named,
     ok, process_info, stop_message,
@@ -206,7 +206,7 @@ impl ScenarioPlayer<'_, '_> {
             other => process_info(other, self.target.process_id().into()),
         };
         if command == Command::STOP_TRACING && !is_strangers {
-            self.judge_late_stop(bytes);
+            self.judge_unexpected_stop(bytes);
         } else if !is_strangers {
             self.findings.note(format!("{} is also sent, and answered", named(bytes)));
         }
@@ -217,9 +217,13 @@ impl ScenarioPlayer<'_, '_> {
     }
 
     /// Judges that the client stops a session: it believes that it has one.
-    fn judge_late_stop(&mut self, bytes: &[u8]) {
+    fn judge_unexpected_stop(&mut self, bytes: &[u8]) {
         let stop = named(bytes);
         match self.scenario.reveals {
+            _ if self.requests == 0 => {
+                let text = format!("{stop} is sent, and the client has begun no session");
+                self.findings.must(Fault::AnotherSessionStopped, text);
+            }
             Some(fault)
                 if self.scenario.operation.streams() && self.scenario.exit == Exit::Failure =>
             {
@@ -262,29 +266,55 @@ impl ScenarioPlayer<'_, '_> {
         if bytes.is_empty() {
             return self.player.end(on, Ending::Close).map_err(Stop::from);
         }
+        if let Some(reply) = self.repeated(&bytes).filter(|_| self.scenario.operation.only_asks()) {
+            self.send(on, &reply)?;
+            return self.player.end(on, Ending::Close).map_err(Stop::from);
+        }
         self.judge_surplus(&bytes);
         self.refuse(on, HResult::UNKNOWN_COMMAND).map_err(Stop::from)
+    }
+
+    /// Judges that the client sends a command which it has sent before, and returns what it was
+    /// answered then; `None` if it has not sent it.
+    pub(super) fn repeated(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let (operation, command) = (self.scenario.operation, RawHeader::read(bytes).command?);
+        let is_it = |came: &[u8]| RawHeader::read(came).command == Some(command);
+        let mut sent = self.so_far().connections.iter().filter(|one| is_it(&one.came.first));
+        let (first, _) = (sent.next()?, sent.next()?);
+        let reply = first.sent.first.clone();
+        if !operation.commands().contains(&command) {
+            return None;
+        }
+        let text = format!("{} is sent again", named(bytes));
+        self.findings.must_unless(operation.only_asks(), Fault::RequestRepeated, text);
+        Some(reply)
     }
 
     /// Judges a request that is no longer allowed.
     fn judge_surplus(&mut self, bytes: &[u8]) {
         let request = named(bytes);
-        let commands = self.scenario.operation.commands();
+        let operation = self.scenario.operation;
         let command = RawHeader::read(bytes).command;
-        let is_of_task = command.is_some_and(|command| commands.contains(&command));
+        let is_of_task = command.is_some_and(|command| operation.commands().contains(&command));
         match self.scenario.refused_with {
+            _ if self.findings.has(Fault::RequestRepeated) => {}
             _ if !is_of_task => self.findings.may(None, format!("{request} is also sent")),
             // Fields that the older command lacks are lost; whether to give up instead is the
             // client's choice.
             Some(HResult::UNKNOWN_COMMAND) => {
                 self.findings.note(format!("{request} is sent after the last UNKNOWN_COMMAND"));
             }
-            Some(hresult) if self.scenario.is(Flag::FallsBack) => {
+            Some(hresult) if self.requests > 0 => {
                 let text =
                     format!("{request} is sent after {hresult}, which is not UNKNOWN_COMMAND");
-                self.findings.must(Fault::FallsBackAfterAnyError, text);
+                let is_open = operation.only_asks() && !self.scenario.is(Flag::FallsBack);
+                self.findings.must_unless(is_open, Fault::FallsBackAfterAnyError, text);
             }
-            _ => self.findings.may(None, format!("{request} is sent again")),
+            _ => self.findings.must_unless(
+                operation.only_asks(),
+                Fault::RequestRepeated,
+                format!("{request} is sent, although the task was already requested"),
+            ),
         }
     }
 
@@ -374,13 +404,18 @@ impl ScenarioPlayer<'_, '_> {
     /// Reads `StopTracing` of a session, or what is sent instead.
     pub(super) fn stop(&mut self, on: &str, session: u64) -> Result<(), Stop> {
         let bytes = self.read_request(on, Unread::None, Some(Command::STOP_TRACING))?;
-        self.has_stopped = true;
         if bytes.is_empty() {
             return Err(Stop::fault(
                 Fault::NothingSent,
                 format!("expected StopTracing of session {session}, received nothing"),
             ));
         }
+        if self.advertised.is_empty() && self.repeated(&bytes).is_some() {
+            self.refuse(on, HResult::UNKNOWN_COMMAND)?;
+            self.moves.push_front(Move::Stop(StopRequest { on: on.to_owned(), session }));
+            return self.accept(&Accept { accept: on.to_owned(), port: None, within_ms: None });
+        }
+        self.has_stopped = true;
         if bytes == stop_message(session) {
             return Ok(());
         }

@@ -129,6 +129,12 @@ impl Wanted {
         }
     }
 
+    /// Whether `seen` is it, and one NUL more.
+    pub(super) fn is_before_a_nul(&self, seen: &Value) -> bool {
+        let without = seen.to_string().replace("\\u0000\"", "\"");
+        serde_json::from_str(&without).is_ok_and(|without| self.is(&without))
+    }
+
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Absent => "absent".to_owned(),

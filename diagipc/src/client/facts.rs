@@ -300,6 +300,9 @@ impl ScenarioFacts {
             }
             (Some(_), Exit::Success) if !ended.is_success() => {
                 let by_manner = match () {
+                    () if before && findings.has(Fault::RequestRepeated) => {
+                        Some(Fault::RequestRepeated)
+                    }
                     () if manner.waits_for_more => Some(Fault::ReplySizeIgnored),
                     () if manner.waits_for_the_end => Some(Fault::ReadsUntilClose),
                     () => None,

@@ -271,6 +271,11 @@ impl Operation {
         OF_EVERY.contains(&argument) || own.iter().any(|list| list.contains(&argument))
     }
 
+    /// Whether it changes nothing, so that doing it twice does no harm.
+    pub(super) const fn only_asks(self) -> bool {
+        matches!(self, Self::ProcessInfo | Self::Environment)
+    }
+
     /// Whether a stream follows its reply.
     pub(super) const fn streams(self) -> bool {
         matches!(self, Self::Trace | Self::TracePort)

@@ -4,7 +4,7 @@ use dotnet_diagnostics_ipc_vectors::script::{Captures, Literal};
 
 use super::OutputKind;
 use super::facts::Findings;
-use super::request::excerpt;
+use super::request::{excerpt, is_guid_swapped};
 use super::scenario::{Entry, Output};
 use crate::faults::Fault;
 
@@ -65,8 +65,8 @@ fn findings_in_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Findings {
 
 fn findings_in_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
     let text = String::from_utf8_lossy(bytes);
-    // In any order: a client may use a map.
-    let mut surplus: Vec<&str> = text.lines().collect();
+    // In any order: a client may use a map. Of no entry one that joins them prints an empty line.
+    let mut surplus: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
     let (there, lost): (Vec<&Entry>, Vec<&Entry>) = entries.iter().partition(|entry| {
         let is_it = |line: &&str| match entry {
             Entry::Text(text) => line == text,
@@ -86,8 +86,12 @@ fn findings_in_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
     let has_equals =
         |entry: &&Entry| matches!(entry, Entry::Begins { .. }) || start(entry).contains('=');
     let by_equals = !lost.is_empty() && !lost.iter().any(has_equals);
-    let fault =
-        if by_equals { Fault::EnvironmentEntryWithoutEquals } else { Fault::EnvironmentLost };
+    let changed = || lost.iter().find_map(|entry| fault_in_text(&start(entry), &text));
+    let fault = if by_equals {
+        Fault::EnvironmentEntryWithoutEquals
+    } else {
+        changed().unwrap_or(Fault::EnvironmentLost)
+    };
     let mut findings = Findings::default();
     for entry in lost {
         let found = format!("the entry {} is missing from the output", shown(&start(entry)));
@@ -104,13 +108,51 @@ fn findings_in_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
 }
 
 fn findings_in_texts(texts: &[String], bytes: &[u8], fault: Fault) -> Findings {
-    let text = String::from_utf8_lossy(bytes).to_lowercase();
+    let output = String::from_utf8_lossy(bytes).to_lowercase();
     let mut findings = Findings::default();
-    for one in texts.iter().filter(|one| !text.contains(&one.to_lowercase())) {
-        let start: String = one.chars().take(80).collect();
-        findings.must(fault, format!("{start:?} is missing from the output"));
+    for one in texts {
+        let text = one.to_lowercase();
+        if !output.contains(&text) && !output.contains(&in_ascii_json(&text)) {
+            let fault = fault_in_text(&text, &output).unwrap_or(fault);
+            let start: String = one.chars().take(80).collect();
+            findings.must(fault, format!("{start:?} is missing from the output"));
+        }
     }
     findings
+}
+
+/// Returns the text as JSON writes it in ASCII alone.
+fn in_ascii_json(text: &str) -> String {
+    let written = |unit: u16| match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
+        _ => format!("\\u{unit:04x}"),
+    };
+    text.encode_utf16().map(written).collect()
+}
+
+/// Returns the fault that makes of `text` what is in `seen`, if programs often have it.
+pub(super) fn fault_in_text(text: &str, seen: &str) -> Option<Fault> {
+    let without_spaces = |text: &str| text.replace(' ', "");
+    let is_of_guid = |c: char| c.is_ascii_hexdigit() || c == '-';
+    // Its characters of ASCII in order, whatever is between them.
+    let has_the_rest = |line: &str| {
+        let mut parts = text.split(|c: char| !c.is_ascii());
+        let has_parts = text.contains(|c: char| c.is_ascii_alphanumeric());
+        (has_parts || line.contains(['?', char::REPLACEMENT_CHARACTER]))
+            && parts.try_fold(line, |rest, part| Some(rest.split_once(part)?.1)).is_some()
+    };
+    let beginning = text.char_indices().nth(32).and_then(|(end, _)| text.get(..end));
+    match () {
+        () if seen.split(|c| !is_of_guid(c)).any(|word| is_guid_swapped(text, word)) => {
+            Some(Fault::GuidBigEndian)
+        }
+        () if text.contains(' ') && without_spaces(seen).contains(&without_spaces(text)) => {
+            Some(Fault::TextTrimmed)
+        }
+        () if !text.is_ascii() && seen.lines().any(has_the_rest) => Some(Fault::TextNotUnicode),
+        () if beginning.is_some_and(|beginning| seen.contains(beginning)) => Some(Fault::TextCut),
+        () => None,
+    }
 }
 
 #[cfg(test)]
@@ -138,9 +180,34 @@ mod tests {
             (&twice, b"A=2\nB=1\n", 1, &[]),
             (&twice, b"A=1\nB=1\n", 1, &[]),
             (&twice, b"A=1\nA=2\n", 1, &[lost]),
+            (&Output::Environment { environment: Vec::new() }, b"\n", 0, &[]),
         ] {
             let findings = wanted.judge(OutputKind::Environment, bytes);
             assert_eq!((findings.texts().len(), &*findings.faults()), (texts, faults), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn text_that_is_changed_in_the_output_has_its_fault() {
+        let long = "x".repeat(10_000);
+        let guid = "123e4567-e89b-12d3-a456-426614174000";
+        for (text, seen, fault) in [
+            ("  app --serve  ", "command:   app --serve  \n", None),
+            ("  app --serve  ", "command: app --serve\n", Some(Fault::TextTrimmed)),
+            ("caf\u{e9} \u{1f600}", "caf\u{e9} \u{1f600}", None),
+            ("caf\u{e9} \u{1f600}", r#"{"a": "caf\u00e9 \ud83d\ude00"}"#, None),
+            ("caf\u{e9} \u{1f600}", "caf? ??", Some(Fault::TextNotUnicode)),
+            ("\u{e9}\u{1f600}", "command: x", Some(Fault::ProcessInfoLost)),
+            ("\u{e9}\u{1f600}", "command: ??", Some(Fault::TextNotUnicode)),
+            (&long, &long[..4096], Some(Fault::TextCut)),
+            (&long, "command: xxx", Some(Fault::ProcessInfoLost)),
+            (guid, "67453e12-9be8-d312-a456-426614174000", Some(Fault::GuidBigEndian)),
+            (guid, "123E4567-E89B-12D3-A456-426614174000", None),
+        ] {
+            let output =
+                Output::Texts { texts: vec![text.to_owned()], reveals: Fault::ProcessInfoLost };
+            let findings = output.judge(OutputKind::ProcessInfo, seen.as_bytes());
+            assert_eq!(findings.faults().first(), fault.as_ref(), "{seen:.80}");
         }
     }
 

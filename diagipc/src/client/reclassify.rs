@@ -19,12 +19,27 @@ type Played<'s> = [(&'s Scenario, ScenarioFacts)];
 pub(super) fn reclassify(played: &mut Played<'_>) {
     // Scenarios with one possible cause come first: their faults are the suspects of others.
     by_sizes(played, |scenario| scenario.suspects.is_empty());
-    rename_each(played, by_another_case, |finding, _| finding.fault.is_none());
+    rename_each(played, by_another_case, |finding, fault| {
+        finding.fault.is_none()
+            || finding.fault == Some(Fault::LargeReplyMisread)
+                && fault == Fault::ReplyInPiecesMisread
+    });
     by_sizes(played, |scenario| !scenario.suspects.is_empty());
     by_plain(played);
     by_any_error(played);
     by_any_reply(played);
+    by_lost_text(played);
     noted_once(played);
+}
+
+/// A text that the client does not print of a plain reply is lost in other replies too.
+fn by_lost_text(played: &mut Played<'_>) {
+    let all = played.iter().flat_map(|(_, facts)| facts.findings.iter());
+    let lost = all.filter(|finding| finding.fault == Some(Fault::ProcessInfoLost));
+    let lost: BTreeSet<String> = lost.map(|finding| finding.text.clone()).collect();
+    for (_, facts) in played.iter_mut() {
+        facts.findings.rename(Fault::ProcessInfoLost, |finding| lost.contains(&finding.text));
+    }
 }
 
 /// Names the errors of each case for which `is_it` returns true, with the fault that the other

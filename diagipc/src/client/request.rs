@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::expected_fields::{Wanted, is_implied, shortened, values_of, wanted};
 use super::facts::Findings;
 use super::operations::CommandLine;
+use super::output_check::fault_in_text;
 use super::scenario::Arguments;
 use super::{Argument, Operation};
 use crate::conversation::{ByteCount, Spelling, WRONG, guid_reversed, is_request_in, request_as};
@@ -166,7 +167,12 @@ impl ReceivedRequest<'_> {
                     findings.must(Fault::ValueNotAsked, text);
                 }
             } else if !seen.iter().any(|seen| value.is(seen)) {
-                let fault = spelling.unwrap_or_else(|| fault_in_value(argument, &value, &seen));
+                let has_two_nuls = seen.iter().any(|seen| value.is_before_a_nul(seen));
+                let fault = if has_two_nuls {
+                    Fault::StringWithTwoNuls
+                } else {
+                    spelling.unwrap_or_else(|| fault_in_value(argument, &value, &seen))
+                };
                 let seen: Vec<_> = seen.iter().map(|value| shortened(&value.to_string())).collect();
                 let seen = seen.join(", ");
                 let text = format!("{field} is {seen}, expected {shown} (argument {argument})");
@@ -259,13 +265,17 @@ fn fault_in_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> Fault
         let half = u32::try_from(wanted).ok().map(|wanted| u64::from(wanted.swap_bytes()));
         wanted != seen && (wanted.swap_bytes() == seen || half == Some(seen))
     };
+    let mut texts = seen.iter().filter_map(|seen| seen.as_str());
     let text = match wanted {
         Wanted::Absent if argument == Argument::Value => return Fault::UnsetByEmptyValue,
         Wanted::Plain(text) => text,
+        Wanted::Text(text) | Wanted::KeyValues(text) => {
+            let mut changed = texts.filter_map(|seen| fault_in_text(text, seen));
+            return changed.next().unwrap_or(Fault::ValueNotAsked);
+        }
         _ => return Fault::ValueNotAsked,
     };
     let numbers = parsed(text).zip(seen.iter().find_map(|value| number(value)));
-    let mut texts = seen.iter().filter_map(|seen| seen.as_str());
     match (argument, numbers) {
         (Argument::TimeoutMs, Some((ms, seen))) if ms > 0 && ms / 1000 == seen => {
             Fault::AttachTimeoutInSeconds
@@ -279,7 +289,7 @@ fn fault_in_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> Fault
 }
 
 /// Whether the bytes of a GUID's first three fields are reversed.
-fn is_guid_swapped(wanted: &str, seen: &str) -> bool {
+pub(super) fn is_guid_swapped(wanted: &str, seen: &str) -> bool {
     let bytes = |text: &str| <[u8; 16]>::try_from(hex::decode(text.replace('-', "")).ok()?).ok();
     bytes(wanted).is_some_and(|wanted| bytes(seen) == Some(guid_reversed(wanted)))
 }

@@ -16,7 +16,7 @@ use super::facts::{Findings, Manner};
 use super::operations::{CommandLine, Running};
 use super::request::{ReceivedRequest, string};
 use super::scenario::{
-    Act, ClientStep, Decoy, Move, Others, Request, Scenario, StopRequest, Unread,
+    Act, ClientStep, Decoy, Flag, Move, Others, Request, Scenario, StopRequest, Unread,
 };
 use super::target::{Target, is_there};
 use super::{Argument, Operation};
@@ -280,7 +280,7 @@ impl ScenarioPlayer<'_, '_> {
     }
 
     /// Returns the error that the client has ended instead of connecting.
-    fn not_connected(&self) -> Stop {
+    fn not_connected(&mut self) -> Stop {
         let expects_older = self.requests > 0 && self.scenario.operation.commands().len() > 1;
         let is_older = matches!(self.moves.front(), Some(Move::Request(_)));
         if expects_older && is_older && !self.client.is_success() {
@@ -289,6 +289,10 @@ impl ScenarioPlayer<'_, '_> {
         match self.moves.front() {
             Some(Move::Stop(StopRequest { session, .. })) => {
                 let text = format!("it ends without StopTracing of session {session}");
+                if self.scenario.is(Flag::Open) {
+                    self.findings.note(text);
+                    return Stop::Over;
+                }
                 // A client that failed did so for another reason.
                 let fault = if self.client.is_success() {
                     Some(Fault::SessionNeverStopped)
@@ -311,7 +315,11 @@ impl ScenarioPlayer<'_, '_> {
                 let fault = self.scenario.if_unsent.unwrap_or_else(|| self.not_found());
                 Stop::fault(fault, "it ends without connecting")
             }
-            _ => Stop::fault(None, "it ends without connecting again"),
+            _ => {
+                let takes_it = is_older && self.client.is_success();
+                let fault = takes_it.then_some(Fault::ErrorTreatedAsSuccess);
+                Stop::fault(fault, "it ends without connecting again")
+            }
         }
     }
 
@@ -336,6 +344,11 @@ impl ScenarioPlayer<'_, '_> {
         let bytes = self.read_request(&request.on, request.unread, None)?;
         let fds = self.descriptors(&request.on);
         let is_whole = request.unread == Unread::None;
+        if !is_whole {
+            // A close resets the connection only if there is something unread.
+            let until = self.until(REST_TIMEOUT);
+            self.player.wait_for_bytes(&request.on, until)?;
+        }
         self.leaves_unread |= !is_whole;
         // A descriptor follows on a separate byte. If the size field is wrong, that byte is the
         // last of what follows the request: wait for it.
@@ -361,6 +374,7 @@ impl ScenarioPlayer<'_, '_> {
             return Err(self.sends_nothing());
         }
         self.requests += 1;
+        let is_repeated = self.requests > 1 && self.repeated(&bytes).is_some();
         let received = ReceivedRequest { after: &after, ..alone };
         let (findings, refusal) = received.judge();
         self.findings.take_of_request(findings, refusal.is_none());
@@ -371,6 +385,10 @@ impl ScenarioPlayer<'_, '_> {
         }
         match (request.command, received.command()) {
             (Some(wanted), Some(seen)) if wanted != seen => {
+                if is_repeated && !self.scenario.operation.only_asks() {
+                    self.refuse(&request.on, HResult::UNKNOWN_COMMAND)?;
+                    return Err(Stop::Over);
+                }
                 self.handle_other_command(request, wanted, seen)
             }
             _ => Ok(()),

@@ -168,7 +168,13 @@ struct Trace {
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let patience = Some(Duration::from_millis(arguments.patience));
+    // A stream may be silent until it is stopped.
+    let until_the_stop = match &arguments.operation {
+        Operation::Trace(trace) | Operation::TracePort { trace, .. } => trace.duration,
+        _ => 0,
+    };
     let deadlines = Deadlines {
+        stream: patience.map(|patience| patience + Duration::from_millis(until_the_stop)),
         connect: patience,
         send: patience,
         reply: ReplyWithin::Fixed(patience),

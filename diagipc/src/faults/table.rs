@@ -343,10 +343,10 @@ faults! {
         "Write the common fields of the three replies from the same values.",
         ["R-PRC-019", "R-PRC-038"];
     GuidBigEndian = "guid-big-endian", [Server, Client, Codec],
-        "A GUID is written in the byte order of its text; its first three fields are \
+        "A GUID is written or read in the byte order of its text; its first three fields are \
          little-endian numbers.",
-        "Write the GUID's first three fields (4, 2 and 2 bytes) little-endian, and its last 8 \
-         bytes in printed order.",
+        "Write and read the GUID's first three fields (4, 2 and 2 bytes) little-endian, and its \
+         last 8 bytes in printed order.",
         ["R-GRM-021"];
     GuidAsText = "guid-as-text", [Server, Fuzz],
         "A GUID is written as text, not in 16 bytes.",
@@ -512,6 +512,15 @@ faults! {
         "A message of at most 65,535 bytes is not sent.",
         "Allow messages of up to 65,535 bytes, header included: the maximum of the size field.",
         ["F-40"];
+    StringWithTwoNuls = "string-with-two-nuls", [Client],
+        "A second NUL follows a text, and the length counts it: the text has one more character.",
+        "Write one NUL after the text: the encoder of the language may have added one already.",
+        ["R-GRM-008", "R-GRM-009"];
+    RequestRepeated = "request-repeated", [Client],
+        "A request is sent twice, or again after an error: what it changes is changed twice.",
+        "Send each request once, and report what it is answered. Only one that only asks can be \
+         repeated.",
+        ["R-FLW-011", "R-ERR-001"];
     DescriptorMissing = "descriptor-missing", [Client],
         "No descriptor is passed after the request for `user_events`.",
         "Open `user_events_data`, and send its descriptor (SCM_RIGHTS) on a separate byte after \
@@ -545,7 +554,8 @@ faults! {
         "Check the reply's command id: 0xFF is an error, and its payload is the HRESULT.",
         ["R-ERR-001"];
     ErrorCode0TakenForOk = "error-code-0-taken-for-ok", [Client],
-        "An error with code 0 is treated as success; the header decides.",
+        "An error whose code is no failing HRESULT, such as 0, is treated as success; the header \
+         decides.",
         "Decide only by the reply's command id: 0xFF is an error, whatever its code.",
         ["R-ERR-005"];
     FailingHresultIgnored = "failing-hresult-ignored", [Client],
@@ -582,6 +592,29 @@ faults! {
         "One read is treated as a whole reply: a reply that arrives in pieces is misread.",
         "Read in a loop until all bytes of the header, and then of the payload, have arrived.",
         ["R-HDR-002"];
+    LargeReplyMisread = "large-reply-misread", [Client],
+        "A reply of more than 32,767 bytes, or an environment of more than 65,535, is refused or \
+         misread.",
+        "Read `size` as an unsigned number of 16 bits and nIncomingBytes as one of 32, into a \
+         buffer that holds as many bytes.",
+        ["R-HDR-011", "R-ENV-003"];
+    GivesUpEarly = "gives-up-early", [Client],
+        "The client reports failure before its time limit, while the runtime works.",
+        "Wait for a reply as long as the client is told to: a dump and an attach may take long.",
+        ["R-ERR-004", "F-75"];
+    TextTrimmed = "text-trimmed", [Client],
+        "Spaces of a text are lost.",
+        "Keep a text unchanged from its first character to its last.",
+        ["R-GRM-008"];
+    TextNotUnicode = "text-not-unicode", [Client],
+        "Characters outside ASCII are replaced, or lost.",
+        "Convert between UTF-16 and UTF-8, whatever the locale is, and print UTF-8.",
+        ["R-GRM-004", "R-GRM-008"];
+    TextCut = "text-cut", [Client],
+        "The end of a long text is lost.",
+        "Give a text as much room as its length says: it may fill a message, and an entry of the \
+         environment may be longer.",
+        ["R-GRM-008", "R-ENV-006"];
     ReadsUntilClose = "reads-until-close", [Client],
         "A reply, or the environment, is read until the connection closes instead of by its size.",
         "Read as many bytes as the size field, or nIncomingBytes, says: the connection may stay \

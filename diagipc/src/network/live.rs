@@ -373,6 +373,17 @@ impl Network for LiveNetwork {
         }
     }
 
+    #[cfg(unix)]
+    fn wait_for_bytes(&mut self, link: Link, until: Duration) -> Result<(), PlayerError> {
+        let canceller = self.canceller.clone();
+        let until = self.until(until, canceller.as_ref());
+        match until.readable(&self.connection(link)?.stream) {
+            Ok(()) | Err(ErrorKind::TimedOut) => Ok(()),
+            Err(ErrorKind::Cancelled) => Err(cancelled()),
+            Err(error) => Err(failed("waiting for bytes")(error)),
+        }
+    }
+
     fn drain(&mut self, link: Link, flow: Flow) -> Result<(), PlayerError> {
         let connection = self.connection(link)?;
         let background = system::in_background(&connection.stream, flow);

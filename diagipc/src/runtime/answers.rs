@@ -372,11 +372,12 @@ impl Handler for Answers {
         })
     }
 
-    fn enable_perf_map(&self, _: EnablePerfMap) -> Result<ResultReply, HResult> {
+    fn enable_perf_map(&self, request: EnablePerfMap) -> Result<ResultReply, HResult> {
         let is_suspended = !self.application.state().is_started();
         self.die_if(
             is_suspended && self.application.profile.dies_suspended(Command::ENABLE_PERF_MAP),
         );
+        self.application.write_perf_maps(request.perf_map_type);
         Ok(DONE)
     }
 

@@ -2,13 +2,15 @@
 //! suspend.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::Canceller;
-use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
+use dotnet_diagnostics_ipc::message::process::{PerfMapType, SetEnvironmentVariable};
 use dotnet_diagnostics_ipc::port::{PortId, Suspension};
 use dotnet_diagnostics_ipc::wire::{Guid, IpcString};
 
@@ -27,6 +29,13 @@ const MAX_OPEN: usize = 256;
 const MAX_VARIABLES: usize = 4096;
 /// How often a wait checks for changes without a signal.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Where perf maps are written, whatever `TMPDIR` is (P-38, F-155).
+const PERF_MAPS: &str = "/tmp";
+/// What they have: a method and an assembly, and the head of a jitdump of version 1 for x64.
+const METHOD: &[u8] = b"0x7f0cbc001610 10 void [app] Program::Main()[QuickJitted]\n";
+const IMAGE: &[u8] = b"ImageLoad;/app/app.dll;{aa172451-3e6e-40cf-adee-2c308761ce8b};(nil);\n";
+const JIT_DUMP: &[u8; 40] = b"DTiJ\x01\0\0\0\x28\0\0\0\x3e\0\0\0\0\0\0\0\x92\x10\0\0\
+    \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 /// `HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND)` (F-80).
 const NO_SUCH_VARIABLE: HResult = HResult(0x8007_00CB);
 
@@ -58,6 +67,7 @@ pub(super) struct State {
     pub(super) is_doomed: bool,
     /// Connections left open without further data.
     pub(super) open: Vec<Kept>,
+    perf_maps: Vec<PathBuf>,
     sessions: BTreeMap<u64, Session>,
     last_session: u64,
     /// A session that was stopped before the start, and is started with the next one (F-160).
@@ -80,6 +90,7 @@ impl State {
             suspension,
             is_doomed: false,
             open: Vec::new(),
+            perf_maps: Vec::new(),
             sessions: BTreeMap::new(),
             last_session: 0x7f0c_bc00_1610,
             stopped_early: None,
@@ -192,6 +203,32 @@ impl Application {
             open.remove(0);
         }
         open.push(connection);
+    }
+
+    /// Writes the files of perf maps (F-155), and never over an existing file.
+    pub(super) fn write_perf_maps(&self, kind: PerfMapType) {
+        let id = self.process_id;
+        let is_map = [PerfMapType::ALL, PerfMapType::PERF_MAP].contains(&kind);
+        let is_jit_dump = [PerfMapType::ALL, PerfMapType::JIT_DUMP].contains(&kind);
+        for (is_written, name, bytes) in [
+            (is_map, format!("perf-{id}.map"), METHOD),
+            (is_map && !self.profile.has("9.0"), format!("perfinfo-{id}.map"), IMAGE),
+            (is_jit_dump, format!("jit-{id}.dump"), JIT_DUMP),
+        ] {
+            let path = Path::new(PERF_MAPS).join(name);
+            // The caller does not learn whether it could be written.
+            if let Some(mut file) = is_written.then(|| File::create_new(&path).ok()).flatten() {
+                let _ = file.write_all(bytes);
+                self.state().perf_maps.push(path);
+            }
+        }
+    }
+
+    /// Removes the files that a runtime leaves behind, so that a test need not know them.
+    pub(super) fn remove_perf_maps(&self) {
+        for path in self.state().perf_maps.drain(..) {
+            let _ = fs::remove_file(path);
+        }
     }
 
     /// F-80.

@@ -11,7 +11,8 @@
 //! |---|---|
 //! | stream events | streams a whole nettrace file with the event about the process; from a start that was waited for also one of the start, and of `System.Runtime` one counter, if the providers ask for them; with rundown, one of half a megabyte |
 //! | write dumps | answers OK, and writes the beginning of a core file to [`Config::dumps`] |
-//! | write perf maps, and to `user_events_data` | answers OK, and writes nothing |
+//! | write perf maps | writes those files, with one method, and removes them at its end |
+//! | write to `user_events_data` | answers OK, and writes nothing |
 //! | set and delete variables | only in its own list |
 //! | load profilers and startup hooks | loads none |
 //! | die of some requests (P-2, F-95, F-97) | dies only with [`Config::dies`] |
@@ -233,6 +234,7 @@ impl Drop for ReferenceRuntime {
             // A panic was reported when it happened.
             let _ = server.join();
         }
+        self.application.0.remove_perf_maps();
     }
 }
 

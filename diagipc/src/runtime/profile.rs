@@ -106,13 +106,13 @@ impl Profile {
         self.is_one_of(&["net8.0.30", "net9.0.5", "net10.0.12"])
     }
 
-    /// Whether it imitates one of these, whose programs no case of the suites tells from others.
     /// Whether a session that was stopped before the start begins with the next one (F-160, F-172).
     pub(super) fn starts_stopped_sessions(self) -> bool {
         let is_of_these = [Family::CoreClr, Family::NativeAot].contains(&self.family());
         is_of_these && self.has("9.0") && !self.has("11.0")
     }
 
+    /// Whether it imitates one of these, whose programs no case of the suites tells from others.
     fn is_one_of(self, builds: &[&str]) -> bool {
         builds.iter().any(|name| Self::of_recording(name) == Some(self.model()))
     }

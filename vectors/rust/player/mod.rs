@@ -384,6 +384,12 @@ impl<'n> Player<'n> {
         Ok(self.noted(number, received))
     }
 
+    /// Waits until there is something to read on a connection, which stays unread.
+    pub fn wait_for_bytes(&mut self, on: &str, until: Duration) -> Result<(), PlayerError> {
+        let link = self.connection(on)?.link;
+        self.network.wait_for_bytes(link, until)
+    }
+
     fn said(&mut self, number: usize, by: TurnDirection, bytes: &[u8], fds: Vec<FdKind>) {
         let now = self.network.now();
         self.conversation.said(number, by, bytes, fds, now, Conversation::KEPT);

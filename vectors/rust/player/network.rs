@@ -129,6 +129,12 @@ pub trait Network {
         until: Duration,
     ) -> Result<Received, PlayerError>;
 
+    /// Waits until there are bytes to read, or an end. A network that cannot tell does not wait.
+    fn wait_for_bytes(&mut self, link: Link, until: Duration) -> Result<(), PlayerError> {
+        let _ = (link, until);
+        Ok(())
+    }
+
     /// Reads in the background from now on, and adds to `flow`.
     fn drain(&mut self, link: Link, flow: Flow) -> Result<(), PlayerError> {
         let _ = (link, flow);

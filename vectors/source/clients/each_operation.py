@@ -5,7 +5,7 @@ from notation import OK, message, string, u32, u64, utf16
 from scenario import (ENTRIES, OPERATIONS, PROCESS_INFO2, RESULTS, Scenarios, announced, answer, block, gives_up, lets_go,
                       leaves, ok, refuses, request, settles, stop,
                       texts_of)
-from script import BAD_ENCODING, E_FAIL, UNKNOWN_COMMAND, accept, close, error
+from script import BAD_ENCODING, E_FAIL, UNKNOWN_COMMAND, accept, close, error, repeated
 
 FILE = Scenarios("each_operation", "Which replies a client accepts, for each operation")
 # As the reports list them.
@@ -19,18 +19,25 @@ for operation in RESULTS:
 
 
 def refusals(operation):
-    for what, comment, spec, code, end in (
-            ("error", "An error, and a close", ["F-1", "R-ERR-001"], E_FAIL, close("a")),
-            ("error-and-no-end", "An error, and no close", ["F-5", "F-74"], BAD_ENCODING, lets_go("a"))):
+    """The header marks an error, and a code that looks like a success means nothing."""
+    for what, comment, spec, code, end, fault in (
+            ("error", "An error, and a close", ["F-1", "R-ERR-001"], E_FAIL, close("a"), "error-treated-as-success"),
+            ("error-and-no-end", "An error, and no close", ["F-5", "F-74"], BAD_ENCODING, lets_go("a"), "error-treated-as-success"),
+            ("unknown-command", "UNKNOWN_COMMAND, as older runtimes answer", ["F-48", "R-ERR-009"], UNKNOWN_COMMAND, close("a"),
+             "error-treated-as-success"),
+            ("error-of-code-0", "An error whose code is 0", ["R-ERR-005"], 0, close("a"), "error-code-0-taken-for-ok"),
+            ("error-of-code-1", "An error whose code is 1: as an HRESULT that is a success", ["R-ERR-005"], 1, close("a"),
+             "error-code-0-taken-for-ok")):
         FILE.add(f"reply/{what}/{operation}", comment, spec, operation, asked(operation, answer("a", error(code)), end), "failure",
-                 reveals="error-treated-as-success")
+                 reveals=fault, refused_with=f"0x{code:08X}")
 
 
 def no_replies(operation):
     """All but one field is that of an OK."""
     for what, spec, fault, code, keys in (
             ("wrong-magic", "F-71", "magic-unchecked", OK, {"magic": b"DOTNET_IPC_V2\0"}),
-            ("wrong-command-set", "R-HDR-002", "reply-command-set-unchecked", 0x0400, {})):
+            ("wrong-command-set", "R-HDR-002", "reply-command-set-unchecked", 0x0400, {}),
+            ("wrong-command-id", "R-CMD-011", "reply-command-set-unchecked", 0xFF01, {})):
         after = {"environment": [answer("a", block(*ENTRIES)), close("a")],
                  "trace": [answer("a", HEAD), refuses("a")]}.get(operation, [close("a")])
         FILE.add(f"reply/{what}/{operation}", "An OK with one wrong header field: not a reply", [spec], operation,
@@ -63,9 +70,14 @@ for operation in ASKING:
              "success", reveals="reply-in-pieces-misread")
     FILE.add(f"reply/reserved/{operation}", "A reply whose reserved field is not 0", ["R-HDR-014", "F-4"], operation,
              answered(operation, reserved=0x5A5A), "success", reveals="reply-reserved-insisted-on")
-    # The header marks an error, and a code of 0 means nothing.
-    FILE.add(f"reply/error-of-code-0/{operation}", "An error whose code is 0", ["R-ERR-005"], operation,
-             asked(operation, answer("a", error(0)), close("a")), "failure", reveals="error-code-0-taken-for-ok")
+
+# A runtime that is suspended sends no byte of a stream. To stop it harms the next session there (F-160), so a client need not.
+FILE.add("silence/until-the-stop/trace", "No byte of the stream arrives in the time of the session", ["F-76", "F-160"], "trace",
+         asked("trace", answer("a", ok(u64(42))), accept("b"), stop("b"), answer("a", HEAD + TAIL), answer("b", ok(u64(42))), close("b"), close("a")),
+         "any", output={"stream": [(HEAD + TAIL).hex()], "counters": COUNTERS, "may_be_cut": True}, flags=["open"])
+FILE.add("silence/after-the-stop/trace", "The stop is answered, and the stream neither goes on nor ends", ["F-75", "R-ERR-004"], "trace",
+         asked("trace", answer("a", ok(u64(42))), answer("a", HEAD), accept("b"), stop("b"), answer("b", ok(u64(42))), close("b"), gives_up("a")),
+         "failure", flags=["silent", "open"])
 
 # Where the document has no HRESULT in the reply, the result is left open.
 HAS_RESULT = {"dump": "R-DMP-008", "attach": "R-PRF-009", "perf-map": "R-PRC-026", "perf-map-off": "R-PRC-029", "startup-hook": "R-PRC-033",
@@ -90,18 +102,33 @@ def texts(name, comment, spec, operation, steps, exit, fault, *expected, **keys)
     FILE.add(name, comment, spec, operation, steps, exit, output=texts_of(fault, *expected), **keys)
 
 
+LONG = "x" * 10000
+
+
+def written(sent):
+    """The same bytes, and the long text in few letters."""
+    before, long, after = sent.partition(LONG.encode("utf-16-le"))
+    return (before, repeated(b"x\0", len(LONG)), after) if long else sent
+
+
 def info(*fields):
-    return [accept("a"), request("a", PROCESS_INFO2, "unknown"), answer("a", ok(*fields)), close("a")]
+    return [accept("a"), request("a", PROCESS_INFO2, "unknown"), answer("a", written(ok(*fields))), close("a")]
 
 
 def environment(sent, *surplus):
-    return [accept("a"), request("a"), answer("a", ok(announced(sent), *surplus)), answer("a", sent), close("a")]
+    return [accept("a"), request("a"), answer("a", ok(announced(sent), *surplus)), answer("a", written(sent)), close("a")]
 
 
 PID, COOKIE, COMMAND, OS, ARCH, ASSEMBLY, VERSION = FIELDS
 texts("strings/length-0/process-info", "A string of length 0 before another one", ["F-11", "R-GRM-010"], "process-info",
       info(PID, COOKIE, COMMAND, OS, ARCH, string(None), VERSION), "success", "string-of-length-0-misread", "app --serve", "10.0.9",
       reveals="string-of-length-0-misread")
+TEXTS = [("spaces", "A text with spaces at its ends", "  app --serve  "),
+         ("outside-ascii", "A text with characters outside ASCII", "caf\u00e9 \u6f22\u5b57 \U0001f600"),
+         ("10-kb", "A text of 10 KB", LONG)]
+for what, comment, text in TEXTS:
+    texts(f"strings/{what}/process-info", comment, ["R-GRM-008", "F-34"], "process-info",
+          info(PID, COOKIE, string(text), OS, ARCH, ASSEMBLY, VERSION), "success", "process-info-lost", text)
 WITHOUT_NUL = "A string without its NUL: refused, or output whole"
 texts("strings/without-nul/process-info", WITHOUT_NUL, ["R-GRM-008"], "process-info",
       info(PID, COOKIE, bare("app --serve"), OS, ARCH, ASSEMBLY, VERSION), "any", "string-without-nul-cut", "app --serve")
@@ -126,6 +153,8 @@ for what, comment, fault, entries in (
         ("leading-equals", "An entry that begins with `=`", None, ["=C:=C:\\", "A=1"]),
         ("twice", "A name that occurs twice", None, ["A=1", "A=2"]),
         ("empty-value", "An empty value", None, ["A=", "B=2"]),
+        ("spaces", "A value with spaces at its ends", None, ["A=  two  ", "B=2"]),
+        ("10-kb", "A value of 10 KB", None, [f"A={LONG}", "B=2"]),
         ("non-bmp", "Characters of two units", None, ["A=\U0001f600", "\U00010437=2"])):
     FILE.add(f"entries/{what}", comment, ["F-79", "F-43"], "environment", environment(block(*entries)), "success",
              output={"environment": entries}, reveals=fault)
@@ -134,4 +163,4 @@ FILE.add("fallback/no-close", "UNKNOWN_COMMAND and no close: the older command i
          "process-info",
          [accept("a"), request("a", "Process/ProcessInfo3", "unknown"), answer("a", error(UNKNOWN_COMMAND)), leaves("a"),
           accept("b"), request("b", PROCESS_INFO2, "unknown"), answer("b", error(E_FAIL)), close("b")],
-         "failure", arguments={"command": "ProcessInfo3"}, flags=["falls-back"])
+         "failure", reveals="error-treated-as-success", refused_with=f"0x{E_FAIL:08X}", arguments={"command": "ProcessInfo3"}, flags=["falls-back"])

@@ -15,6 +15,7 @@ TEXTS = [("latin", "caf\u00e9", ["R-GRM-008", "F-8"]),
          ("bmp", "\u20ac\u6f22\u5b57", ["R-GRM-008", "F-8"]),
          ("non-bmp", "a\U0001f600b\U00010437", ["R-GRM-008"]),
          ("spaces-and-quotes", "a b\"c'd\\e$f", ["R-GRM-008"]),
+         ("spaces-at-its-ends", " a b ", ["R-GRM-008"]),
          ("equals", "a=b=c", ["R-GRM-008"])]
 STRINGS = [("set-env", "value"), ("set-env", "name"), ("unset-env", "name"), ("startup-hook", "path"), ("dump", "path"), ("attach", "path"),
            ("startup-profiler", "path"), ("trace", "provider"), ("trace", "arguments"), ("user-events", "provider"),
@@ -39,8 +40,8 @@ def text(what, operation, argument, value, spec):
 
 for operation, argument in STRINGS:
     for what, value, spec in TEXTS:
-        # A name cannot contain `=`, and many command lines split a provider's name at it.
-        if what != "equals" or argument in ("value", "arguments"):
+        # A name cannot contain `=`, and many command lines split a provider's name at it, or trim it.
+        if argument in {"equals": ("value", "arguments"), "spaces-at-its-ends": ("value", "path")}.get(what, (argument,)):
             text(what, operation, argument, value, spec)
 for operation, argument in (("set-env", "value"), ("trace", "arguments"), ("user-events", "arguments")):
     text("empty", operation, argument, "", ["F-11", "F-44"])

@@ -176,18 +176,38 @@ def of_block(error):
     return "environment-count-ignored" if by_count.get(error["kind"]) else "reply-cut-unnoticed"
 
 
+def reply_of(script):
+    """The first message that the runtime sends."""
+    sends = [step.given[0] for step in script["steps"] if "send" in step]
+    return next((first for first in sends if isinstance(first, Message)), None)
+
+
+def demanded(script):
+    """The fault of a client that reports failure although all is well, if the script is about one thing."""
+    outcome, reply = script["outcome"], reply_of(script)
+    if outcome["outcome"] != "ok":
+        return None
+    if any(step.get("wait", 0) >= 1000 for step in script["steps"]):
+        return "gives-up-early"
+    if reply and reply.size > 0x7FFF or outcome["reply"] and outcome["reply"].get("nIncomingBytes", 0) > 0xFFFF:
+        return "large-reply-misread"
+    is_in_pieces = any(len(step.get("chunks", ())) > 1 for step in script["steps"])
+    return "reply-in-pieces-misread" if is_in_pieces and "environment" in outcome else None
+
+
 def suspected(script):
     """Other possible causes if the client reports failure although all is well."""
-    outcome = script["outcome"]
+    outcome, reply = script["outcome"], reply_of(script)
     if outcome["outcome"] != "ok":
         return []
     entries = outcome.get("environment", {}).get("entries", ())
     suspects = ["environment-entry-without-equals"] if any(one["value"] is None for one in entries) else []
+    suspects += ["gives-up-early"] if any("wait" in step for step in script["steps"]) else []
     sends = [step for step in script["steps"] if "send" in step]
-    reply = next((step.given[0] for step in sends if isinstance(step.given[0], Message)), None)
     if reply is None:
         return suspects
-    suspects += ["reply-in-pieces-misread"] if any(len(step.get("chunks", ())) > 1 for step in sends) else []
+    is_in_pieces = any(len(step.get("chunks", ())) > 1 for step in sends)
+    suspects += ["reply-in-pieces-misread"] if is_in_pieces or "environment" in outcome else []
     suspects += ["reply-reserved-insisted-on"] if reply.reserved else []
     return suspects + (["only-24-byte-ok-accepted", "reply-of-20-refused", "reply-size-ignored"] if reply.size == 20 else
                        ["only-24-byte-ok-accepted", "reply-surplus-refused"])
@@ -202,7 +222,7 @@ def ok_size(script, operation):
     outcome, usual = script["outcome"], OK_SIZES.get(operation)
     if outcome["outcome"] != "ok" or usual is None:
         return None
-    reply = next(step.given[0] for step in script["steps"] if "send" in step and isinstance(step.given[0], Message))
+    reply = reply_of(script)
     return reply.size if reply.code == OK and reply.size != usual else None
 
 
@@ -251,7 +271,7 @@ def add(file, section, script, client):
     if not given:
         return
     file.add(f"{section}/{script['name']}", script["comment"], script["spec"], operation, list(moves(script, operation, client)), exit_of(outcome, operation),
-             arguments=given[0], needs=given[1], output=output(script, operation), reveals=client.get("reveals") or revealed(outcome),
+             arguments=given[0], needs=given[1], output=output(script, operation), reveals=client.get("reveals") or revealed(outcome) or demanded(script),
              suspects=suspected(script), ok_size=ok_size(script, operation), refused_with=outcome.get("hresult"), says_text=outcome.get("message"),
              flags=[script["name"] in PLAIN and "plain", "patience_ms" in ask and "silent", client.get("open") and "open", section == "fallback" and "falls-back",
                     outcome.get("hresult") == NAMELESS and "says-code"])

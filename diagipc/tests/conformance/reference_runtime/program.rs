@@ -167,6 +167,29 @@ fn dump_is_written_only_as_new_file_in_its_directory() {
     assert!(!elsewhere.exists());
 }
 
+/// P-38, F-155: the files of each type and version. They are gone once it has ended.
+#[test]
+fn perf_maps_are_written_to_tmp_as_its_build_does() {
+    for (profile, kind, expected) in [
+        ("10", 1, &["perf-PID.map", "jit-PID.dump"][..]),
+        ("10", 2, &["jit-PID.dump"]),
+        ("9", 3, &["perf-PID.map"]),
+        ("8", 1, &["perf-PID.map", "perfinfo-PID.map", "jit-PID.dump"]),
+        ("nativeaot-10", 1, &[]),
+    ] {
+        let mut program = Runtime::start(&["--profile", profile]);
+        let id = program.process.id().to_string();
+        let written = || -> Vec<&str> {
+            let all = ["perf-PID.map", "perfinfo-PID.map", "jit-PID.dump"].into_iter();
+            all.filter(|name| Path::new("/tmp").join(name.replace("PID", &id)).exists()).collect()
+        };
+        ask(program.socket.as_ref(), &message(0x0405, &u32::to_le_bytes(kind)));
+        assert_eq!(written(), expected, "{profile} {kind}");
+        drop(program.process.stdin.take());
+        assert_eq!((program.status().code(), written().len()), (Some(0), 0));
+    }
+}
+
 /// `DisablePerfMap` with the code that the document prints has no payload, and kills .NET 8 and 10
 /// (F-84).
 #[test]
