@@ -50,6 +50,7 @@ mod conversation;
 mod error;
 mod fields;
 mod network;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -68,15 +69,10 @@ use alloc::{
 };
 use core::{fmt, time::Duration};
 
-use error::Excerpt;
 use fields::reply_differences;
+use stream::StreamStart;
 
-use crate::nettrace::Stream;
-use crate::script::{
-    Comparison, Ending, ExpectEnd, ExpectFile, ExpectedEnd, FdKind, Life, Pattern, Presence, Send,
-    Step,
-};
-use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
+use crate::script::{Comparison, Ending, ExpectFile, FdKind, Life, Pattern, Presence, Send, Step};
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 
@@ -94,24 +90,6 @@ struct Open {
     /// Its place in the conversation.
     number: usize,
     is_drained: bool,
-}
-
-/// The start of a stream.
-#[derive(Default)]
-struct StreamStart {
-    bytes: Vec<u8>,
-    /// How many of them a later step has read.
-    taken: usize,
-}
-
-impl StreamStart {
-    /// Takes bytes that no later step has read.
-    fn take(&mut self, most: usize) -> Option<Vec<u8>> {
-        let unread = self.bytes.get(self.taken..).filter(|unread| !unread.is_empty())?;
-        let taken = unread.get(..most).unwrap_or(unread).to_vec();
-        self.taken = self.taken.saturating_add(taken.len());
-        Some(taken)
-    }
 }
 
 /// Plays one conversation: see the [module](self) for an example.
@@ -280,24 +258,6 @@ impl<'n> Player<'n> {
             |link| !matches!(link, Ok(None)),
             |network, until| network.accept(port, until),
         )
-    }
-
-    /// Reads a connection in the background from now on. What follows the reply on it is the stream
-    /// of a session.
-    pub fn drain(&mut self, on: &str) -> Result<(), PlayerError> {
-        let came = &self.so_far(on)?.came.first;
-        let advertised =
-            came.get(..ADVERTISE_LEN).is_some_and(|front| Advertise::decode(front).is_ok());
-        let reply = came.get(if advertised { ADVERTISE_LEN } else { 0 }..).unwrap_or_default();
-        let size = RawHeader::read(reply).size.map_or(0, usize::from);
-        let mut stream = Stream::default();
-        stream.feed(reply.get(size..).unwrap_or_default());
-        let flow = Flow { stream: Some(stream), ..Flow::default() };
-        self.network.drain(self.link(on)?, flow)?;
-        if let Some(open) = self.connections.get_mut(on) {
-            open.is_drained = true;
-        }
-        Ok(())
     }
 
     /// What was read of a connection in the background, once it has ended.
@@ -487,46 +447,6 @@ impl<'n> Player<'n> {
         }
     }
 
-    /// Listens to a stream, and keeps its start for later steps.
-    fn expect_no_event(&mut self, on: &str, until: Duration) -> Result<(), PlayerError> {
-        loop {
-            match self.listen(on, 64, until)? {
-                Received::Nothing => return Ok(()),
-                Received::Bytes(bytes, _) => {
-                    let start = self.starts.entry(on.to_owned()).or_default();
-                    start.bytes.extend(bytes);
-                    if !has_no_event(&start.bytes) {
-                        return differs(format!(
-                            "expected no event yet, received {}",
-                            Excerpt(&start.bytes)
-                        ));
-                    }
-                }
-                Received::End(end) => return differs(format!("unexpected end: {end}")),
-            }
-        }
-    }
-
-    /// Reads on, if the start of the stream has come before, until it has more than that.
-    fn expect_event(&mut self, on: &str, until: Duration) -> Result<(), PlayerError> {
-        let Some(StreamStart { bytes: mut stream, .. }) = self.starts.remove(on) else {
-            return Ok(());
-        };
-        while has_no_event(&stream) {
-            match self.receive(on, 64, until)? {
-                Received::Bytes(bytes, _) => stream.extend(bytes),
-                Received::End(end) => return Err(Difference::Ended { end, after: stream }.into()),
-                Received::Nothing => {
-                    return differs(format!(
-                        "no event came after the start of the stream, {} bytes",
-                        stream.len()
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Waits until the file exists and begins like this.
     fn expect_file(&mut self, step: &ExpectFile, until: Duration) -> Result<(), PlayerError> {
         let began = self.network.now();
@@ -691,76 +611,6 @@ impl<'n> Player<'n> {
         self.conversation.captures.extend(captured);
         Ok(())
     }
-
-    /// Waits for bytes or the end. If the step says so, the time restarts while the target's memory
-    /// grows.
-    fn receive_while_memory_grows(
-        &mut self,
-        step: &ExpectEnd,
-        mut until: Duration,
-    ) -> Result<Received, PlayerError> {
-        let within = until.saturating_sub(self.network.now());
-        let mut most = self.network.memory();
-        loop {
-            let received = self.receive(&step.on, 64, until)?;
-            let now = self
-                .network
-                .memory()
-                .filter(|_| step.while_memory_grows && received == Received::Nothing);
-            if now.is_none() || now <= most {
-                return Ok(received);
-            }
-            most = now;
-            until = self.in_a(within);
-        }
-    }
-
-    fn expect_end(&mut self, step: &ExpectEnd, until: Duration) -> Result<(), PlayerError> {
-        let Open { link, is_drained, .. } = self.connection(&step.on)?;
-        let end = if is_drained {
-            let drained = self.drained(link, until)?;
-            let ends_with = |last: &Vec<u8>| drained.last.ends_with(last);
-            let any_of = &step.last_any_of;
-            let is_it =
-                ends_with(&step.last) && (any_of.is_empty() || any_of.iter().any(ends_with));
-            let state = drained.stream.as_ref().map(Stream::state);
-            let is_judged = drained.end.is_some() && step.is_of_stream();
-            if let Some(state) = state.filter(|state| is_judged && state.is_wrong_nettrace()) {
-                return Err(Difference::Stream(state).into());
-            }
-            if drained.end.is_some() && !is_it {
-                let longest = any_of.iter().map(Vec::len).fold(step.last.len(), usize::max);
-                let from = drained.last.len().saturating_sub(longest);
-                let came = drained.last.get(from..).unwrap_or_default();
-                let given = Some(&step.last).filter(|last| !last.is_empty());
-                let wanted: Vec<String> =
-                    given.into_iter().chain(any_of).map(hex::encode).collect();
-                let came = if came.is_empty() {
-                    "has no byte".to_owned()
-                } else {
-                    format!("of {} bytes ends with {}", drained.len, hex::encode(came))
-                };
-                return differs(format!(
-                    "the rest of the stream {came}, expected {} at its end",
-                    wanted.join(" or ")
-                ));
-            }
-            drained.end
-        } else {
-            match self.receive_while_memory_grows(step, until)? {
-                Received::End(end) => Some(end),
-                Received::Nothing => None,
-                Received::Bytes(bytes, _) => return differs(unexpected(&bytes)),
-            }
-        };
-        match (step.expect_end, end) {
-            (_, None) => Err(Difference::NoEnd.into()),
-            (ExpectedEnd::Any, _)
-            | (ExpectedEnd::Closed, Some(End::Closed))
-            | (ExpectedEnd::Reset, Some(End::Reset)) => Ok(()),
-            (_, Some(end)) => Err(Difference::End(end).into()),
-        }
-    }
 }
 
 /// Whether these bytes are a message that may go on.
@@ -772,12 +622,6 @@ fn is_cut(bytes: &[u8]) -> bool {
 
 fn differs<T>(text: impl Into<String>) -> Result<T, PlayerError> {
     Err(PlayerError::differs(text))
-}
-
-fn has_no_event(stream: &[u8]) -> bool {
-    let mut read = Stream::default();
-    read.feed(stream);
-    !read.is_past_start()
 }
 
 fn unexpected(bytes: &[u8]) -> String {
