@@ -35,7 +35,9 @@ pub(super) fn wrong_spelling(
             Spelling::Utf8 { .. } => {
                 format!("has length {count} and that many bytes, expected UTF-16 units of 2 bytes")
             }
-            Spelling::CountInBytes { .. } => {
+            Spelling::CountInBytes { .. }
+            | Spelling::CountInUtf8 { .. }
+            | Spelling::CountInChars => {
                 format!(
                     "has length {count}, expected {} units with its NUL",
                     text.encode_utf16().count().saturating_add(1)
@@ -233,6 +235,18 @@ impl<'b> Spelled<'b> {
                 };
                 plausible(String::from_utf8(bytes.to_vec()).ok()?)?
             }
+            Spelling::CountInChars | Spelling::CountInUtf8 { .. } => {
+                // Its NUL is the end.
+                let end = self.rest().chunks_exact(2).position(|unit| unit == [0, 0])?;
+                let text = self.units(end.saturating_add(1), true)?;
+                let counted = match self.spelling {
+                    Spelling::CountInUtf8 { uncounted_nul } => {
+                        text.len().saturating_add(usize::from(!uncounted_nul))
+                    }
+                    _ => text.chars().count().saturating_add(1),
+                };
+                if counted == n { text } else { return None }
+            }
             Spelling::Wide { cut: false } => {
                 let bytes = self.take(n.saturating_mul(4))?;
                 let all =
@@ -246,7 +260,9 @@ impl<'b> Spelled<'b> {
             // They need the text.
             _ => return None,
         };
-        if self.told.is_none() && !text.is_empty() {
+        let right = text.encode_utf16().count().saturating_add(1);
+        let is_right = self.spelling.needs_the_text() && right == n;
+        if self.told.is_none() && !text.is_empty() && !is_right {
             self.told = Some(First { field: self.field.clone(), count, text });
         }
         Some(())

@@ -381,7 +381,7 @@ faults! {
         "Write the length 1 in 4 bytes, then the 2-byte NUL. An absent string is only the length \
          0.",
         ["F-11"];
-    StringLengthInChars = "string-length-in-chars", [Client, Codec],
+    StringLengthInChars = "string-length-in-chars", [Server, Client, Codec, Fuzz],
         "The length of a string counts characters, not UTF-16 units.",
         "Count UTF-16 units and the NUL: a character above U+FFFF counts as 2.",
         ["F-8"];

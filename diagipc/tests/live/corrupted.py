@@ -302,7 +302,9 @@ def target(mutation, name):
 
 def judged(program, mutation, name):
     only = [word for case in CASES for word in ("--only", case)]
-    command = [program, "server", "--json", "--jobs", "2", *only, "--spawn", "--", sys.executable, __file__, "--target", mutation, name]
+    # One failure is enough.
+    fast = ["--fail-fast"] if mutation in ALL else []
+    command = [program, "server", "--json", "--jobs", "2", *fast, *only, "--spawn", "--", sys.executable, __file__, "--target", mutation, name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1200)
     try:
         report = json.loads(done.stdout)
