@@ -410,8 +410,11 @@ impl ScenarioPlayer<'_, '_> {
                 format!("expected StopTracing of session {session}, received nothing"),
             ));
         }
-        if self.advertised.is_empty() && self.repeated(&bytes).is_some() {
+        if self.repeated(&bytes).is_some() {
             self.refuse(on, HResult::UNKNOWN_COMMAND)?;
+            if !self.advertised.is_empty() {
+                return Err(Stop::Over);
+            }
             self.moves.push_front(Move::Stop(StopRequest { on: on.to_owned(), session }));
             return self.accept(&Accept { accept: on.to_owned(), port: None, within_ms: None });
         }

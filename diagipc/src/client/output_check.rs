@@ -65,7 +65,7 @@ fn findings_in_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Findings {
 
 fn findings_in_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
     let text = String::from_utf8_lossy(bytes);
-    // In any order: a client may use a map. Of no entry one that joins them prints an empty line.
+    // In any order: a client may use a map. A client that joins no entries prints an empty line.
     let mut surplus: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
     let (there, lost): (Vec<&Entry>, Vec<&Entry>) = entries.iter().partition(|entry| {
         let is_it = |line: &&str| match entry {

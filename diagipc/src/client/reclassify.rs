@@ -155,8 +155,11 @@ fn by_another_case(played: &Played<'_>, scenario: &Scenario) -> Option<Fault> {
 /// A client that fails the plain request of an operation fails for that reason everywhere, and where
 /// it must fail, that shows nothing. So does one that sends nothing.
 fn by_plain(played: &mut Played<'_>) {
-    let mut failing = BTreeMap::new();
+    let (mut failing, mut wrong) = (BTreeMap::new(), BTreeMap::new());
     for (scenario, facts) in played.iter().filter(|(one, _)| one.is(Flag::Plain)) {
+        let mut of_request =
+            facts.findings.iter().filter(|finding| finding.text != REPORTS_FAILURE);
+        wrong.insert(scenario.operation, of_request.find_map(|finding| finding.fault));
         let fault = facts.findings.faults().first().copied();
         let is_unsent = fault.is_some_and(|fault| UNSENT.contains(&fault));
         if facts.grade() == Grade::Fail && (is_unsent || !facts.is_success) {
@@ -164,6 +167,12 @@ fn by_plain(played: &mut Played<'_>) {
         }
     }
     for (scenario, facts) in played.iter_mut().filter(|(one, _)| !one.is(Flag::Plain)) {
+        // A request that is written too long finds no room for the longest text.
+        if let Some(Some(fault)) = wrong.get(&scenario.operation) {
+            let is_it =
+                |finding: &ClientFinding| finding.fault == Some(Fault::LargestMessageRefused);
+            facts.findings.rename(*fault, is_it);
+        }
         let Some((name, fault, is_unsent)) = failing.get(&scenario.operation) else { continue };
         if scenario.exit == Exit::Failure && facts.grade() == Grade::Pass {
             facts.findings.may(None, format!("it also fails {name}, so this shows nothing"));

@@ -184,6 +184,7 @@ impl ScenarioPlayer<'_, '_> {
                 // A finished client may end, and its connections with it.
                 let time = Duration::from_millis(step.expect_nothing.into());
                 match self.listen(&step.on, 64, time)? {
+                    Received::Bytes(bytes, _) if self.repeated(&bytes).is_some() => Err(Stop::Over),
                     Received::Bytes(bytes, _) => {
                         Err(Stop::fault(None, format!("it sends more: {}", hex::encode(bytes))))
                     }

@@ -513,13 +513,13 @@ faults! {
         "Allow messages of up to 65,535 bytes, header included: the maximum of the size field.",
         ["F-40"];
     StringWithTwoNuls = "string-with-two-nuls", [Client],
-        "A second NUL follows a text, and the length counts it: the text has one more character.",
-        "Write one NUL after the text: the encoder of the language may have added one already.",
+        "A second NUL follows a text, and the length counts it, so the text has one more character.",
+        "Write one NUL after the text. The encoder of the language may add one by itself.",
         ["R-GRM-008", "R-GRM-009"];
     RequestRepeated = "request-repeated", [Client],
-        "A request is sent twice, or again after an error: what it changes is changed twice.",
-        "Send each request once, and report what it is answered. Only one that only asks can be \
-         repeated.",
+        "A request is sent twice, or again after an error, so what it changes is changed twice.",
+        "Send each request once, and report the answer. Only a request that changes nothing can \
+         be repeated.",
         ["R-FLW-011", "R-ERR-001"];
     DescriptorMissing = "descriptor-missing", [Client],
         "No descriptor is passed after the request for `user_events`.",
@@ -600,7 +600,7 @@ faults! {
         ["R-HDR-011", "R-ENV-003"];
     GivesUpEarly = "gives-up-early", [Client],
         "The client reports failure before its time limit, while the runtime works.",
-        "Wait for a reply as long as the client is told to: a dump and an attach may take long.",
+        "Wait for a reply as long as the client is told to. A dump or an attach may take long.",
         ["R-ERR-004", "F-75"];
     TextTrimmed = "text-trimmed", [Client],
         "Spaces of a text are lost.",
@@ -612,7 +612,7 @@ faults! {
         ["R-GRM-004", "R-GRM-008"];
     TextCut = "text-cut", [Client],
         "The end of a long text is lost.",
-        "Give a text as much room as its length says: it may fill a message, and an entry of the \
+        "Give a text as much room as its length says. It may fill a message, and an entry of the \
          environment may be longer.",
         ["R-GRM-008", "R-ENV-006"];
     ReadsUntilClose = "reads-until-close", [Client],

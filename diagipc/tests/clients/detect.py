@@ -67,8 +67,8 @@ def fault_of(name):
 
 def mends(diagipc, names):
     """How to fix each fault, from `diagipc explain`."""
-    said = subprocess.run([diagipc, "explain", *names], capture_output=True, text=True, check=True).stdout
-    return dict(re.findall(r"(?m)^(\S+), found by .*?: .*\n  how to fix it: (.*)$", said))
+    said = names and subprocess.run([diagipc, "explain", *names], capture_output=True, text=True, check=True).stdout
+    return dict(re.findall(r"(?m)^(\S+), found by .*?: .*\n  how to fix it: (.*)$", said or ""))
 
 
 def section(rows, mends):
