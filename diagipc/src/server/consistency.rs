@@ -77,6 +77,8 @@ const ASSEMBLY: &str = "managedEntrypointAssemblyName";
 /// Returns what is wrong with the texts of right replies, and with the environment of their process.
 fn statements(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     let right = exchanges.answered().filter(|one| one.reply.faults().next().is_none());
+    let set = exchanges.all.iter().filter_map(|one| variable_set_by(&one.sent));
+    process.seen.add_variables(set.map(|(name, _)| name));
     let mut found = Vec::new();
     let mut said: Vec<(&str, &str)> = Vec::new();
     for (reply, (id, cookie)) in right.filter_map(|one| Some((&one.reply, one.reply.process?))) {
@@ -84,18 +86,17 @@ fn statements(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> 
         found.extend(TEXTS.into_iter().find(is_empty).map(|field| {
             FaultSeen::new(Fault::ProcessTextEmpty, format!("{field} of the reply is empty"))
         }));
-        let version = reply.text("clrProductVersion").filter(|text| !text.is_empty());
-        found.extend(version.filter(|text| !text.contains(|c: char| c.is_ascii_digit())).map(
-            |text| {
-                let text = format!("clrProductVersion is {text:?}, which has no number");
-                FaultSeen::new(Fault::ValueDiffers, text)
-            },
-        ));
+        if let Some((name, version)) = reply.text(ASSEMBLY).zip(reply.text("clrProductVersion")) {
+            let is_version = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+            let text = format!("{ASSEMBLY} is {name:?}, and clrProductVersion {version:?}");
+            let is_swapped = is_version(name) && !version.contains(|c: char| c.is_ascii_digit());
+            found.extend(is_swapped.then(|| FaultSeen::new(Fault::ValueDiffers, text)));
+        }
         if cookie == [0; 16] {
             found.push(FaultSeen::new(Fault::CookieNotUnique, "runtimeCookie is nil"));
         }
         if let Some(known) = process.of_id(id) {
-            found.extend(process.cookies.other_with(cookie, known).map(|other| {
+            found.extend(process.seen.other_with(cookie, known).map(|other| {
                 let text = format!(
                     "runtimeCookie is {} in the processes {other} and {known}",
                     Guid::from_bytes(cookie)
@@ -105,8 +106,9 @@ fn statements(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> 
             found.extend(described::faults_in_reply(known, reply));
             let blocks = exchanges.answered().filter_map(block_after);
             found.extend(blocks.filter_map(|block| {
-                let is_changed = |name: &str| is_set_in(exchanges, name);
-                described::fault_in_environment(known, block, is_changed)
+                described::fault_in_environment(known, block, |name| {
+                    process.seen.has_variable(name)
+                })
             }));
         }
         for field in TEXTS.into_iter().chain([ASSEMBLY]) {
@@ -132,11 +134,6 @@ fn block_after(exchange: &Exchange) -> Option<&[u8]> {
     let reply = &exchange.reply;
     let block = exchange.came.get(reply.len?..)?;
     (reply.announced == Some(block.len()) && reply.faults().next().is_none()).then_some(block)
-}
-
-fn is_set_in(exchanges: &Exchanges, name: &str) -> bool {
-    let set = exchanges.all.iter().filter_map(|one| variable_set_by(&one.sent));
-    set.into_iter().any(|(other, _)| other == name)
 }
 
 /// Returns a variable that was set or deleted, and is something else in the environment since.

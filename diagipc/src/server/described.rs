@@ -108,13 +108,16 @@ fn is_command_line(told: &str, program: &str, arguments: &[&str]) -> bool {
         }
         _ => are(first, &program),
     };
+    // An interpreter may keep its own options to itself.
+    let options = arguments.iter().take_while(|word| word.starts_with('-')).count();
+    let are_arguments = |told: &[String]| {
+        (0..=options).filter_map(|nth| arguments.get(nth..)).any(|given| are(told, given))
+    };
     let is_assembly = |word: &String| word.to_lowercase().ends_with(".dll");
     let after_assembly =
         rest.iter().position(is_assembly).and_then(|nth| rest.get(nth..)?.get(1..));
     is_named
-        && (rest.is_empty()
-            || are(rest, &arguments)
-            || after_assembly.is_some_and(|rest| are(rest, &arguments)))
+        && (rest.is_empty() || are_arguments(rest) || after_assembly.is_some_and(are_arguments))
 }
 
 /// Whether a word is another, or its absolute path.
@@ -127,10 +130,13 @@ fn is_same(told: &str, given: &str) -> bool {
             && Path::new(told).ends_with(relative)
 }
 
-/// Whether a word is the name of a program, with its extension or without.
+/// Whether a word is the name of a program, with its extension or without, or a path of that name: an
+/// interpreter finds a module in its own directories.
 fn is_name(told: &str, program: &[String]) -> bool {
     let path = Path::new(program.last().map_or("", String::as_str));
+    let told_path = Path::new(told);
     [path.file_name(), path.file_stem()].into_iter().flatten().any(|name| name == told)
+        || told_path.file_stem() == path.file_stem() && told_path.is_file()
 }
 
 fn machine(process: u32, reply: &Reply) -> Option<FaultSeen> {
@@ -199,6 +205,7 @@ mod tests {
             ("engine", "../engine.py", &[], true),
             ("/usr/bin/dotnet /work/app.dll a", "/usr/bin/dotnet", &["app.dll", "a"], true),
             ("app \"a b\" 'c'", "app", &["a b", "c"], true),
+            ("node /work/app.js a", "/bin/node", &["--inspect", "app.js", "a"], true),
             ("/opt/app a", "/opt/app", &["a", "b"], false),
             ("/opt/app /opt/app.dll a c", "/opt/app", &["a", "b"], false),
             ("/opx/app", "/opt/app", &[], false),

@@ -17,7 +17,7 @@ use super::judge::{Known, decide};
 use super::request::{CLOSE_TIMEOUT, Patience, after};
 use super::spawn::{RunsIn, START_TIMEOUT, Spawned, is_suspended};
 use super::survey::Survey;
-use super::target::{Cookies, Target, TargetProcess, process_of};
+use super::target::{SeenInRun, Target, TargetProcess, process_of};
 use super::timeouts::{About, Pace, WITHIN};
 use super::{Death, Options, ServerCase, ServerCaseKind, consistency, request};
 use crate::conversation::{Exchange, Exchanges};
@@ -41,7 +41,7 @@ pub(super) struct CasePlayer<'o> {
     pub(super) subject: Target,
     known: Known<'o>,
     pace: Pace,
-    cookies: Cookies,
+    seen: SeenInRun,
     /// Whether targets still answered that their start-up has not ended after all the time for it.
     never_starts: Cell<bool>,
     /// Why there is no target any more: the last case has lost it.
@@ -63,7 +63,7 @@ impl<'o> CasePlayer<'o> {
             subject,
             known: Known { options, profile: survey.profile, abilities, served },
             pace: survey.pace.clone(),
-            cookies: survey.cookies.clone(),
+            seen: survey.seen.clone(),
             never_starts: Cell::new(false),
             lost: None,
             without_socket: 0,
@@ -256,7 +256,7 @@ impl<'o> CasePlayer<'o> {
         };
         let mut network =
             network.with_user_events_data(self.known.options.stand_in_for_user_events);
-        let process = TargetProcess { cookies: self.cookies.clone(), ..process_of(&network) };
+        let process = TargetProcess { seen: self.seen.clone(), ..process_of(&network) };
         let directory = spawned.as_ref().map(Spawned::directory);
         let death = || spawned.as_ref().map_or_else(|| self.subject.death(), Spawned::death);
         let mut facts = self.once_started(!own || !is_suspended(target), || {

@@ -203,10 +203,11 @@ fn version(came: &Exchange, other: Option<&Exchange>) -> Result<(String, u8), St
     Ok((text.to_owned(), major))
 }
 
-/// Returns the major version of `10.0.9` and `11.0.0-preview.1`, if it is of a .NET that knows
-/// `ProcessInfo2`.
+/// Returns the major version of `10.0.9` and `11.0.0-preview.1`, whatever is before it and after it,
+/// if it is of a .NET that knows `ProcessInfo2`.
 pub(super) fn known_version(text: &str) -> Option<u8> {
-    let release = text.split(['-', '+', ' ']).next()?;
+    let release = text.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let release = release.split(|c: char| !c.is_ascii_digit() && c != '.').next()?;
     let numbers =
         release.split('.').map(|number| number.parse::<u32>().ok()).collect::<Option<Vec<_>>>()?;
     let [major, 0, _] = numbers.as_slice() else { return None };
@@ -302,6 +303,7 @@ mod tests {
             (old(HResult::BAD_ENCODING), Profile::CORECLR_3_1, "coreclr-3.1", "in pieces"),
             // Three commands without ProcessInfo2 alone do not mean .NET 3.
             (old(right), Profile::CORECLR_3_1, "strict", "accepts a header in pieces"),
+            (ask("v9.0.5x", right), nine, "coreclr-9", "CoreCLR"),
             (ask("1.0.0", right), nine, "strict", "\"1.0.0\""),
             (
                 Recognition { process_info3: Some(says("9.0.5", "Linux")), ..ask("odd", right) },

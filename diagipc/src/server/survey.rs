@@ -20,7 +20,7 @@ use super::probe::{self, Waits, WithPort};
 use super::recognise::{Conclusion, Recognition, conclude};
 use super::request::reply_to;
 use super::spawn::RunsIn;
-use super::target::{Cookies, Target};
+use super::target::{SeenInRun, Target};
 use super::timeouts::{Pace, WITHIN};
 use super::{Options, ServerCase};
 use crate::conversation::{Exchange, FaultSeen};
@@ -44,7 +44,7 @@ pub(crate) struct Survey {
     /// When this was known, if no request has had an answer.
     pub(super) without_answer_since: Option<Instant>,
     pub(super) pace: Pace,
-    pub(super) cookies: Cookies,
+    pub(super) seen: SeenInRun,
     /// What a server should not do, though no rule forbids it.
     pub(super) weaknesses: Vec<FaultSeen>,
 }
@@ -107,9 +107,9 @@ pub(crate) fn survey(
     for (command, _) in abilities.commands.iter().filter(|(_, has)| **has == Has::Silent) {
         pace.was_silent(Some(*command));
     }
-    let cookies = Cookies::default();
+    let seen = SeenInRun::default();
     let without_answer_since = (!any_answers).then(Instant::now);
-    Ok(Survey { profile, conclusion, abilities, without_answer_since, pace, cookies, weaknesses })
+    Ok(Survey { profile, conclusion, abilities, without_answer_since, pace, seen, weaknesses })
 }
 
 struct Surveyor<'m> {

@@ -1,9 +1,9 @@
 //! The target of a run: its location, and whether it is reachable.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -260,18 +260,38 @@ fn said(trouble: &PlayerError) -> String {
 /// Returns the process at the other end, as far as known.
 pub(super) fn process_of(network: &LiveNetwork) -> TargetProcess {
     let named = network.address().and_then(named_process);
-    TargetProcess { named, peer: network.peer(), cookies: Cookies::default() }
+    TargetProcess { named, peer: network.peer(), seen: SeenInRun::default() }
 }
 
-/// The cookies of the processes of a run.
+/// What the cases of a run showed that others need.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Cookies(Arc<Mutex<BTreeMap<[u8; 16], u32>>>);
+pub(super) struct SeenInRun(Arc<Mutex<Seen>>);
 
-impl Cookies {
+#[derive(Debug, Default)]
+struct Seen {
+    /// The processes by their cookies.
+    cookies: BTreeMap<[u8; 16], u32>,
+    /// The variables that any request set or deleted.
+    variables: BTreeSet<String>,
+}
+
+impl SeenInRun {
     /// Adds the cookie of a process; returns another process that has it.
     pub(super) fn other_with(&self, cookie: [u8; 16], process: u32) -> Option<u32> {
-        let mut cookies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(*cookies.entry(cookie).or_insert(process)).filter(|other| *other != process)
+        let other = *self.state().cookies.entry(cookie).or_insert(process);
+        Some(other).filter(|other| *other != process)
+    }
+
+    pub(super) fn add_variables(&self, names: impl Iterator<Item = String>) {
+        self.state().variables.extend(names);
+    }
+
+    pub(super) fn has_variable(&self, name: &str) -> bool {
+        self.state().variables.contains(name)
+    }
+
+    fn state(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -282,7 +302,7 @@ pub(super) struct TargetProcess {
     pub(super) named: Option<u32>,
     /// The system's information on the other end of its connections.
     pub(super) peer: Peer,
-    pub(super) cookies: Cookies,
+    pub(super) seen: SeenInRun,
 }
 
 impl TargetProcess {

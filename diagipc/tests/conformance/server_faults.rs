@@ -184,6 +184,18 @@ fn server_planted_faults_are_all_named_without_others() {
     are_named_without_others(&listed().iter().collect::<Vec<_>>());
 }
 
+/// Each right server has no failure in the whole suite, with cases that change or may end it.
+#[test]
+#[ignore = "long: .ci/nightly long"]
+fn server_of_each_taste_has_no_failure_in_the_whole_suite() {
+    for taste in listed().iter().filter(|planted| planted.kind == "taste") {
+        let report = report_of(&cases(), &[taste], Duration::from_secs(5));
+        let failures: Vec<&Case> = report.failures().collect();
+        assert!(failures.is_empty() && report.lost.is_none(), "{}: {failures:#?}", taste.name);
+        assert!(report.counts.pass > 150, "{}: {:?}", taste.name, report.counts);
+    }
+}
+
 /// The table of `spec/DETECTION.md` has each of them, in this order, with the causes that the test
 /// above requires.
 #[test]

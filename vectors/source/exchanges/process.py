@@ -25,13 +25,13 @@ def variable(on, name, value, *reply):
 
 # --- ProcessInfo ---------------------------------------------------------------------------------------------------
 FILE.client(20001, "process-info", "ProcessInfo: one reply, which its fields fill, and the end", since="5.0",
-            spec=["F-34", "F-35", "R-PRC-001", "R-PRC-002", "R-PRC-003", "R-FLW-003", "R-FLW-004", "R-FLW-006"],
+            spec=["F-34", "F-35", "R-PRC-001", "R-PRC-002", "R-PRC-003", "R-PRC-007", "R-PRC-009", "R-PRC-010", "R-FLW-003", "R-FLW-004", "R-FLW-006"],
             steps=exchange("a", message(INFO), process_info_reply()))
 FILE.client(20002, "process-info2", "ProcessInfo2: two fields more than ProcessInfo", since="6.0",
-            spec=["F-34", "R-PRC-017", "R-PRC-018"], steps=exchange("a", message(INFO2), process_info2_reply()))
+            spec=["F-34", "R-PRC-017", "R-PRC-018", "R-PRC-021"], steps=exchange("a", message(INFO2), process_info2_reply()))
 FILE.client(20003, "process-info3",
             "ProcessInfo3: a version first, at least 1, and the runtime identifier last; a later version may append", since="8.0",
-            spec=["F-34", "F-36", "R-PRC-034", "R-PRC-035", "R-PRC-036", "R-PRC-037"],
+            spec=["F-34", "F-36", "R-PRC-034", "R-PRC-035", "R-PRC-036", "R-PRC-037", "R-PRC-039"],
             steps=exchange("a", message(INFO3), any_reply_head(), anything(4, "version", [u32(0)]), anything(8), anything(16),
                            text("cmd"),
                            text("os"), text("arch"), text("entry"), text("clr"), text("rid"), until("size", 65535)))
