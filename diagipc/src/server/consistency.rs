@@ -103,7 +103,7 @@ fn statements(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> 
                 );
                 FaultSeen::new(Fault::CookieNotUnique, text)
             }));
-            found.extend(described::faults_in_reply(known, reply));
+            found.extend(described::faults_in_reply(known, reply, process.tells_arguments));
             let blocks = exchanges.answered().filter_map(block_after);
             found.extend(blocks.filter_map(|block| {
                 described::fault_in_environment(known, block, |name| {

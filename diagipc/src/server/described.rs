@@ -15,10 +15,15 @@ const EMULATORS: [&str; 4] = ["qemu-", "box64", "FEX", "rosetta"];
 /// The characters with which an argument may be quoted.
 const QUOTES: [char; 3] = ['"', '\'', '\\'];
 
-/// Returns what is wrong in a reply about this process.
-pub(super) fn faults_in_reply(process: u32, reply: &Reply) -> impl Iterator<Item = FaultSeen> {
+/// Returns what is wrong in a reply about this process. `tells_arguments`: its command line has them.
+pub(super) fn faults_in_reply(
+    process: u32,
+    reply: &Reply,
+    tells_arguments: bool,
+) -> impl Iterator<Item = FaultSeen> {
     let is_known = !is_imitated(process);
-    let faults = is_known.then(|| [command_line(process, reply), machine(process, reply)]);
+    let faults =
+        is_known.then(|| [command_line(process, reply, tells_arguments), machine(process, reply)]);
     faults.into_iter().flatten().flatten()
 }
 
@@ -66,7 +71,7 @@ fn program(process: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{process}/exe")).ok()
 }
 
-fn command_line(process: u32, reply: &Reply) -> Option<FaultSeen> {
+fn command_line(process: u32, reply: &Reply, tells_arguments: bool) -> Option<FaultSeen> {
     let told = reply.text(COMMAND_LINE).filter(|text| !text.is_empty())?;
     let arguments = procfs::arguments(process)?;
     let words: Vec<&str> =
@@ -80,7 +85,8 @@ fn command_line(process: u32, reply: &Reply) -> Option<FaultSeen> {
         let (first, others) = (words.get(nth), words.get(nth.saturating_add(1)..));
         let (Some(first), Some(others)) = (first, others) else { return false };
         let programs = [Some(*first), program.to_str().filter(|_| nth == 0)];
-        programs.into_iter().flatten().any(|program| is_command_line(told, program, others))
+        let mut programs = programs.into_iter().flatten();
+        programs.any(|program| is_command_line(told, program, others, tells_arguments))
     });
     (!is_it).then(|| {
         let (told, words) = (shortened(told), shortened(&words.join(" ")));
@@ -89,10 +95,10 @@ fn command_line(process: u32, reply: &Reply) -> Option<FaultSeen> {
     })
 }
 
-/// Whether a command line is that of a program with these arguments, or the program alone: .NET names
-/// its assembly before the arguments (F-79), and while it is suspended, or as `NativeAOT`, it leaves
-/// them out (F-100).
-fn is_command_line(told: &str, program: &str, arguments: &[&str]) -> bool {
+/// Whether a command line is that of a program with these arguments, or the program alone unless it
+/// `tells_arguments`: .NET names its assembly before the arguments (F-79), and while it is suspended, or
+/// as `NativeAOT`, it leaves them out (F-100).
+fn is_command_line(told: &str, program: &str, arguments: &[&str], tells_arguments: bool) -> bool {
     let parts = |text: &str| -> Vec<String> {
         text.replace(QUOTES, "").split_whitespace().map(str::to_owned).collect()
     };
@@ -117,7 +123,9 @@ fn is_command_line(told: &str, program: &str, arguments: &[&str]) -> bool {
     let after_assembly =
         rest.iter().position(is_assembly).and_then(|nth| rest.get(nth..)?.get(1..));
     is_named
-        && (rest.is_empty() || are_arguments(rest) || after_assembly.is_some_and(are_arguments))
+        && (rest.is_empty() && !tells_arguments
+            || are_arguments(rest)
+            || after_assembly.is_some_and(are_arguments))
 }
 
 /// Whether a word is another, or its absolute path.
@@ -211,7 +219,10 @@ mod tests {
             ("/opx/app", "/opt/app", &[], false),
             ("other", "/opt/app", &[], false),
         ] {
-            assert_eq!(is_command_line(told, program, arguments), is_it, "{told}");
+            assert_eq!(is_command_line(told, program, arguments, false), is_it, "{told}");
+            let is_short = told == "/opt/app" || told == "/opt/my app";
+            let is_it = is_it && (!is_short || arguments.is_empty());
+            assert_eq!(is_command_line(told, program, arguments, true), is_it, "{told}");
         }
     }
 

@@ -21,7 +21,7 @@ use super::target::{SeenInRun, Target, TargetProcess, process_of};
 use super::timeouts::{About, Pace, WITHIN};
 use super::{Death, Options, ServerCase, ServerCaseKind, consistency, request};
 use crate::conversation::{Exchange, Exchanges};
-use crate::known::ways_of;
+use crate::known::{Family, ways_of};
 use crate::process::timeouts::Limit;
 use crate::suite::CaseResult;
 use crate::{Case, Grade, Playable as _};
@@ -256,7 +256,11 @@ impl<'o> CasePlayer<'o> {
         };
         let mut network =
             network.with_user_events_data(self.known.options.stand_in_for_user_events);
-        let process = TargetProcess { seen: self.seen.clone(), ..process_of(&network) };
+        let tells_arguments = self.known.profile.family() == Family::CoreClr
+            && self.subject.can_spawn()
+            && !is_suspended(target);
+        let seen = self.seen.clone();
+        let process = TargetProcess { seen, tells_arguments, ..process_of(&network) };
         let directory = spawned.as_ref().map(Spawned::directory);
         let death = || spawned.as_ref().map_or_else(|| self.subject.death(), Spawned::death);
         let mut facts = self.once_started(!own || !is_suspended(target), || {

@@ -260,7 +260,7 @@ fn said(trouble: &PlayerError) -> String {
 /// Returns the process at the other end, as far as known.
 pub(super) fn process_of(network: &LiveNetwork) -> TargetProcess {
     let named = network.address().and_then(named_process);
-    TargetProcess { named, peer: network.peer(), seen: SeenInRun::default() }
+    TargetProcess { named, peer: network.peer(), ..TargetProcess::default() }
 }
 
 /// What the cases of a run showed that others need.
@@ -303,6 +303,8 @@ pub(super) struct TargetProcess {
     /// The system's information on the other end of its connections.
     pub(super) peer: Peer,
     pub(super) seen: SeenInRun,
+    /// Whether its command line is known to have the arguments (F-79).
+    pub(super) tells_arguments: bool,
 }
 
 impl TargetProcess {
