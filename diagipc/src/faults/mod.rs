@@ -49,8 +49,8 @@ impl fmt::Display for Suite {
 
 /// Makes the enumeration from the table: name, suites, sentence, fix, facts and requirements.
 macro_rules! faults {
-    ($($Variant:ident = $name:literal, [$($suite:ident),*], $sentence:literal, $fix:literal,
-        [$($spec:literal),* $(,)?];)*) => {
+    ($($Variant:ident = $name:literal, [$($suite:ident),*], [$($spec:literal),* $(,)?],
+        $sentence:literal, $fix:literal;)*) => {
         /// A fault of a server, a client or a codec. Two suites that find the same fault have one
         /// name for it.
         ///
