@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::operations::CommandLine;
 use super::scenario::Arguments;
 use super::{Argument, Operation};
+use crate::conversation::guid_reversed;
 
 pub(super) enum Wanted {
     /// This text; absent counts as empty.
@@ -181,6 +182,17 @@ pub(super) fn shortened(text: &str) -> String {
         }
         None => text.to_owned(),
     }
+}
+
+/// Whether the bytes of a GUID's first three fields are reversed.
+pub(super) fn is_guid_swapped(wanted: &str, seen: &str) -> bool {
+    let bytes = |text: &str| <[u8; 16]>::try_from(hex::decode(text.replace('-', "")).ok()?).ok();
+    bytes(wanted).is_some_and(|wanted| bytes(seen) == Some(guid_reversed(wanted)))
+}
+
+pub(super) fn excerpt(bytes: &[u8]) -> String {
+    let (shown, rest) = bytes.split_at_checked(64).unwrap_or((bytes, &[]));
+    format!("{}{}", hex::encode(shown), if rest.is_empty() { "" } else { "…" })
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use dotnet_diagnostics_ipc_vectors::script::{Captures, Literal};
 
 use super::OutputKind;
+use super::expected_fields::{excerpt, is_guid_swapped};
 use super::facts::Findings;
-use super::request::{excerpt, is_guid_swapped};
 use super::scenario::{Entry, Output};
 use crate::faults::Fault;
 
@@ -134,7 +134,7 @@ fn in_ascii_json(text: &str) -> String {
 pub(super) fn fault_in_text(text: &str, seen: &str) -> Option<Fault> {
     let without_spaces = |text: &str| text.replace(' ', "");
     let is_of_guid = |c: char| c.is_ascii_hexdigit() || c == '-';
-    // Its characters of ASCII in order, whatever is between them.
+    // Characters of ASCII keep their order, whatever is between them.
     let has_the_rest = |line: &str| {
         let mut parts = text.split(|c: char| !c.is_ascii());
         let has_parts = text.contains(|c: char| c.is_ascii_alphanumeric());

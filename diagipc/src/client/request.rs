@@ -7,13 +7,15 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc_vectors::{DecodeRefusal, Decoded};
 use serde_json::Value;
 
-use super::expected_fields::{Wanted, is_implied, shortened, values_of, wanted};
+use super::expected_fields::{
+    Wanted, excerpt, is_guid_swapped, is_implied, shortened, values_of, wanted,
+};
 use super::facts::Findings;
 use super::operations::CommandLine;
 use super::output_check::fault_in_text;
 use super::scenario::Arguments;
 use super::{Argument, Operation};
-use crate::conversation::{ByteCount, Spelling, WRONG, guid_reversed, is_request_in, request_as};
+use crate::conversation::{ByteCount, Spelling, WRONG, is_request_in, request_as};
 use crate::faults::Fault;
 
 /// A request as received, and the task that it should perform.
@@ -286,17 +288,6 @@ fn fault_in_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> Fault
         (_, Some((wanted, seen))) if is_swapped(wanted, seen) => Fault::NumbersBigEndian,
         _ => Fault::ValueNotAsked,
     }
-}
-
-/// Whether the bytes of a GUID's first three fields are reversed.
-pub(super) fn is_guid_swapped(wanted: &str, seen: &str) -> bool {
-    let bytes = |text: &str| <[u8; 16]>::try_from(hex::decode(text.replace('-', "")).ok()?).ok();
-    bytes(wanted).is_some_and(|wanted| bytes(seen) == Some(guid_reversed(wanted)))
-}
-
-pub(super) fn excerpt(bytes: &[u8]) -> String {
-    let (shown, rest) = bytes.split_at_checked(64).unwrap_or((bytes, &[]));
-    format!("{}{}", hex::encode(shown), if rest.is_empty() { "" } else { "…" })
 }
 
 /// Returns the fault whose wrong encoding of `text` is in `bytes`, if the right one is not. Where

@@ -20,6 +20,10 @@ pub(super) fn wrong_spelling(
     bytes: &[u8],
     read: impl Fn(&mut Spelled<'_>) -> Option<()>,
 ) -> Option<FaultSeen> {
+    // One that changes nothing in these bytes explains nothing.
+    if first_text(bytes, Spelling::Right, &read).is_some() {
+        return None;
+    }
     WRONG.into_iter().find_map(|spelling| {
         let (fault, told) = (spelling.fault()?, first_text(bytes, spelling, &read)?);
         let First { field, count, text } = told;
@@ -236,7 +240,7 @@ impl<'b> Spelled<'b> {
                 plausible(String::from_utf8(bytes.to_vec()).ok()?)?
             }
             Spelling::CountInChars | Spelling::CountInUtf8 { .. } => {
-                // Its NUL is the end.
+                // The NUL ends the text.
                 let end = self.rest().chunks_exact(2).position(|unit| unit == [0, 0])?;
                 let text = self.units(end.saturating_add(1), true)?;
                 let counted = match self.spelling {
