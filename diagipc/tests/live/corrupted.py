@@ -27,6 +27,8 @@ CASES = ["scripts/process", "scripts/eventpipe", "requests/process", "requests/t
 INFO, ENVIRONMENT, INFO2, INFO3, STOP = (4, 0), (4, 2), (4, 4), (4, 8), (2, 1)
 ERROR = (0xFF, 0xFF)
 LEAST = 95
+# In the first block of a stream, after its header of 102 bytes.
+AT = 150
 
 
 def string(text):
@@ -94,14 +96,9 @@ def longest(texts, change):
     return texts
 
 
-def stream(change):
-    """Changes the bytes of a stream: `change` gets all of them but the last one, and that one."""
-    return {"stream": change}
-
-
-def middle(data, new, length=0):
-    at = len(data) // 2
-    return data[:at] + new + data[at + length:]
+def stream(new=b"", length=0, end=lambda byte: byte):
+    """Changes a stream while it passes: at byte AT so many bytes become `new`, and its last byte what `end` makes of it."""
+    return {"stream": (new, length, end)}
 
 
 def after(reply, seconds=0.0):
@@ -143,12 +140,12 @@ MUTATIONS = {
         "absent": text(0, lambda _: None),
     },
     "stream": {
-        "100-bytes-missing": stream(lambda data, end: middle(data, b"", 100) + end),
-        "500-bytes-of-ff": stream(lambda data, end: middle(data, b"\xff" * 500) + end),
-        "64-bytes-of-zeros": stream(lambda data, end: middle(data, bytes(64), 64) + end),
-        "second-half-twice": stream(lambda data, end: data + data[len(data) // 2:] + end),
-        "end-missing": stream(lambda data, _: data),
-        "second-header": stream(lambda data, end: data[:102] + data[:102] + data[102:] + end),
+        "100-bytes-missing": stream(length=100),
+        "500-bytes-of-ff": stream(b"\xff" * 500),
+        "64-bytes-of-zeros": stream(bytes(64), 64),
+        "one-byte-twice": stream(b"\x05"),
+        "end-missing": stream(end=lambda _: b""),
+        "second-header": stream(b"Nettrace\x14\0\0\0!FastSerialization.1"),
     },
     "lost-replies": {
         "each-tenth": {"lost": lambda request, number: number % 10 == 9},
@@ -167,7 +164,7 @@ MUTATIONS = {
         "4-after-each-reply": after(bytes(4)),
         "second-reply": after(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80", 0.02),
         "1-after-the-environment": {"environment-tail": b"\0"},
-        "1-after-the-stream": stream(lambda data, end: data + end + b"\x01"),
+        "1-after-the-stream": stream(end=lambda byte: byte + b"\x01"),
         "1-before-each-reply": {"before": b"\0"},
     },
 }
@@ -254,12 +251,16 @@ class Proxy:
         if mutation.get("first") == "stream":
             client.sendall(exactly(server, 32))
         client.sendall(reply)
-        if "stream" in mutation:
-            # The whole stream is held until it ends.
-            data = rest_of(server)
-            client.sendall(mutation["stream"](data[:-1], data[-1:]) if data else data)
+        new, length, end = mutation.get("stream", (b"", 0, lambda byte: byte))
+        passed, last = 0, b""
         while piece := server.recv(65536):
-            client.sendall(piece)
+            data, last = last + piece[:-1], piece[-1:]
+            at = AT - passed
+            passed += len(data)
+            if 0 <= at < len(data):
+                data = data[:at] + new + data[at + length:]
+            client.sendall(data)
+        client.sendall(end(last))
 
     def environment(self, client, server, header, payload):
         mutation = self.mutation
