@@ -255,6 +255,10 @@ faults! {
     StreamEmpty = "stream-empty", [Server, Fuzz], ["R-EVP-015", "R-FLW-008"],
         "The stream of a session has no bytes.",
         "Write the header of the format when the session starts, even if no event follows.";
+    AdvertiseWrong = "advertise-wrong", [Server], ["R-ADV-002", "R-ADV-003"],
+        "A connection to a port does not begin with the advertise.",
+        "Write its 34 bytes right after connecting: ADVR_V1 and a NUL, the cookie, the process id in 8 \
+         bytes, and 2 bytes of 0.";
     ProcessIdWrong = "process-id-wrong", [Server], ["R-PRC-004", "R-ADV-005", "F-35"],
         "The process id of a reply or an advertise is not that of the server's process.",
         "Write the system's id of the serving process (getpid), as in that process's own pid \

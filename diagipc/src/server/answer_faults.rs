@@ -1,10 +1,13 @@
 //! What a server did instead of the due answer, if its bytes are right.
 
+use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::hresult::HResult;
-use dotnet_diagnostics_ipc_vectors::player::{Difference, Failure, PlayerError};
-use dotnet_diagnostics_ipc_vectors::script::{Captures, Pattern, Step};
+use dotnet_diagnostics_ipc_vectors::player::{
+    Conversation, Difference, EventKind, Failure, PlayerError, TurnDirection,
+};
+use dotnet_diagnostics_ipc_vectors::script::{Captures, Expect, ExpectAnyOf, Pattern, Step};
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type};
 
 use super::expectation::{Expectation, is_free, other_refusal_of};
@@ -69,6 +72,11 @@ pub(super) fn faults_in_failure(
     has_spelled_ports: bool,
 ) -> Vec<FaultSeen> {
     let (captures, exchanges) = (&facts.conversation.captures, &facts.exchanges);
+    if facts.death.is_none() {
+        if let Some(seen) = advertise_wrong(facts, step) {
+            return [seen].into();
+        }
+    }
     let mut found = facts.faults.clone();
     if !found.is_empty() {
         if let Step::Expect(expect) = step {
@@ -147,6 +155,24 @@ pub(super) fn faults_in_failure(
 
 fn is_stop(exchange: &Exchange) -> bool {
     exchange.command() == Some(Command::STOP_TRACING)
+}
+
+/// That a connection of the server to a port begins otherwise.
+fn advertise_wrong(facts: &CaseFacts<'_>, step: &Step) -> Option<FaultSeen> {
+    let (Step::Expect(Expect { on, .. }) | Step::ExpectAnyOf(ExpectAnyOf { on, .. })) = step else {
+        return None;
+    };
+    let Conversation { connections, events, .. } = &facts.conversation;
+    let nth = connections.iter().position(|one| one.name == *on && one.sent.len == 0)?;
+    let mut opened = events.iter().filter(|event| event.did == EventKind::Opened);
+    opened.find(|event| event.connection == nth && event.by == TurnDirection::Received)?;
+    let came = &connections.get(nth)?.came.first;
+    let front = came.get(..came.len().min(ADVERTISE_LEN)).unwrap_or_default();
+    let text = format!(
+        "the connection begins with \"{}\", expected \"ADVR_V1\\0\" and 26 bytes",
+        front.escape_ascii()
+    );
+    (!front.starts_with(&ADVERTISE_MAGIC)).then(|| FaultSeen::new(Fault::AdvertiseWrong, text))
 }
 
 /// That the server does not connect to its port, or not again.

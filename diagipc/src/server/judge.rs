@@ -56,8 +56,10 @@ impl Verdict {
     /// Whether a case failed because something did not come in time, and by nothing else.
     pub(super) fn is_late(&self, facts: &CaseFacts<'_>) -> bool {
         let timed_out = facts.has_timed_out();
-        let is_late =
-            |seen: &FaultSeen| seen.is_time_out() || timed_out && seen.fault == Fault::StreamEmpty;
+        let may_come_later = [Fault::StreamEmpty, Fault::AdvertiseWrong];
+        let is_late = |seen: &FaultSeen| {
+            seen.is_time_out() || timed_out && may_come_later.contains(&seen.fault)
+        };
         self.grade == Grade::Fail
             && self.deviation.is_none()
             && if self.faults.is_empty() { timed_out } else { self.faults.iter().all(is_late) }
