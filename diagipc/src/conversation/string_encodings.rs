@@ -20,7 +20,7 @@ pub(super) fn wrong_spelling(
     bytes: &[u8],
     read: impl Fn(&mut Spelled<'_>) -> Option<()>,
 ) -> Option<FaultSeen> {
-    // One that changes nothing in these bytes explains nothing.
+    // A spelling that changes nothing in these bytes explains nothing.
     if first_text(bytes, Spelling::Right, &read).is_some() {
         return None;
     }

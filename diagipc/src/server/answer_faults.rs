@@ -157,7 +157,7 @@ fn is_stop(exchange: &Exchange) -> bool {
     exchange.command() == Some(Command::STOP_TRACING)
 }
 
-/// That a connection of the server to a port begins otherwise.
+/// Returns the fault of a connection to a port that begins without an advertise.
 fn advertise_wrong(facts: &CaseFacts<'_>, step: &Step) -> Option<FaultSeen> {
     let (Step::Expect(Expect { on, .. }) | Step::ExpectAnyOf(ExpectAnyOf { on, .. })) = step else {
         return None;
