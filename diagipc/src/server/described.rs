@@ -229,12 +229,18 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn environment_of_a_process_is_what_it_was_started_with() {
+        use std::io::{Read as _, Write as _};
+
         let mut child = std::process::Command::new("cat")
             .env_clear()
             .envs([("A", "a=b=c"), ("B", "é"), ("C", "")])
             .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
             .spawn()
             .unwrap();
+        // A process that has just begun its program has no environment yet.
+        child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         for (entries, is_changed, fault) in [
             (&["B=é", "A=a=b=c", "MORE=x", "C="][..], false, None),
             (
