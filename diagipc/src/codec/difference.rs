@@ -194,6 +194,10 @@ fn mistake_in_value(seen: &Value, expected: &Value) -> Option<Fault> {
         _ => {}
     }
     let (seen, expected) = (number(seen)?, number(expected)?);
+    // A number in another form, such as 2 for "2", is no mistake in its value.
+    if seen == expected {
+        return None;
+    }
     if rounded(expected) == seen {
         return Some(Fault::NumberAsDouble);
     }
@@ -209,7 +213,7 @@ fn mistake_in_value(seen: &Value, expected: &Value) -> Option<Fault> {
     let is_swapped = seen == expected.swap_bytes()
         || u32::try_from(expected).is_ok_and(|number| seen == u64::from(number.swap_bytes()))
         || u16::try_from(expected).is_ok_and(|number| seen == u64::from(number.swap_bytes()));
-    (is_swapped && seen != expected).then_some(Fault::NumbersBigEndian)
+    is_swapped.then_some(Fault::NumbersBigEndian)
 }
 
 /// Returns the number as a double holds it.
@@ -416,6 +420,9 @@ mod tests {
             let difference = compared(Type::Reply, true, &seen, &expected).difference;
             assert_eq!(difference.map(|one| one.text).as_deref(), says, "{seen}");
         }
+        let other_form = providers(json!({ "keywords": 2 }));
+        let difference = compared(Type::Reply, true, &other_form, &two).difference.unwrap();
+        assert_eq!(difference.mistake, None);
         let field = compared(Type::Reply, true, &more, &two).difference.unwrap().field;
         assert_eq!(field, "providers[].more");
         let omitted = compared(Type::Reply, true, &json!({ "version": 2 }), &tail);

@@ -21,6 +21,7 @@ import threading
 import time
 
 import launch
+import protocol
 
 HERE = pathlib.Path(__file__).parent
 CASES = ["scripts/process", "scripts/eventpipe", "requests/process", "requests/tables"]
@@ -29,10 +30,6 @@ ERROR = (0xFF, 0xFF)
 LEAST = 95
 # In the first block of a stream, after its header of 102 bytes.
 AT = 150
-
-
-def string(text):
-    return struct.pack("<I", len(text) + 1) + (text + "\0").encode("utf-16-le")
 
 
 def strings(data, at):
@@ -46,7 +43,7 @@ def strings(data, at):
 
 
 def joined(texts):
-    return b"".join(bytes(4) if text is None else string(text) for text in texts)
+    return b"".join(map(protocol.string, texts))
 
 
 def info(change):
@@ -162,7 +159,7 @@ MUTATIONS = {
     },
     "late-bytes": {
         "4-after-each-reply": after(bytes(4)),
-        "second-reply": after(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80", 0.02),
+        "second-reply": after(protocol.error(protocol.UNKNOWN_COMMAND), 0.02),
         "1-after-the-environment": {"environment-tail": b"\0"},
         "1-after-the-stream": stream(end=lambda byte: byte + b"\x01"),
         "1-before-each-reply": {"before": b"\0"},
@@ -222,7 +219,7 @@ class Proxy:
     def answer(self, client, server, asked):
         mutation = self.mutation
         header = exactly(server, 20)
-        if not header.startswith(b"DOTNET_IPC_V1\0") or len(header) < 20 or len(asked) < 18:
+        if not header.startswith(protocol.MAGIC) or len(header) < 20 or len(asked) < 18:
             client.sendall(header + rest_of(server))
             return
         payload = exactly(server, struct.unpack_from("<H", header, 14)[0] - 20)
@@ -291,10 +288,8 @@ def target(mutation, name):
             break
         time.sleep(0.02)
     proxy = Proxy(found[0], mutation)
-    listening = socket.socket(socket.AF_UNIX)
     path = os.path.join(directory, "proxy")
-    listening.bind(path)
-    listening.listen(64)
+    listening = protocol.listening(path, 64)
     print(path, flush=True)
     while True:
         client, _ = listening.accept()
