@@ -65,8 +65,7 @@ hresults! {
     UNKNOWN_ERROR = 0x8013_1387, "CORDIAGIPC_E_UNKNOWN_ERROR";
     /// This build of the runtime does not support the command.
     NOT_SUPPORTED = 0x8013_1515, "DS_IPC_E_NOTSUPPORTED";
-    /// A failure without a more specific reason, such as a session that could not be enabled
-    /// (F-32).
+    /// A failure without a more specific reason, such as a session that could not be enabled (F-32).
     FAIL = 0x8000_4005, "DS_IPC_E_FAIL";
     /// The runtime has not started yet (F-56).
     NOT_YET_AVAILABLE = 0x8013_135b, "DS_IPC_E_NOT_YET_AVAILABLE";
@@ -96,8 +95,7 @@ hresults! {
     ALREADY_EXISTS = 0x8007_00b7, "ERROR_ALREADY_EXISTS";
     /// Another profiler is already attached (F-12).
     PROFILER_ALREADY_ACTIVE = 0x8013_136a, "CORPROF_E_PROFILER_ALREADY_ACTIVE";
-    /// `SetEnvironmentVariable` failed on `NativeAOT`. The code is the return value of `setenv`, not an
-    /// HRESULT (F-96).
+    /// `SetEnvironmentVariable` failed on `NativeAOT`. The code is the return value of `setenv`, not an HRESULT (F-96).
     SETENV_FAILED = 0xffff_ffff, "setenv failed (-1)";
 }
 

@@ -59,13 +59,11 @@ pub struct TextError {
 reasons! {
     /// The reason why a text does not parse.
     pub enum TextErrorKind {
-        /// The name of a socket or pipe begins with neither `dotnet-diagnostic-` nor
-        /// `dotnetcore-diagnostic-`.
+        /// The name of a socket or pipe begins with neither `dotnet-diagnostic-` nor `dotnetcore-diagnostic-`.
         UnknownPrefix, "unknown_prefix", "expected \"dotnet-diagnostic-\" or \"dotnetcore-diagnostic-\"";
         /// The number is not decimal or too large. A process id has 32 bits, a key 64.
         BadNumber, "bad_number", "not a decimal number, or too large";
-        /// No `-` and key follow the process id in the name of a socket. The name may be that of a
-        /// pipe.
+        /// No `-` and key follow the process id in the name of a socket. The name may be that of a pipe.
         MissingKey, "missing_key", "expected \"-\" and the key after the process id";
         /// Text follows the end of the name, or the name does not end with `-socket`.
         UnknownSuffix, "unknown_suffix", "expected the end of the name";
@@ -82,13 +80,11 @@ reasons! {
         }, "path_too_long", "the socket path has {needed} bytes, the maximum is {most}";
         /// The address of a port is empty or only white space, or there is no port at all.
         EmptyAddress, "empty_address", "the address is empty";
-        /// The name of a pipe in a port's address begins with `\\.\pipe\`, which does not belong
-        /// there.
+        /// The name of a pipe in a port's address begins with `\\.\pipe\`, which does not belong there.
         PrefixedPipeName, "prefixed_pipe_name", "a pipe name must not include \\\\.\\pipe\\ here";
         /// The tag of a port is empty.
         EmptyTag, "empty_tag", "the tag is empty";
-        /// The tag is not `suspend`, `nosuspend` or `connect` in lower case. `listen` is not allowed
-        /// (F-58).
+        /// The tag is not `suspend`, `nosuspend` or `connect` in lower case. `listen` is not allowed (F-58).
         UnknownTag, "unknown_tag", "expected \"suspend\", \"nosuspend\" or \"connect\"";
         /// The text contains a NUL, which an environment variable cannot contain.
         Nul, "nul", "a NUL is not allowed here";
