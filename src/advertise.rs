@@ -1,5 +1,4 @@
-//! Read and write the advertise (`ADVR_V1`): the 34 bytes with which a runtime introduces itself to
-//! a diagnostic port.
+//! Read and write the advertise (`ADVR_V1`), with which a runtime introduces itself to a tool.
 //!
 //! # Example
 //!

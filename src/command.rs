@@ -1,5 +1,4 @@
-//! Look up a command: its code, the first .NET version that has it, its reply, and what follows the
-//! reply.
+//! Look up a command: its code, its first .NET version, its reply, and what follows the reply.
 #![forbid(unsafe_code)]
 
 //! # Example

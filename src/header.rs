@@ -48,8 +48,7 @@ pub struct Header {
     pub size: u16,
     /// The command, or [`Command::OK`] / [`Command::ERROR`] in a reply.
     pub command: Command,
-    /// Reserved for future use. A message with a value other than 0 is accepted, but is not
-    /// canonical.
+    /// A field for future use. Values other than 0 are accepted, but are not canonical.
     pub reserved: u16,
 }
 
@@ -153,8 +152,7 @@ impl RawHeader {
         }
     }
 
-    /// Writes each field that is `Some` and fits in `bytes` to its place. Leaves the other bytes as
-    /// they are.
+    /// Writes each field that is `Some` and fits in `bytes`, and leaves the other bytes unchanged.
     pub fn write(self, bytes: &mut [u8]) {
         let mut number = |at: usize, number: Option<u16>| {
             let place = bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut);

@@ -18,8 +18,7 @@ use core::fmt;
 
 use crate::number_formats::number_formats;
 
-/// A result code: 4 bytes little-endian, `int32_t` in the document. A negative code (top bit set)
-/// is a failure.
+/// A result code: 4 bytes little-endian, `int32_t` in the document. Negative means failure.
 ///
 /// Unknown codes are valid values too.
 ///

@@ -243,8 +243,7 @@ impl Encode for Environment<'_> {
 /// The size of the shortest error message: header and HRESULT.
 pub(super) const ERROR_LEN: usize = 24;
 
-/// Returns the HRESULT of the error message at the front of `bytes`, if its first 24 bytes are
-/// there.
+/// Returns the HRESULT of the error message at the front of `bytes`, once 24 bytes are there.
 pub(super) fn error_message(bytes: &[u8]) -> Option<HResult> {
     let message = bytes.first_chunk::<ERROR_LEN>()?;
     let header = Header::decode(message).ok()?;

@@ -60,11 +60,9 @@ impl Default for EnvironmentLimits {
 pub enum EnvironmentEvent<'d> {
     /// The number of entries in the block. This is the first event, and occurs once.
     Count(u32),
-    /// The next entry. It is in the input if the input has all of it, otherwise in the caller's
-    /// buffer.
+    /// The next entry, borrowed from the input if it is whole there, otherwise from the buffer.
     Entry(Entry<'d>),
-    /// The next entry is larger than the buffer. The decoder skips it, and the next event is the
-    /// entry after it.
+    /// The next entry is larger than the buffer. The next event is the entry after it.
     EntryTooLarge {
         /// The number of units, including the NUL. The entry needs a buffer of twice as many bytes.
         units: u32,
@@ -141,9 +139,8 @@ enum State {
 }
 
 impl<'b> EnvironmentDecoder<'b> {
-    /// Returns a decoder of a block of `n_incoming_bytes`, as announced by the reply, with the
-    /// default limits. An entry fits if `buffer` has two bytes for each of its units, including the
-    /// NUL.
+    /// Returns a decoder of a block of `n_incoming_bytes`, from the reply, with the default limits.
+    /// An entry fits if `buffer` has two bytes for each of its units, including the NUL.
     pub const fn new(n_incoming_bytes: u32, buffer: &'b mut [u8]) -> Self {
         Self::with_limits(n_incoming_bytes, buffer, EnvironmentLimits::DEFAULT)
     }
@@ -167,8 +164,7 @@ impl<'b> EnvironmentDecoder<'b> {
         }
     }
 
-    /// Takes bytes from the front of `input` until there is an event. Returns `None` once `input`
-    /// is empty.
+    /// Takes bytes from the front of `input` until there is an event, or until `input` is empty.
     ///
     /// Call this until it returns `None`, then again with the next bytes. After
     /// [`Done`](EnvironmentEvent::Done) it always returns `None` and takes nothing.
@@ -242,8 +238,7 @@ impl<'b> EnvironmentDecoder<'b> {
         self.size.saturating_sub(self.taken)
     }
 
-    /// Takes the units of an entry if the input has all of it, as it usually has. Otherwise takes
-    /// nothing.
+    /// Takes the units of an entry if the input has all of it, and nothing otherwise.
     #[inline]
     fn whole_entry<'i>(&mut self, input: &mut &'i [u8]) -> Option<&'i [u8]> {
         let (State::Count, Some(_), true) = (self.state, self.entries, self.held.is_empty()) else {

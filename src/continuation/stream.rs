@@ -1,5 +1,4 @@
-//! The start of the event stream, and the byte that carries the file descriptor of a `user_events`
-//! session.
+//! The start of the event stream, and the byte that carries the descriptor of `user_events`.
 
 use crate::wire::{Decode, Encode, EncodeError, Reader, Sink, decode_from};
 
@@ -48,7 +47,7 @@ pub enum StreamStart {
 }
 
 impl StreamStart {
-    /// Returns the format of the stream that begins with `bytes`. Ignores the bytes after the
+    /// Returns the format of the stream that begins with `bytes`; ignores any bytes after the
     /// start.
     ///
     /// Once the result is not [`NeedMore`](Self::NeedMore), more bytes do not change it.

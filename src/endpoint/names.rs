@@ -9,8 +9,7 @@ const SUFFIX: &str = "-socket";
 /// The name of a default port's socket without its directory:
 /// `dotnet-diagnostic-{pid}-{key}-socket`, with decimal numbers.
 ///
-/// Compare ids as numbers. As text, `dotnet-diagnostic-12` is also a prefix of the name of process
-/// 123.
+/// Compare ids as numbers: the text `dotnet-diagnostic-12` also begins the name of process 123.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::SocketName;
@@ -164,8 +163,7 @@ impl fmt::Display for PipeName {
 
 encode_as_text! { PipeName }
 
-/// The index of the start time, the 22nd field, among the fields after the process name, the
-/// second.
+/// The index of the start time (field 22) among the fields after the process name (field 2).
 const START_TIME: usize = 19;
 
 /// The fields of `/proc/PID/stat` that the name of a socket contains: the process id and the start

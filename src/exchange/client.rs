@@ -49,8 +49,7 @@ pub enum ClientAction {
 /// The caller lends one buffer. The request is at its front, and the reply overwrites the request.
 /// 65,535 bytes are enough for every reply; for a smaller buffer see [`Outcome::BufferTooSmall`].
 ///
-/// [`new`](Self::new) returns an error for a request that a runtime refuses or that kills the
-/// runtime.
+/// [`new`](Self::new) returns an error for a request that a runtime refuses or that kills it.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, AfterReply};

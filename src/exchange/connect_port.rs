@@ -208,9 +208,8 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// Reports that the first byte of a request can be read. A half-close counts too, as it does for
-    /// runtimes, because the tool sends no more but still reads. The server exchange then finds the end of
-    /// the input.
+    /// Reports that the first byte of a request can be read. As for runtimes, a half-close counts too,
+    /// because the tool still reads. The server exchange then finds the end of the input.
     pub fn request_arrived(&mut self) -> Result<(), MisuseError> {
         asked(self.state == State::AwaitRequest)?;
         self.state = State::HandOver;
@@ -339,8 +338,8 @@ mod tests {
         assert_eq!(ms(&port), 500);
     }
 
-    /// `the_delays_between_attempts` in diagipc/tests/live/ports.py observed the delays after later
-    /// failures.
+    /// The test `the_delays_between_attempts` (diagipc/tests/live/ports.py) observed the later
+    /// delays.
     #[test]
     fn connects_again_at_once_after_request_or_end() {
         let mut port = waiting();

@@ -106,8 +106,7 @@ impl<'s, T> DiagnosticPort<'s, T> {
         Self(Slots::Sorted(BTreeMap::new(), most))
     }
 
-    /// Holds a connection until it is taken. Returns the runtime's previous connection, which the
-    /// caller closes.
+    /// Holds a connection until it is taken. Returns the one that it replaces; close that.
     ///
     /// # Errors
     /// Returns `token` if there is no room, and leaves the port unchanged.
@@ -199,8 +198,7 @@ mod tests {
         Guid::from_bytes(u128::from(number).to_le_bytes())
     }
 
-    /// Returns an advertise. Pairs of runtimes have the same process id, as in different
-    /// namespaces.
+    /// Returns an advertise. Two runtimes each share a process id, as in different namespaces.
     fn advertise(number: u32) -> Advertise {
         Advertise { runtime_cookie: cookie(number), process_id: (number / 2).into(), future: 0 }
     }

@@ -104,8 +104,7 @@ impl<'a> Fallback<'a> {
         self.dropped
     }
 
-    /// Steps down after the runtime answered with the error `hresult`. Returns the fields that this
-    /// step drops.
+    /// Steps down after the error `hresult`, and returns the fields that this step drops.
     ///
     /// # Errors
     /// [`FallbackError`]; the fallback is then unchanged.

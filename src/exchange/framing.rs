@@ -1,5 +1,4 @@
-//! Counts the bytes of messages that arrive and leave in pieces, and never reads beyond the end of
-//! one.
+//! Counts the bytes of messages in pieces, and never reads beyond the end of a message.
 
 use core::ops::Range;
 
@@ -37,8 +36,7 @@ impl Incoming {
         buffer.get(..usize::from(self.have)).unwrap_or_default()
     }
 
-    /// Continues in a larger `buffer`, which must begin with the header and have room for `size`
-    /// bytes.
+    /// Continues in a larger `buffer` that begins with the header and has room for `size` bytes.
     pub(super) fn enlarged(self, buffer: &[u8], size: u16) -> Result<Self, MisuseError> {
         if buffer.len() < size.into() {
             return Err(MisuseError::BufferTooShort { needed: size.into() });

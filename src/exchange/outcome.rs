@@ -108,8 +108,7 @@ impl Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AfterReply {
-    /// The exchange is finished. The runtime closes the connection, and the caller may close it
-    /// too.
+    /// The exchange is finished. The runtime closes the connection; the caller may do so too.
     Close,
     /// The exchange is finished, but a runtime without a dump tool may send another reply before it
     /// closes (F-81).
@@ -117,8 +116,7 @@ pub enum AfterReply {
     /// A nettrace or netperf stream follows until the session ends; see
     /// [`Session`](super::Session).
     Stream {
-        /// The id of the session, or `None` if the reply was the generic OK, which has no payload
-        /// (F-2).
+        /// The id of the session, or `None` after the generic OK, which has no payload (F-2).
         session_id: Option<u64>,
     },
     /// An environment block follows; see

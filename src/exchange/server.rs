@@ -1,5 +1,4 @@
-//! The runtime's side of one connection: receives a request, sends its reply and what follows the
-//! reply.
+//! The runtime's side of one connection: a request, its reply, and what follows the reply.
 
 use core::fmt;
 use core::ops::Range;
@@ -12,8 +11,7 @@ use crate::hresult::HResult;
 use crate::message::{self, AnyRequest, Message, server::ErrorReply};
 use crate::wire::{Encode, EncodeError, Layer, WireError, WireErrorKind, clamp};
 
-/// The runtime's side of one connection: receives a request, and sends the reply and what follows
-/// it.
+/// The runtime's side of one connection: receives a request, sends the reply and what follows.
 ///
 /// The caller lends one buffer of at least 24 bytes. The reply overwrites the request.
 ///

@@ -312,8 +312,8 @@ impl Session {
         Ok(Some(StopTracing { session_id }))
     }
 
-    /// Reports the outcome of `StopTracing`; `buffer` has its reply. Repeating the same report
-    /// changes nothing.
+    /// Reports the outcome of `StopTracing`; `buffer` has its reply. A repeated report changes
+    /// nothing.
     ///
     /// # Errors
     /// [`MisuseError`] if no stop is pending, or if `buffer` is shorter than the reply. Also after
@@ -338,8 +338,7 @@ impl Session {
         Ok(())
     }
 
-    /// Reports that the stop was not sent because no connection was available. The stop may be
-    /// repeated.
+    /// Reports that no connection was available to send the stop, which may be repeated.
     pub fn stop_not_sent(&mut self) -> Result<(), MisuseError> {
         if self.stop != StopOutcome::Awaited {
             return Err(MisuseError::NotAsked);

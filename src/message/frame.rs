@@ -93,8 +93,7 @@ impl<'a> Message<'a> {
         Ok((value, reader.rest()))
     }
 
-    /// Returns whether encoding `payload` with the header's command reproduces this message
-    /// exactly.
+    /// Returns whether encoding `payload` with the header's command gives this message exactly.
     pub fn is_canonical<T: Encode + ?Sized>(&self, payload: &T) -> bool {
         let mut comparer = Comparer::new(self.payload);
         self.reserved == 0 && payload.encode(&mut comparer).is_ok() && comparer.matched()
@@ -246,8 +245,7 @@ pub trait Request<'a>: Decode<'a> + Encode {
         Self::COMMAND.continuation().unwrap_or(Continuation::Close)
     }
 
-    /// Checks that a server would accept the values (F-16 and others). Decoding does not check
-    /// them.
+    /// Checks that a server would accept the values (F-16 and others). Decoding checks none.
     ///
     /// # Errors
     /// Returns the first refused value, with its offset in the encoded message.

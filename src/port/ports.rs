@@ -1,5 +1,4 @@
-//! The ports in `DOTNET_DiagnosticPorts`: read as a runtime does, checked as the document requires,
-//! and written.
+//! The ports in `DOTNET_DiagnosticPorts`: read as runtimes do, checked strictly, and written.
 
 use crate::endpoint::{PIPE_PREFIX, encode_as_text};
 use crate::text::{TextError, TextErrorKind, reasons};
@@ -15,8 +14,7 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SuspendMode {
-    /// `suspend`: the runtime waits. This is the default of a configured port, but not of the
-    /// default port.
+    /// `suspend`: the runtime waits. The default of a configured port, but not of the default port.
     #[default]
     Suspend,
     /// `nosuspend`: the runtime does not wait.
@@ -101,8 +99,7 @@ fn readable(text: &str) -> &str {
     text.split('\0').next().unwrap_or_default()
 }
 
-/// Returns whether an address is empty or only white space in C (`isspace`), which runtimes treat
-/// alike.
+/// Returns whether an address is empty or only white space in C (`isspace`).
 fn is_blank(address: &str) -> bool {
     address.bytes().all(|byte| is_white_space(byte.into()))
 }

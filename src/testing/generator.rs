@@ -29,8 +29,7 @@ pub enum Style {
     Boundary,
 }
 
-/// Numbers on both sides of the checks of readers: levels, formats, counts of providers, sizes of
-/// parts, signs.
+/// Numbers on both sides of a reader's check: levels, formats, counts, sizes of parts, signs.
 const EDGES: [u32; 18] = [
     0,
     1,
@@ -65,8 +64,7 @@ const TEXTS: [&str; 6] = [
 /// Units that are not text, or that end it early.
 const UNITS: [&[u16]; 4] = [&[0], &[0x61, 0, 0x62], &[0xd800], &[0xdc00, 0xd800]];
 
-/// A visitor that writes each part. It returns a value only if that value decides which parts
-/// follow.
+/// A visitor that writes each part. It returns only values that decide which parts follow.
 ///
 /// Every choice is the smallest once the given bytes are used up.
 pub(super) struct Generator<'c> {

@@ -14,8 +14,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// A generated value that owns its wire form and lends the value. `T` is any message or part of
-/// one.
+/// A generated value that owns its wire form. `T` is any message or part of one.
 ///
 /// Two values are equal if their bytes are, because the bytes are canonical.
 ///
@@ -127,8 +126,7 @@ impl fmt::Debug for MadeRequest {
     }
 }
 
-/// A generated reply of any kind, with the command that it answers. It owns the bytes of the whole
-/// message.
+/// A generated reply of any kind that owns its whole message, with the command that it answers.
 ///
 /// ```
 /// use arbitrary::{Arbitrary as _, Unstructured};

@@ -30,8 +30,7 @@ mod parts;
 pub use generator::Style;
 pub use made::{Hostile, Made, MadeReply, MadeRequest};
 
-/// Returns a proptest strategy for any type with `Arbitrary`. Values shrink to fewer and smaller
-/// parts.
+/// Returns a proptest strategy for any type with `Arbitrary`, which shrinks to smaller values.
 ///
 /// Needs the feature `proptest`. Messages have either [`Style`]. To choose a style, map bytes with
 /// [`MadeRequest::new`].

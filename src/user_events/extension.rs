@@ -63,8 +63,7 @@ impl<'a> Metadata<'a> {
         Ok(Self { provider_name: Some(provider_name), rest: metadata })
     }
 
-    /// Splits the bytes into the provider's name and the event's own metadata, for a runtime that
-    /// sends the name.
+    /// Splits the provider's name from the event's own metadata, if the runtime sends the name.
     ///
     /// # Errors
     /// [`UnexpectedEnd`](WireErrorKind::UnexpectedEnd) of `provider_name` if the bytes end before

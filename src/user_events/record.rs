@@ -33,8 +33,7 @@ pub struct RelLoc {
 }
 
 impl RelLoc {
-    /// Returns the location of `len` bytes that begin `distance` bytes after the end of the
-    /// attribute.
+    /// Returns the location of `len` bytes that begin `distance` bytes after the attribute's end.
     ///
     /// # Errors
     /// [`EncodeError::PartTooLong`] with a value that does not fit in 16 bits.
@@ -193,8 +192,7 @@ impl<'a> RecordV1<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads a record up to the end of the bytes. Reads the fixed fields before it checks the
-    /// locations.
+    /// Reads a record up to the end of the bytes: first the fixed fields, then the locations.
     ///
     /// # Errors
     /// [`UnexpectedEnd`](crate::wire::WireErrorKind::UnexpectedEnd) in a fixed field;

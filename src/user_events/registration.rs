@@ -235,8 +235,7 @@ impl Encode for UserRegSize {
     }
 }
 
-/// The kernel's `struct user_reg`, the argument of [`DIAG_IOCSREG`](super::DIAG_IOCSREG) (F-64,
-/// P-18).
+/// The kernel's `struct user_reg`, for [`DIAG_IOCSREG`](super::DIAG_IOCSREG) (F-64, P-18).
 ///
 /// | offset | bytes | what |
 /// |---|---|---|

@@ -53,8 +53,7 @@ impl<'a> Route<'a> {
     }
 }
 
-/// Returns the tracepoint of an event of `provider` (section "`CollectTracing5`"). The checks are,
-/// in this order:
+/// Returns the tracepoint of an event (section "`CollectTracing5`"). The checks are in this order:
 ///
 /// 1. The event's level is `LogAlways` (0) or at most `logLevel`.
 /// 2. The event has no keywords, or one of `keywords`.

@@ -13,8 +13,7 @@ const INDICES: usize = 3;
 /// The path of a field, such as `CollectTracing5.providers[2].arguments`. [`Display`](fmt::Display)
 /// prints it, and [`segments`](Self::segments) returns its parts.
 ///
-/// The path is empty if you decoded a single value outside a message, and the error is in the value
-/// itself.
+/// The path is empty for an error in a single value that you decoded outside a message.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::message::Message;

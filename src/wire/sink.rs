@@ -27,8 +27,7 @@ pub trait Encode {
         items.iter().try_for_each(|item| item.encode(sink))
     }
 
-    /// Returns the number of bytes that [`encode`](Self::encode) writes, by encoding to a sink that
-    /// only counts.
+    /// Returns how many bytes [`encode`](Self::encode) writes, by encoding to a counting sink.
     ///
     /// # Errors
     /// Returns the errors of [`encode`](Self::encode).

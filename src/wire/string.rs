@@ -1,5 +1,4 @@
-//! `string`: UTF-16LE code units, preceded by their number, which includes the NUL. A string may be
-//! absent.
+//! `string`: a count that includes the NUL, then UTF-16LE units. A string may be absent.
 
 use core::fmt::{self, Write as _};
 use core::ops::Range;
@@ -46,8 +45,7 @@ impl<'a> IpcString<'a> {
         Self(Repr::Text(text))
     }
 
-    /// Returns a string of these UTF-16 units, valid or not. `units` does not include the final
-    /// NUL.
+    /// Returns a string of these UTF-16 units, valid or not, without the final NUL.
     #[inline]
     pub const fn from_units(units: &'a [u16]) -> Self {
         Self(Repr::Units(units))
@@ -95,8 +93,7 @@ impl<'a> IpcString<'a> {
         }
     }
 
-    /// Returns a string of little-endian units from the wire, without the final NUL. Ignores an odd
-    /// last byte.
+    /// Returns a string of units from the wire without the final NUL. Ignores an odd last byte.
     #[inline]
     pub(crate) const fn from_wire_units(bytes: &'a [u8]) -> Self {
         Self(Repr::Wire(bytes))
@@ -151,8 +148,7 @@ impl<'a> IpcString<'a> {
         first == 0 || (is_white_space(first) && self.has_only_white_space())
     }
 
-    /// Returns the first unit, or the first byte of a text, which is the same if it is ASCII. 0 if
-    /// there is none.
+    /// Returns the first unit, or the first byte of a text (equal if ASCII). 0 if there is none.
     #[inline]
     fn begins_with(self) -> u16 {
         match self.0 {
@@ -286,8 +282,7 @@ impl PartialEq<&str> for IpcString<'_> {
     }
 }
 
-/// Writes the text with U+FFFD for each unit that is not part of a character. Absent is written as
-/// empty.
+/// Writes the text with U+FFFD for each unit that is no part of a character. Absent is empty.
 impl fmt::Display for IpcString<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
@@ -299,8 +294,7 @@ impl fmt::Display for IpcString<'_> {
     }
 }
 
-/// Writes the text in quotes, with `\u{d800}` for a unit that is not part of a character, or
-/// `absent`.
+/// Writes the text in quotes, with `\u{d800}` for a unit outside a character, or `absent`.
 impl fmt::Debug for IpcString<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_absent() {

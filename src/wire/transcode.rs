@@ -16,8 +16,7 @@ pub(super) fn units(bytes: &[u8]) -> &[Unit] {
     <[Unit]>::ref_from_prefix(bytes).map_or(&[], |(units, _)| units)
 }
 
-/// Returns the length of a text in UTF-16: one unit for each character, two if it has four bytes in
-/// UTF-8.
+/// Returns the length of a text in UTF-16 units: two for a character of four bytes, else one.
 #[inline(never)]
 pub(super) fn utf16_len(text: &str) -> usize {
     if text.is_ascii() {
@@ -27,8 +26,7 @@ pub(super) fn utf16_len(text: &str) -> usize {
     text.chars().count().saturating_add(pairs)
 }
 
-/// Writes the count, the units and the NUL of a text to `place`, which has space for all of them or
-/// is empty.
+/// Writes the count, the units and the NUL of a text to `place`, if that is not empty.
 pub(super) fn fill(text: &str, count: u32, place: &mut [u8]) {
     let Some((to, place)) = place.split_first_chunk_mut() else { return };
     let Some((place, nul)) = place.split_last_chunk_mut::<2>() else { return };
@@ -135,8 +133,7 @@ pub(super) fn put_utf8<U: AnyUnit, S: Sink + ?Sized>(units: &[U], sink: &mut S) 
 /// The number of units that are converted together.
 const PIECE: usize = 32;
 
-/// Passes the text of the units to `put` in pieces, with U+FFFD for each that is not part of a
-/// character.
+/// Passes the text of the units to `put` in pieces, with U+FFFD for units outside a character.
 #[inline]
 fn lossy<U: AnyUnit, E>(units: &[U], mut put: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
     let mut rest = units;
@@ -148,8 +145,7 @@ fn lossy<U: AnyUnit, E>(units: &[U], mut put: impl FnMut(&str) -> Result<(), E>)
             None => rest.len(),
         };
         let (piece, behind) = rest.split_at_checked(len).unwrap_or_default();
-        // A unit has at most three bytes in UTF-8, but the last character is encoded to a slice of
-        // four.
+        // A unit has at most three bytes in UTF-8, but encoding the last one needs room for four.
         let (mut text, mut len) = ([0; 3 * PIECE + 1], 0usize);
         if is_ascii(piece) {
             text.iter_mut().zip(piece).for_each(|(byte, unit)| *byte = low(*unit));

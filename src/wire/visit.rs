@@ -22,8 +22,8 @@ pub trait Visit<'a>: Decode<'a> + Encode + Copy {
 
 /// A struct that knows the offsets of its fields.
 pub(crate) trait Layout {
-    /// Returns the offset of a field from the start of the struct, or the struct's length if it has
-    /// no such field.
+    /// Returns the offset of a field from the struct's start, or the length if it has no such
+    /// field.
     fn offset_of(&self, field: Field) -> usize;
 
     /// Returns the error of a field whose value a server refuses.

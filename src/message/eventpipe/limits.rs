@@ -1,5 +1,4 @@
-//! Checks what a server requires of a session request beyond its layout (F-16, F-21, F-30, P-19,
-//! P-43).
+//! The limits of session requests that a server checks (F-16, F-21, F-30, P-19, P-43).
 
 use super::{
     EventLevel, Format, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet,
@@ -15,8 +14,7 @@ pub const MAX_PROVIDERS: usize = 1000;
 /// The maximum number of concurrent sessions of a runtime (F-32).
 pub const MAX_SESSIONS: usize = 64;
 
-/// The maximum length of a tracepoint's name in UTF-8 bytes, limited by the kernel's command string
-/// (F-65).
+/// The maximum length of a tracepoint's name in UTF-8 bytes, limited by the kernel (F-65).
 pub const MAX_TRACEPOINT_NAME_LEN: usize = wire::MAX_TRACEPOINT_NAME_LEN as usize;
 
 /// Checks `circularBufferMB` and `format`.
@@ -62,8 +60,7 @@ fn check_items<'a, T: Decode<'a> + Encode + Copy>(
     items: Array<'a, T>,
     check: impl Fn(usize, &T) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    // The first item with a tracepoint that cannot be registered. The second round returns its
-    // error.
+    // The first item with a tracepoint that cannot be registered. Round two returns its error.
     let (mut later, mut is_second) = (usize::MAX, false);
     loop {
         let (mut all, mut index) = (items.iter(), 0usize);
@@ -86,8 +83,7 @@ fn check_items<'a, T: Decode<'a> + Encode + Copy>(
     }
 }
 
-/// Returns whether the error is one of registration, which a server finds after it has read the
-/// request.
+/// Returns whether a server finds the error only during registration, after it has read all.
 #[cold]
 fn is_of_registration(error: &WireError) -> bool {
     matches!(

@@ -1,5 +1,4 @@
-//! The providers that a session enables, in the three forms that sessions use, with their filters and
-//! tracepoints.
+//! The providers of a session, in the three forms that sessions use, with filters and tracepoints.
 
 use super::EventLevel;
 use crate::wire::{Array, IpcString, macros::wire_struct};
