@@ -41,7 +41,7 @@ mod unix {
                         }
                     });
                 }
-            PortEvent::Again(_) => {} // The runtime connects again after each command.
+                PortEvent::Again(_) => {} // The runtime connects again after each command.
                 PortEvent::Gone(runtime) => println!("{}: gone", runtime.cookie()),
             }
         }

@@ -56,8 +56,8 @@ impl Header {
     /// Reads the header at the front of `bytes` and ignores the rest.
     ///
     /// Runtimes check `size` first, and the magic only after the whole payload has arrived (F-3,
-    /// F-69). This function checks the magic first, because `size` means nothing after a wrong
-    /// magic (F-71).
+    /// F-69). This function checks the magic first, because a wrong one makes `size` meaningless
+    /// (F-71).
     ///
     /// # Errors
     /// [`BadMagic`](WireErrorKind::BadMagic) at the first wrong byte, even if there are fewer

@@ -75,8 +75,7 @@ pub enum EnvironmentEvent<'d> {
 ///
 /// The caller provides a buffer for one entry. The decoder takes no byte beyond `nIncomingBytes`,
 /// except to complete the first 24 bytes of an error message that began inside the block (see the
-/// [module](super)). [`wanted`](Self::wanted) returns how many bytes may be read from the
-/// connection.
+/// [module](super)). [`wanted`](Self::wanted) returns how many bytes may be read.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentEvent};

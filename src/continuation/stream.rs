@@ -47,8 +47,7 @@ pub enum StreamStart {
 }
 
 impl StreamStart {
-    /// Returns the format of the stream that begins with `bytes`; ignores any bytes after the
-    /// start.
+    /// Returns the format of the stream that begins with `bytes`; ignores bytes after the start.
     ///
     /// Once the result is not [`NeedMore`](Self::NeedMore), more bytes do not change it.
     pub fn recognise(bytes: &[u8]) -> Self {

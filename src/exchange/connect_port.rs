@@ -38,9 +38,8 @@ enum State {
 /// | a command arrives on another port | [`reset_delay`](Self::reset_delay), which connects without delay (F-77) |
 /// | a waiting connection on another port ends | [`end_elsewhere`](Self::end_elsewhere), which connects without delay |
 ///
-/// The port has at most one waiting connection (F-77). It owns the connection from `connected`
-/// until `handed_over`, `send_failed` or `ended`. After the last two, the caller closes the
-/// connection.
+/// The port has at most one waiting connection (F-77) and owns it from `connected` until
+/// `handed_over`, `send_failed` or `ended`. The caller closes the connection after the last two.
 ///
 /// A runtime serves all its ports with one thread, so it answers a request before it connects again
 /// (F-75).
@@ -338,8 +337,7 @@ mod tests {
         assert_eq!(ms(&port), 500);
     }
 
-    /// The test `the_delays_between_attempts` (diagipc/tests/live/ports.py) observed the later
-    /// delays.
+    /// `the_delays_between_attempts` (diagipc/tests/live/ports.py) observed the later delays.
     #[test]
     fn connects_again_at_once_after_request_or_end() {
         let mut port = waiting();

@@ -33,7 +33,7 @@ use crate::wire::{Array, Encode, EncodeError, Field, Sink, WireError, clamp, cou
 /// caller [allows](Self::allowing) the lost fields to be dropped. A refused command has had no
 /// effect, because a runtime checks the command first (F-69). Each command needs a new connection.
 ///
-/// Its [`Encode`] writes the payload of the current [`command`](Self::command), for
+/// Encoding it writes the payload of the current [`command`](Self::command), for
 /// [`Client::with_payload`](super::Client::with_payload). Call [`check_limits`](Self::check_limits)
 /// first, because older runtimes crash on more values than newer ones (F-72).
 ///

@@ -110,8 +110,7 @@ impl Outcome {
 pub enum AfterReply {
     /// The exchange is finished. The runtime closes the connection; the caller may do so too.
     Close,
-    /// The exchange is finished, but a runtime without a dump tool may send another reply before it
-    /// closes (F-81).
+    /// Finished, but a runtime without a dump tool may send another reply before it closes (F-81).
     AnotherReply,
     /// A nettrace or netperf stream follows until the session ends; see
     /// [`Session`](super::Session).

@@ -17,9 +17,8 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 /// closes the session instead.
 #[cfg_attr(doc, doc = include_str!("../pictures/session.svg"))]
 ///
-/// A [`Client`](super::Client) performs the stop; report its start and outcome to the session.
-/// [`ReplyDeadline::AfterStreamEnd`](super::ReplyDeadline::AfterStreamEnd) has the time to wait for
-/// its reply.
+/// A [`Client`](super::Client) performs the stop; report its start and outcome to the session. Wait
+/// for its reply as [`ReplyDeadline::AfterStreamEnd`](super::ReplyDeadline::AfterStreamEnd) says.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{AfterReply, End, Outcome, Session, SessionAction, StopOutcome};
@@ -125,8 +124,7 @@ impl SessionOutcome {
     /// and is never complete.
     ///
     /// A stream is complete if the runtime answered the stop with OK, which it does once the
-    /// rundown is written (F-76), and then closed the stream within the caller's time and byte
-    /// limits.
+    /// rundown is written (F-76), and closed the stream within the caller's limits.
     pub fn is_complete(&self) -> bool {
         let stopped = matches!(self.stop, StopOutcome::Answered | StopOutcome::AnsweredWithoutId);
         self.streamed && stopped && self.end == SessionEnd::Ended(End::Closed)
@@ -254,8 +252,8 @@ impl Session {
     }
 
     /// Reports that the caller has closed the session's connection, as asked or by its own
-    /// decision. This ends a `user_events` session (F-23). A stream that is closed before its end
-    /// is incomplete.
+    /// decision. This ends a `user_events` session (F-23), and leaves an unfinished stream
+    /// incomplete.
     pub fn hung_up(&mut self) -> Result<(), MisuseError> {
         self.end(SessionEnd::HungUp)
     }

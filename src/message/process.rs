@@ -97,8 +97,7 @@ macro_rules! process_info {
                 pub runtime_cookie: Guid = RuntimeCookie,
                 /// The executable, followed by its arguments once the runtime has started (F-79).
                 pub command_line: IpcString<'a> = CommandLine,
-                /// The operating system: `Linux`, `macOS`, `Windows`, `Unknown`, or others that the document
-                /// does not list (F-38).
+                /// The operating system: `Linux`, `macOS`, `Windows`, `Unknown`, or others that the document does not list (F-38).
                 pub os: IpcString<'a> = Os,
                 /// The architecture: `x64`, `arm64`, …, or others that the document does not list (F-38).
                 pub arch: IpcString<'a> = Arch,
@@ -109,8 +108,7 @@ macro_rules! process_info {
 }
 
 process_info! {
-    /// The reply to [`ProcessInfo`], with the fields in the order of the document's list, which
-    /// differs from its struct (F-34).
+    /// The reply to [`ProcessInfo`], with the fields in the order of the document's list, not of its struct (F-34).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{message::process::ProcessInfoReply, wire::{Encode as _, Guid}};
@@ -295,9 +293,7 @@ wire_struct! {
     /// The `ApplyStartupHook` request (`0x0407`, since .NET 8), which loads an assembly and runs
     /// its startup hook. A runtime that has started runs the hook at once (F-47).
     ///
-    /// On 9.0.5, a hook that cannot be loaded ends the process (P-2).
-    ///
-    /// The reply is a [`ResultReply`].
+    /// On 9.0.5, a hook that cannot be loaded ends the process (P-2). The reply is a [`ResultReply`].
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, process::ApplyStartupHook};
@@ -305,8 +301,7 @@ wire_struct! {
     /// assert_eq!(ApplyStartupHook { startup_hook_path: "/h.dll".into() }.encode_message(&mut [0; 64]), Ok(20 + 18));
     /// ```
     pub struct ApplyStartupHook<'a> {
-        /// The path of a managed assembly on the target's machine. Runtimes refuse an absent path,
-        /// but not an empty one (P-1).
+        /// The path of a managed assembly on the target's machine. Runtimes refuse an absent path, but not an empty one (P-1).
         pub startup_hook_path: IpcString<'a> = StartupHookPath,
     }
 }

@@ -24,8 +24,7 @@ use crate::wire::{
 wire_struct! {
     /// The payload of the OK reply to every command that only succeeds or fails.
     ///
-    /// The document prints a message size of 28 (F-1) or, for `ResumeRuntime`, no payload (F-41). Runtimes
-    /// send 24 bytes.
+    /// Runtimes send 24 bytes. The document prints 28 (F-1) or, for `ResumeRuntime`, none (F-41).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{hresult::HResult, message::{Message, Reply, process::ResumeRuntime, server::ResultReply}};
@@ -43,9 +42,8 @@ wire_struct! {
 /// The payload of an error (`0xFFFF`, section "Errors"): a code of 4 bytes and, in the reply to
 /// `GenerateCoreDump3`, a string with the reason (F-50, F-81).
 ///
-/// The document prints a message size of 28 and a code of 8 bytes; runtimes send 24 bytes in total
-/// (F-1). Do not wait for a close after an error, because some runtimes keep the connection open
-/// (F-5, F-74).
+/// The document prints 28 bytes and a code of 8; runtimes send 24 in total (F-1). Do not wait for a
+/// close after an error, because some runtimes keep the connection open (F-5, F-74).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{command::Command, hresult::HResult, message::{Message, server::ErrorReply}};

@@ -171,8 +171,7 @@ impl Encode for Metadata<'_> {
 #[non_exhaustive]
 pub enum ExtensionItem<'a> {
     /// The event's metadata. The runtime sends it only with the first record (P-23), for native
-    /// events too (F-28). Racing threads may each send it, and so may each version of an event
-    /// (P-20).
+    /// events too (F-28). Racing threads may each send it, as may each version of an event (P-20).
     Metadata(Metadata<'a>),
     /// The activity in which the event was written. Runtimes omit it if it is zero.
     ActivityId(Guid),

@@ -8,7 +8,7 @@ use crate::text::{TextError, TextErrorKind};
 
 /// A GUID: a runtime's cookie, or a profiler's class id.
 ///
-/// Its wire form is three little-endian integers of 4, 2 and 2 bytes, then 8 single bytes. No edition of the document defines
+/// The wire has three little-endian integers of 4, 2 and 2 bytes, then 8 single bytes. No edition of the document defines
 /// this layout (F-85). A CLSID also has 16 bytes, though it is printed with 14 (F-52).
 ///
 /// ```

@@ -9,8 +9,8 @@ use super::transcode::{self, Unit};
 
 /// The protocol's `string`: UTF-16 text that may be absent.
 ///
-/// Its wire form is a count of 4 bytes, which includes the final NUL, followed by the little-endian
-/// UTF-16 units. A count of 0 means absent, 1 means empty (F-11).
+/// The wire has a count of 4 bytes, which includes the final NUL, then the little-endian UTF-16
+/// units. A count of 0 means absent, 1 means empty (F-11).
 ///
 /// Holds either bytes from the wire or the caller's text. Equality compares the units, and absent
 /// differs from empty. Units that are not valid Unicode and inner NULs are kept unchanged.

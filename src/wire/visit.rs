@@ -13,7 +13,7 @@ pub type Names = fn(u32) -> Option<&'static str>;
 
 /// A value that any [`Visitor`] can build.
 pub trait Visit<'a>: Decode<'a> + Encode + Copy {
-    /// The same type with the lifetime `'o`.
+    /// This type with the lifetime `'o`.
     type Of<'o>: Visit<'o> + PartialEq + Debug + 'o;
 
     /// Builds the value by asking `source` for each part in the order of the wire.
@@ -22,8 +22,7 @@ pub trait Visit<'a>: Decode<'a> + Encode + Copy {
 
 /// A struct that knows the offsets of its fields.
 pub(crate) trait Layout {
-    /// Returns the offset of a field from the struct's start, or the length if it has no such
-    /// field.
+    /// Returns the offset of a field from the struct's start, or the length if there is none.
     fn offset_of(&self, field: Field) -> usize;
 
     /// Returns the error of a field whose value a server refuses.

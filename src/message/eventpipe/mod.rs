@@ -88,7 +88,7 @@ open_enum! {
         WARNING = 3, "Warning";
         /// Informational events.
         INFORMATIONAL = 4, "Informational";
-        /// All events.
+        /// The most detailed events.
         VERBOSE = 5, "Verbose";
     }
 }
