@@ -124,7 +124,7 @@ impl SessionOutcome {
     /// and is never complete.
     ///
     /// A stream is complete if the runtime answered the stop with OK, which it does once the
-    /// rundown is written (F-76), and closed the stream within the caller's limits.
+    /// rundown is written (F-76). It must also have closed the stream within the caller's limits.
     pub fn is_complete(&self) -> bool {
         let stopped = matches!(self.stop, StopOutcome::Answered | StopOutcome::AnsweredWithoutId);
         self.streamed && stopped && self.end == SessionEnd::Ended(End::Closed)

@@ -57,8 +57,8 @@ impl Network for Slow {
     }
 }
 
-/// Returns the result and the end time of a step of 2 s on an idle machine, when a byte arrives
-/// after `sends` seconds on a machine that is `times` slower.
+/// Plays a step that takes 2 s on an idle machine while a byte arrives after `sends` seconds. The
+/// machine is `times` slower. Returns the result and the end time.
 fn plays(step: &str, sends: u64, times: u32) -> (Result<(), PlayerError>, u64) {
     let (now, sends) = (Duration::from_secs(7), Duration::from_secs(sends));
     let mut network = Slow { now, sends, times };
