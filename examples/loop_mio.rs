@@ -1,7 +1,6 @@
-//! Traces several processes at once in one poll loop, using only the state machines of `exchange`. The
-//! streams are read while the stops wait for their replies, because a runtime answers a stop only then
-//! (F-75). `cargo run --example loop_mio -- SECONDS PATH-OF-A-SOCKET...` writes `0.nettrace`,
-//! `1.nettrace`, ...
+//! Traces several processes in one poll loop with the state machines of `exchange`. Streams are read
+//! while the stops wait for their replies, because a runtime answers a stop only then (F-75). `cargo
+//! run --example loop_mio -- SECONDS PATH-OF-A-SOCKET...` writes `0.nettrace`, `1.nettrace`, ...
 
 fn main() {
     #[cfg(unix)]

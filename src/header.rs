@@ -55,9 +55,8 @@ pub struct Header {
 impl Header {
     /// Reads the header at the front of `bytes` and ignores the rest.
     ///
-    /// Runtimes check `size` first, and the magic only after the whole payload has arrived (F-3,
-    /// F-69). This function checks the magic first, because a wrong one makes `size` meaningless
-    /// (F-71).
+    /// Runtimes check `size` first, and the magic after the whole payload has arrived (F-3, F-69).
+    /// This function checks the magic first, because a wrong one makes `size` meaningless (F-71).
     ///
     /// # Errors
     /// [`BadMagic`](WireErrorKind::BadMagic) at the first wrong byte, even if there are fewer

@@ -94,8 +94,7 @@ enum Next {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the exchange advances only when the action is done"]
 pub enum ServerAction {
-    /// Read into this range of the buffer and no further. Then call [`Server::received`] or
-    /// [`Server::ended`].
+    /// Read into this range and no further. Then call [`Server::received`] or [`Server::ended`].
     Receive(Range<usize>),
     /// The request is in this range of the buffer. Read it with [`Server::request`].
     Decode(Range<usize>),
@@ -381,8 +380,7 @@ impl Server {
     /// changes nothing.
     ///
     /// # Errors
-    /// [`MisuseError`] if the exchange did not ask for a piece, or if the piece exceeds what the
-    /// reply announced.
+    /// [`MisuseError`] if the exchange did not ask for a piece, or the reply announced fewer bytes.
     pub fn piece(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
         let State::Continue(left) = self.state else { return Err(MisuseError::NotAsked) };
         if buffer.len() < n {

@@ -31,8 +31,7 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads the message at the front of `bytes`. Also returns the bytes after it, which belong to
-    /// the continuation.
+    /// Reads the message at the front of `bytes`. Also returns the bytes of the continuation.
     ///
     /// # Errors
     /// The errors of [`Header::decode`], and [`EndOfInput`](WireErrorKind::EndOfInput) if there are fewer

@@ -64,8 +64,7 @@ impl<'a> IpcString<'a> {
         self.part(separator, |nth, len| nth.saturating_add(1)..len)
     }
 
-    /// Returns a part beside the separator; `part` computes its range from the separator's index
-    /// and the length.
+    /// Returns a part beside the separator; `part` returns its range, from index and length.
     #[inline]
     fn part(self, separator: u8, part: impl Fn(usize, usize) -> Range<usize>) -> Option<Self> {
         let nth = self.find_inside(separator)?;
@@ -80,8 +79,8 @@ impl<'a> IpcString<'a> {
         }))
     }
 
-    /// Returns the index of the first `separator` (ASCII) that is not the first unit. It is a byte
-    /// index in a text.
+    /// Returns the index (in a text, of bytes) of the first `separator` (ASCII) after the first
+    /// unit.
     #[inline]
     fn find_inside(self, separator: u8) -> Option<usize> {
         match self.0 {

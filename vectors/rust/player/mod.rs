@@ -133,9 +133,8 @@ impl<'n> Player<'n> {
     /// Plays all of `steps`. Connections stay open until [`Player::close_all`].
     ///
     /// # Errors
-    /// Returns the first step that failed. If the network does not support a step
-    /// ([`Network::lacks`]), returns that step with [`PlayerError::Unavailable`], and plays
-    /// nothing.
+    /// Returns the first step that failed. If the network lacks a step ([`Network::lacks`]),
+    /// returns that step with [`PlayerError::Unavailable`], and plays nothing.
     pub fn play<'s>(
         &mut self,
         steps: impl IntoIterator<Item = &'s Step, IntoIter: Clone>,

@@ -177,7 +177,7 @@ pub struct Mismatch {
 }
 
 impl Pattern {
-    /// Compares the pattern with `so_far`, all bytes since its start. Later bytes cannot repair a
+    /// Compares the pattern with `so_far`, all bytes since its start. Later bytes change no
     /// difference.
     pub fn compare(&self, so_far: &[u8], captures: &Captures) -> Comparison {
         match Matcher::new(so_far, captures).all(&self.0) {

@@ -136,8 +136,7 @@ const fn is_true(value: &bool) -> bool {
 pub enum Ability {
     /// The server connects to the ports of `DOTNET_DiagnosticPorts`.
     Ports,
-    /// The server waits for `ResumeRuntime` if `DOTNET_DefaultDiagnosticPortSuspend` or a port
-    /// requires it.
+    /// The server waits for `ResumeRuntime` if its default port or another port suspends it.
     Suspension,
     /// The server has sessions that write to `user_events_data`.
     UserEvents,
