@@ -5,22 +5,22 @@
  *                                              #include "dotnet_ipc.h"
  * and in every other file that uses it:        #include "dotnet_ipc.h"
  *
- * To talk to a process: connect to its socket $TMPDIR/dotnet-diagnostic-PID-*-socket (the newest, if there are several; /tmp without
- * TMPDIR) or on Windows to its pipe \\.\pipe\dotnet-diagnostic-PID. One command per connection. Make a request with a helper (dipc_dump,
- * ...; dipc_empty_request for one without fields, such as DIPC_CMD_PROCESS_INFO2). Then a dipc_client says what to do with the connection
- * until it is done. The reply overwrites the request in your buffer, and no byte after it is read:
+ * To talk to a process, connect to its socket $TMPDIR/dotnet-diagnostic-PID-*-socket (the newest one; /tmp if TMPDIR is unset), or on
+ * Windows to its pipe \\.\pipe\dotnet-diagnostic-PID. A connection carries one command. Make a request with a helper such as dipc_dump,
+ * or with dipc_empty_request if it has no fields (DIPC_CMD_PROCESS_INFO2 and others). A dipc_client then names each action to perform on
+ * the connection. The reply overwrites the request in your buffer, and no byte after the reply is read:
  *
  *     uint8_t buffer[4096];
  *     const dipc_provider providers[] = {{"Microsoft-Windows-DotNETRuntime", NULL, 1, DIPC_LOG_LEVEL_INFORMATIONAL}};
  *     dipc_client client;
  *     size_t size;
  *     int status = dipc_collect_tracing2(buffer, sizeof buffer, &size, 256, 1, providers, 1);
- *     if (status < 0 || (status = dipc_client_start(&client, buffer, size)) < 0) ...        what a server refuses, or dies of: DIPC_E_...
+ *     if (status < 0 || (status = dipc_client_start(&client, buffer, size)) < 0) ...        DIPC_E_...: a server refuses it, or dies
  *     while (client.action <= DIPC_RECEIVE) {
  *         ssize_t n = client.action == DIPC_SEND ? write(fd, buffer + client.at, client.size - client.at)
  *                                                : read(fd, buffer + client.at, client.size - client.at);
  *         if (n > 0) dipc_client_did(&client, buffer, sizeof buffer, (size_t)n);
- *         else if (n < 0 && errno == EINTR) continue;                                       a signal; after EAGAIN, wait with poll
+ *         else if (n < 0 && errno == EINTR) continue;                                       a signal; on EAGAIN, wait with poll
  *         else if (client.action == DIPC_SEND) dipc_client_send_failed(&client);            ignore SIGPIPE; the reply may say why
  *         else dipc_client_ended(&client);                                                  closed, reset or timed out
  *     }
@@ -39,30 +39,30 @@
  *     DIPC_SEND_FD (only user_events): send one byte with the descriptor of user_events_data by SCM_RIGHTS, then dipc_client_did
  *     with n = 1.
  *
- * To end a trace, send dipc_stop_tracing on a second connection, with a second dipc_client, only while its action is DIPC_SEND. Read
- * the first connection to its end, then the answer on the second: it follows the stream.
+ * To end a trace, send dipc_stop_tracing on a second connection with a second dipc_client, and stop when its action is no longer
+ * DIPC_SEND. Read the first connection to its end, then the answer on the second, which arrives only after the stream.
  *
  * To read any message, walk over it field by field. A field has an id (DIPC_COMMAND_LINE; dipc_name(id) is the document's name) and a
- * kind: numbers are in field.number, bytes and GUIDs at field.data. For text call dipc_utf8: it returns the number of bytes needed
- * and adds no NUL; if there is less room, it writes only the first characters. An array or a struct is a field too; its own fields
- * follow, one level deeper:
+ * kind. Numbers are in field.number, bytes and GUIDs at field.data. For text, call dipc_utf8, which returns the number of bytes needed
+ * and adds no NUL. If there is less room, it writes only the first characters. An array or a struct is a field too, and its own
+ * fields follow one level deeper:
  *
  *     dipc_cursor cursor; dipc_field field; char text[260]; int status = dipc_read_reply(&cursor, 0x0408, buffer, client.size);
  *     while (status >= 0 && (status = dipc_next(&cursor, &field)) == DIPC_FIELD)
  *         if (field.id == DIPC_COMMAND_LINE && (length = dipc_utf8(&field, text, sizeof text)) <= sizeof text) ...
  *
- * To write any message, put its fields in order; dipc_wants says which is next:
+ * To write any message, put its fields in order. dipc_wants returns the next field:
  *
  *     dipc_writer w; size_t size;
  *     dipc_write_request(&w, 0x0403, buffer, sizeof buffer);
  *     dipc_put_text(&w, "NAME");
- *     dipc_put_text(&w, NULL);                                                              absent, which here deletes the variable
- *     status = dipc_write_end(&w, &size);                                                   also the first error of the puts
+ *     dipc_put_text(&w, NULL);                                                              an absent value deletes the variable
+ *     status = dipc_write_end(&w, &size);                                                   or the first error of a put
  *
- * A status below 0 is an error (dipc_status_name). dipc_layer(status) says where: DIPC_TRANSPORT, DIPC_HEADER, DIPC_PAYLOAD, DIPC_LIMITS (it decodes, but
+ * A status below 0 is an error (dipc_status_name). dipc_layer(status) is its layer: DIPC_TRANSPORT, DIPC_HEADER, DIPC_PAYLOAD, DIPC_LIMITS (it decodes, but
  * a server refuses it: dipc_check_limits), DIPC_OF_REPLY, or DIPC_CALLER (a put out of order, no room). Codes are 0xSSII: set and id.
- * Strings are UTF-16 on the wire: an absent one (NULL) differs from an empty one. Never send only the header of a command with a
- * payload, and never omit a field: that kills a running process.
+ * Strings are UTF-16 on the wire. An absent string (NULL) differs from an empty one. Never send only the header of a command that has
+ * a payload, and never omit a field, because that kills a running process.
  *
  * Printed by `diagipc dev grammar --format c` of dotnet-diagnostics-ipc. Do not edit. License: MIT OR Apache-2.0.
  */
@@ -99,7 +99,7 @@ enum {
     DIPC_CMD_PROCESS_INFO3 = 0x0408 /* .NET 8.0 */
 };
 
-/* Fields, by the names of the document. */
+/* Fields, named as in the document. */
 enum {
     DIPC_ENABLE = 1,
     DIPC_EVENT_IDS = 2,
@@ -157,7 +157,7 @@ enum {
     DIPC_GUID,   /* 16 bytes at `data` */
     DIPC_STRING, /* `count` units of UTF-16LE at `data`, without the NUL; NULL: absent */
     DIPC_BYTES,  /* `count` bytes at `data` */
-    DIPC_REST,   /* the same, to the end of the payload: fields appended by a later version */
+    DIPC_REST,   /* `count` bytes up to the end of the payload: fields appended by a later version */
     DIPC_UINTS,  /* `count` numbers at `data`: dipc_uint_at */
     DIPC_ARRAY,  /* `count` items, whose fields follow, one level deeper */
     DIPC_STRUCT  /* its fields follow, one level deeper */
@@ -222,8 +222,8 @@ enum {
     DIPC_E_UNKNOWN_DUMP_TYPE = -0x4D,
     DIPC_E_NOT_A_REPLY = -0x50,
     DIPC_E_TOO_LARGE = -0x1F, /* a message has at most 65535 bytes */
-    DIPC_E_INTERRUPTED = -0x5F, /* an error message in the middle of an environment block */
-    DIPC_E_ORDER = -0x60, /* another field is next, or the dipc_client asked for something else */
+    DIPC_E_INTERRUPTED = -0x5F, /* an error message inside an environment block */
+    DIPC_E_ORDER = -0x60, /* another field is next, or the dipc_client has another action */
     DIPC_E_ROOM = -0x61,
     DIPC_E_RANGE = -0x62, /* the number does not fit into its field */
     DIPC_E_UTF8 = -0x63
@@ -232,7 +232,7 @@ enum {
 
 typedef struct {
     uint8_t id, kind;
-    uint8_t depth;  /* 0: of the message */
+    uint8_t depth;  /* 0 for a field of the message */
     uint32_t item;  /* index of the item in the innermost array */
     uint32_t offset; /* from the start of the message */
     uint32_t count;
@@ -245,28 +245,28 @@ typedef struct { const uint8_t *next; uint32_t left, item; uint8_t program; } di
 typedef struct { const uint8_t *base; uint32_t at, end; uint8_t depth, variant, is_error; dipci_frame frames[4]; } dipc_cursor;
 typedef struct { uint8_t *to; size_t room, len; int status; dipc_cursor state; } dipc_writer;
 
-/* Reading. `length` is that of exactly one message: dipc_size says where one ends. For a reply, `code` is that of the request; if it is
-   unknown (0), only an error and an OK without payload can be read. */
-int dipc_size(const uint8_t *bytes, size_t length); /* of the message at the front; DIPC_E_END_OF_INPUT: more bytes are needed */
+/* Reading. `length` is the length of exactly one message, as dipc_size returns it. For a reply, `code` is the code of the request. If
+   it is unknown (0), only an error and an OK without payload can be read. */
+int dipc_size(const uint8_t *bytes, size_t length); /* the size of the message at the front, or DIPC_E_END_OF_INPUT if more bytes are needed */
 int dipc_read_request(dipc_cursor *, const uint8_t *message, size_t length);
 int dipc_read_reply(dipc_cursor *, unsigned code, const uint8_t *message, size_t length);
 int dipc_is_error(const dipc_cursor *); /* whether the reply is an error */
 int dipc_next(dipc_cursor *, dipc_field *); /* DIPC_FIELD, DIPC_DONE, or an error */
-int dipc_check_limits(const uint8_t *request, size_t length, dipc_field *where); /* what a server would refuse; `where` may be NULL */
-uint32_t dipc_uint_at(const dipc_field *, uint32_t index); /* 0 from the count on, and for another kind than DIPC_UINTS */
-/* Of a DIPC_STRING. Returns the bytes needed, 0 for another kind; writes the characters that fit; half a pair: U+FFFD. */
+int dipc_check_limits(const uint8_t *request, size_t length, dipc_field *where); /* the error if a server would refuse it; `where` may be NULL */
+uint32_t dipc_uint_at(const dipc_field *, uint32_t index); /* 0 if `index` is out of range, or if the kind is not DIPC_UINTS */
+/* Writes the characters of a DIPC_STRING that fit. Returns the bytes needed, or 0 for another kind. Half a pair becomes U+FFFD. */
 size_t dipc_utf8(const dipc_field *, char *to, size_t room);
-/* Names; not available with DIPC_NO_NAMES. An unknown number has the name "". */
+/* Names, which DIPC_NO_NAMES omits. An unknown number has the name "". */
 const char *dipc_name(unsigned field);             /* as in the document: "commandLine" */
 const char *dipc_status_name(int status);          /* "zero_buffer" */
 const char *dipc_hresult_name(uint32_t hresult);   /* "DS_IPC_E_UNKNOWN_COMMAND" */
 
-/* Writing. Each put is checked against the grammar; the first error is kept. The first put into a struct enters it. */
+/* Writing. Each put is checked with the grammar, and the first error is kept. The first put into a struct enters it. */
 void dipc_write_request(dipc_writer *, unsigned code, uint8_t *to, size_t room);
 void dipc_write_reply(dipc_writer *, unsigned code, uint8_t *to, size_t room);
-void dipc_write_error(dipc_writer *, unsigned code, uint8_t *to, size_t room); /* to any code */
+void dipc_write_error(dipc_writer *, unsigned code, uint8_t *to, size_t room); /* the error in reply to any code */
 void dipc_write_generic_ok(dipc_writer *, uint8_t *to, size_t room); /* an OK without payload */
-int dipc_wants(const dipc_writer *, dipc_field *); /* DIPC_FIELD and which field is next, or DIPC_DONE */
+int dipc_wants(const dipc_writer *, dipc_field *); /* DIPC_FIELD and the next field, or DIPC_DONE */
 int dipc_enter_struct(dipc_writer *); /* optional */
 int dipc_put_number(dipc_writer *, uint64_t); /* also the number of items of an array */
 int dipc_put_text(dipc_writer *, const char *utf8); /* NULL: absent */
@@ -274,7 +274,7 @@ int dipc_put_utf8(dipc_writer *, const char *, size_t);
 int dipc_put_units(dipc_writer *, const uint8_t *utf16le, size_t units);
 int dipc_put_bytes(dipc_writer *, const void *, size_t); /* also a GUID, in wire order */
 int dipc_put_uints(dipc_writer *, const uint32_t *, size_t);
-int dipc_write_end(dipc_writer *, size_t *size); /* DIPC_E_ROOM: *size is the size needed, also with no room at NULL */
+int dipc_write_end(dipc_writer *, size_t *size); /* after DIPC_E_ROOM, *size is the size needed; `to` may be NULL with no room */
 
 /* The client's side of one connection. The comment at the top shows the loop. */
 enum { DIPC_SEND, DIPC_SEND_FD, DIPC_RECEIVE, DIPC_REPLIED, DIPC_REFUSED, DIPC_MALFORMED, DIPC_ENLARGE, DIPC_NO_REPLY, DIPC_CUT };
@@ -283,13 +283,13 @@ typedef struct {
     uint8_t action;
     uint8_t continuation;
     uint16_t code;
-    uint32_t at, size; /* for DIPC_SEND and DIPC_RECEIVE: this range of the buffer; later `size` is that of the reply */
+    uint32_t at, size; /* the range of the buffer for DIPC_SEND and DIPC_RECEIVE; later `size` is the size of the reply */
     uint32_t hresult;  /* of the reply, if it has one */
     uint64_t number;   /* sessionId, or nIncomingBytes */
     int status;        /* for DIPC_MALFORMED */
 } dipc_client;
-int dipc_client_start(dipc_client *, const uint8_t *request, size_t length);           /* also dipc_check_limits; DIPC_MALFORMED: refused */
-int dipc_client_start_unchecked(dipc_client *, const uint8_t *request, size_t length); /* without the limits, to test a server */
+int dipc_client_start(dipc_client *, const uint8_t *request, size_t length);           /* calls dipc_check_limits; DIPC_MALFORMED if refused */
+int dipc_client_start_unchecked(dipc_client *, const uint8_t *request, size_t length); /* checks no limits, to test a server */
 int dipc_client_did(dipc_client *, const uint8_t *buffer, size_t room, size_t n); /* n > 0 of the requested bytes */
 int dipc_client_send_failed(dipc_client *);
 int dipc_client_ended(dipc_client *);
@@ -297,11 +297,11 @@ int dipc_client_enlarged(dipc_client *);
 
 /* An environment block that is completely in memory. */
 typedef struct { const uint8_t *at, *end; uint32_t left, hresult; } dipc_environment;
-typedef struct { dipc_field name, value; int is_terminated; } dipc_entry; /* strings; the value is absent without a `=` */
+typedef struct { dipc_field name, value; int is_terminated; } dipc_entry; /* strings; without a `=`, the value is absent */
 int dipc_environment_start(dipc_environment *, const uint8_t *block, size_t size);
-int dipc_environment_next(dipc_environment *, dipc_entry *); /* DIPC_FIELD, DIPC_DONE; DIPC_E_INTERRUPTED: `hresult` says why */
+int dipc_environment_next(dipc_environment *, dipc_entry *); /* DIPC_FIELD, DIPC_DONE, or DIPC_E_INTERRUPTED with the reason in `hresult` */
 
-/* The kind of a stream, by its first bytes: 32 are enough. */
+/* The kind of a stream, from its first bytes; 32 are enough. */
 enum { DIPC_NEED_MORE, DIPC_STARTS_NETTRACE, DIPC_STARTS_NETTRACE_BLOCKS, DIPC_STARTS_NETPERF, DIPC_OPAQUE };
 int dipc_stream_start(const uint8_t *bytes, size_t length);
 
@@ -311,16 +311,16 @@ typedef struct { uint8_t cookie[16]; uint64_t process_id; uint16_t future; } dip
 int dipc_read_advertise(dipc_advertise *, const uint8_t *bytes, size_t length);
 void dipc_write_advertise(const dipc_advertise *, uint8_t to[34]);
 
-/* Common requests. Each writes a message to `to`, and its size to `size`; DIPC_E_ROOM: that is the size needed. Texts are UTF-8. */
-static inline int dipc_empty_request(uint8_t *to, size_t room, size_t *size, unsigned code) { /* ProcessInfo, ResumeRuntime and all others without payload */
+/* Common requests. Each writes a message to `to` and its size to `size`, which is the size needed after DIPC_E_ROOM. Text is UTF-8. */
+static inline int dipc_empty_request(uint8_t *to, size_t room, size_t *size, unsigned code) { /* ProcessInfo, ResumeRuntime and all other requests without payload */
     dipc_writer w;
     dipc_write_request(&w, code, to, room);
     return dipc_write_end(&w, size);
 }
-typedef struct { const char *name, *arguments; uint64_t keywords; uint32_t level; } dipc_provider; /* without arguments: NULL */
-/* From CollectTracing5 on a provider has a filter: `enable` selects these events, otherwise all but these. */
+typedef struct { const char *name, *arguments; uint64_t keywords; uint32_t level; } dipc_provider; /* `arguments` may be NULL */
+/* Since CollectTracing5, a provider has a filter. `enable` selects the listed events, otherwise they are excluded. */
 typedef struct { const uint32_t *ids; size_t count; int enable; } dipc_filter;
-/* For user_events it has tracepoints too: one for all events without a set of their own (or NULL), and sets of events. */
+/* For user_events, a provider also has tracepoints: a default (or NULL) for events in no set, and sets of events. */
 typedef struct { const char *name; const uint32_t *ids; size_t count; } dipc_tracepoint_set;
 typedef struct { const char *name; const dipc_tracepoint_set *sets; size_t count; } dipc_tracepoints;
 static inline void dipci_providers(dipc_writer *w, const dipc_provider *providers, const dipc_filter *filters, const dipc_tracepoints *tracepoints, size_t count) {
@@ -365,14 +365,14 @@ static inline int dipc_collect_tracing3(uint8_t *to, size_t room, size_t *size, 
 static inline int dipc_collect_tracing4(uint8_t *to, size_t room, size_t *size, uint32_t megabytes, uint64_t rundown_keyword, int stacks, const dipc_provider *providers, size_t count) {
     return dipci_collect(to, room, size, DIPC_CMD_COLLECT_TRACING4, megabytes, rundown_keyword, stacks, providers, NULL, count, 0);
 }
-/* `filters`: one for each provider, or NULL. */
+/* `filters` has one filter for each provider, or is NULL. */
 static inline int dipc_collect_tracing5(uint8_t *to, size_t room, size_t *size, uint32_t megabytes, uint64_t rundown_keyword, int stacks, const dipc_provider *providers, const dipc_filter *filters, size_t count) {
     return dipci_collect(to, room, size, DIPC_CMD_COLLECT_TRACING5, megabytes, rundown_keyword, stacks, providers, filters, count, 0);
 }
 static inline int dipc_collect_tracing6(uint8_t *to, size_t room, size_t *size, uint32_t megabytes, uint64_t rundown_keyword, int stacks, const dipc_provider *providers, const dipc_filter *filters, size_t count, uint32_t buffer_mode) {
     return dipci_collect(to, room, size, DIPC_CMD_COLLECT_TRACING6, megabytes, rundown_keyword, stacks, providers, filters, count, buffer_mode);
 }
-/* CollectTracing5 or 6, by `code`, to user_events. `tracepoints`: one for each provider. */
+/* CollectTracing5 or 6 (`code`) with user_events. `tracepoints` has one item for each provider. */
 static inline int dipc_collect_user_events(uint8_t *to, size_t room, size_t *size, unsigned code, uint64_t rundown_keyword, const dipc_provider *providers, const dipc_filter *filters, const dipc_tracepoints *tracepoints, size_t count) {
     dipc_writer w;
     dipc_write_request(&w, code, to, room);
@@ -387,7 +387,7 @@ static inline int dipc_stop_tracing(uint8_t *to, size_t room, size_t *size, uint
     dipc_put_number(&w, session_id);
     return dipc_write_end(&w, size);
 }
-/* GenerateCoreDump, 2 or 3, by `code`; `flags` of the first are `diagnostics`: 0 or 1. */
+/* GenerateCoreDump, 2 or 3 (`code`). The `flags` of the first are its `diagnostics`, 0 or 1. */
 static inline int dipc_dump(uint8_t *to, size_t room, size_t *size, unsigned code, const char *path, uint32_t type, uint32_t flags) {
     dipc_writer w;
     dipc_write_request(&w, code, to, room);
@@ -412,7 +412,7 @@ static inline int dipc_startup_profiler(uint8_t *to, size_t room, size_t *size, 
     dipc_put_text(&w, path);
     return dipc_write_end(&w, size);
 }
-static inline int dipc_set_environment_variable(uint8_t *to, size_t room, size_t *size, const char *name, const char *value) { /* NULL deletes it */
+static inline int dipc_set_environment_variable(uint8_t *to, size_t room, size_t *size, const char *name, const char *value) { /* a NULL value deletes the variable */
     dipc_writer w;
     dipc_write_request(&w, DIPC_CMD_SET_ENVIRONMENT_VARIABLE, to, room);
     dipc_put_text(&w, name);
@@ -447,8 +447,8 @@ static inline int dipc_apply_startup_hook(uint8_t *to, size_t room, size_t *size
 extern "C" {
 #endif
 
-/* The grammar. An instruction is a kind (with 0x10 and 0x20: only for the first and the second session type; with 0x40: may be omitted
-   at the end), a field, and for an array or struct the program of its fields, for DIPCI_ONLY the number of allowed values. */
+/* The grammar. An instruction is a kind, a field, and for an array or struct the program of its fields, for DIPCI_ONLY the number of
+   allowed values. Flags of a kind: 0x10 and 0x20 for the first or second session type only, 0x40 for a field that may be omitted at the end. */
 enum { DIPCI_END = 0, DIPCI_ONLY = DIPC_STRUCT + 1 };
 static const uint8_t dipci_programs[] = {
     /* 0: nothing, Process/ProcessInfo, Process/ResumeRuntime, Process/ProcessEnvironment, Process/ProcessInfo2, Process/DisablePerfMap, Process/ProcessInfo3 */
@@ -507,7 +507,7 @@ static const uint8_t dipci_programs[] = {
     DIPC_UINT, DIPC_VERSION, DIPC_ULONG, DIPC_PROCESS_ID, DIPC_GUID, DIPC_RUNTIME_COOKIE, DIPC_STRING, DIPC_COMMAND_LINE, DIPC_STRING, DIPC_OS, DIPC_STRING, DIPC_ARCH, DIPC_STRING, DIPC_MANAGED_ENTRYPOINT_ASSEMBLY_NAME, DIPC_STRING, DIPC_CLR_PRODUCT_VERSION, DIPC_STRING, DIPC_RUNTIME_IDENTIFIER, DIPC_REST | 0x40, DIPC_TAIL, 0
 };
 static const uint16_t dipci_program_at[] = {0, 1, 6, 11, 17, 26, 38, 53, 60, 63, 70, 75, 78, 86, 96, 108, 120, 140, 162, 171, 176, 187, 192, 197, 212, 215, 218};
-/* The minimum number of bytes of an item. */
+/* The minimum length of an item in bytes. */
 static const uint8_t dipci_least[] = {0, 5, 8, 8, 20, 25, 33};
 /* Set, id, the programs of request, reply and error, and what follows the reply by session type (low and high half). */
 static const uint8_t dipci_commands[][6] = {
@@ -669,7 +669,7 @@ static void dipci_begin(dipc_cursor *c, const uint8_t *base, uint32_t end, unsig
     c->variant = c->is_error = 0;
     dipci_enter(c, program, 1);
 }
-/* The next applicable instruction, as a field, with its argument. Reading and writing both use it. */
+/* Returns the next applicable instruction as a field, with its argument, for reading and writing. */
 static unsigned dipci_step(dipc_cursor *c, dipc_field *f, unsigned *argument, unsigned *optional) {
     for (;;) {
         dipci_frame *frame = &c->frames[c->depth];
@@ -702,7 +702,7 @@ static unsigned dipci_step(dipc_cursor *c, dipc_field *f, unsigned *argument, un
         return kind;
     }
 }
-/* By kind: the number of bytes at its start. */
+/* The number of bytes at the start of each kind. */
 static const uint8_t dipci_width[] = {0, 1, 2, 4, 8, 1, 4, 16, 4, 4, 0, 4, 4, 0, 4};
 
 int dipc_next(dipc_cursor *c, dipc_field *f) {
@@ -734,9 +734,9 @@ int dipc_next(dipc_cursor *c, dipc_field *f) {
     case DIPC_ARRAY: unit = dipci_least[argument]; break;
     default: f->count = 0; return DIPC_FIELD;
     }
-    /* Neither overflows: what is left is less than 65,536. */
+    /* Neither overflows, because less than 65,536 bytes are left. */
     if (f->count > left || f->count * unit > left) {
-        f->count = 0; /* nothing of it is at `data` */
+        f->count = 0; /* `data` has none of it */
         return DIPC_E_COUNT_TOO_LARGE;
     }
     if (kind == DIPC_ARRAY) {
@@ -794,7 +794,7 @@ int dipc_read_reply(dipc_cursor *c, unsigned code, const uint8_t *message, size_
 int dipc_is_error(const dipc_cursor *c) { return c->is_error; }
 uint32_t dipc_uint_at(const dipc_field *f, uint32_t index) { return f->kind == DIPC_UINTS && index < f->count ? dipci_u32(f->data + 4 * (size_t)index) : 0; }
 
-/* Reads a code point from `count` units at `data`; returns its number of units. */
+/* Reads a code point from `count` units at `data`, and returns its number of units. */
 static uint32_t dipci_point(const uint8_t *data, uint32_t count, uint32_t *point) {
     uint32_t high = dipci_u16(data), low = count > 1 ? dipci_u16(data + 2) : 0;
     *point = high;
@@ -837,7 +837,7 @@ static uint32_t dipci_measure(const dipc_field *f, unsigned measure) {
     }
     return measure == DIPCI_VISIBLE ? visible : (uint32_t)dipci_to_utf8(f->data, units, NULL, 0);
 }
-/* Whether the number at `here` is in an array of ids before it, from `c` on. */
+/* Returns whether the number at `here` is in an earlier array of ids, from `c` on. */
 static int dipci_repeated(dipc_cursor c, const uint8_t *here) {
     dipc_field f;
     while (dipc_next(&c, &f) == DIPC_FIELD) {
@@ -926,7 +926,7 @@ int dipc_wants(const dipc_writer *w, dipc_field *f) {
     f->offset = (uint32_t)w->len;
     return dipci_step(&state, f, &argument, &optional) == DIPCI_END ? DIPC_DONE : DIPC_FIELD;
 }
-/* The kind of the current field, if it is one of `kinds`; enters structs before it. 0 after an error. */
+/* Enters structs, then returns the kind of the current field if it is one of `kinds`. 0 after an error. */
 static unsigned dipci_expect(dipc_writer *w, unsigned kinds, unsigned *argument) {
     dipc_field f;
     unsigned optional, kind;

@@ -1,4 +1,4 @@
-/* trace SOCKET FILE [SECONDS]: traces a .NET process into FILE. cc -std=c99 -o trace trace.c */
+/* trace SOCKET FILE [SECONDS]: traces a .NET process to FILE. Build with cc -std=c99 -o trace trace.c */
 #define _POSIX_C_SOURCE 200809L
 #define DOTNET_IPC_IMPLEMENTATION
 #include "dotnet_ipc.h"
@@ -22,7 +22,7 @@ static int connected(const char *path) {
     if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0) give_up("cannot connect", 0);
     return fd;
 }
-/* Does what the client says up to `until`: DIPC_RECEIVE, when all is sent, or DIPC_REPLIED. */
+/* Performs the actions of the client before `until`, which is DIPC_RECEIVE (the request is sent) or DIPC_REPLIED. */
 static void ask(dipc_client *client, uint8_t *buffer, size_t room, int fd, int until) {
     while (client->action < until) {
         uint8_t *at = buffer + client->at;
@@ -49,10 +49,10 @@ int main(int argc, char **argv) {
         if (poll(&readable, 1, 100) > 0) {
             ssize_t n = read(fd, buffer, sizeof buffer);
             if (n < 0 && errno == EINTR) continue;
-            if (n <= 0) break; /* all of the stream is there */
+            if (n <= 0) break; /* the stream is complete */
             if (fwrite(buffer, 1, (size_t)n, file) != (size_t)n) give_up("cannot write", 0);
         }
-        if (stop_fd < 0 && time(NULL) >= end) { /* the answer comes behind the stream, which is read on */
+        if (stop_fd < 0 && time(NULL) >= end) { /* the answer arrives after the rest of the stream */
             status = dipc_stop_tracing(stop_buffer, sizeof stop_buffer, &size, client.number);
             if (status < 0 || dipc_client_start(&stop, stop_buffer, size) < 0) give_up("cannot stop", 0);
             stop_fd = connected(argv[1]);

@@ -1,4 +1,4 @@
-//! Traces the first seconds of each process that connects to a port, each into its own file.
+//! Traces the first seconds of each process that connects to a port, each to its own file. Run
 //! `cargo run --features tokio --example agent_tokio -- PORT DIRECTORY SECONDS`, and elsewhere
 //! `DOTNET_DiagnosticPorts=PORT dotnet app.dll`, which waits until it is traced.
 
@@ -41,7 +41,7 @@ mod unix {
                         }
                     });
                 }
-                PortEvent::Again(_) => {} // As after each command.
+                PortEvent::Again(_) => {} // The runtime connects again after each command.
                 PortEvent::Gone(runtime) => println!("{}: gone", runtime.cookie()),
             }
         }
@@ -62,7 +62,7 @@ mod unix {
             request_rundown: true,
             providers: Array::new(&providers),
         };
-        // In a container the process id is mostly 1: only the cookie is a name.
+        // In a container the process id is usually 1, so only the cookie identifies the runtime.
         let path = to.join(format!("{}-{}.nettrace", runtime.process_id(), runtime.cookie()));
         let mut file = tokio::fs::File::create_new(path).await?;
         let client = AsyncClient::new(runtime);

@@ -1,13 +1,12 @@
-//! A diagnostic port: waits for a runtime that starts suspended, sets a variable in it, and resumes
-//! it.
+//! Waits at a port for a runtime that starts suspended, sets a variable in it, and resumes it.
 //!
 //! ```text
 //! cargo run --features io-adapters --example diagnostic_port -- PORT NAME=VALUE [-- COMMAND ...]
 //! ```
 //!
-//! `PORT` is the path of a socket, or on Windows the name of a pipe. It starts the command, if
-//! there is one, and ends it at the end; otherwise it prints the variable to set for a process that
-//! is started elsewhere.
+//! `PORT` is the path of a socket, or on Windows the name of a pipe. If there is a command, the
+//! example starts it and ends it when it is done. Otherwise it prints the variable to set for a
+//! process that you start yourself.
 
 use std::error::Error;
 use std::process::{Child, Command, ExitCode};
@@ -57,13 +56,13 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     };
     println!("process {} is waiting, cookie {}", runtime.process_id(), runtime.cookie());
 
-    // Each call takes the next connection that the runtime makes.
+    // Each call uses the next connection that the runtime makes.
     let client = Client::new(runtime.clone());
     println!("suspended: {}", client.info()?.command_line);
     client.set_environment_variable(name, Some(value))?;
     println!("resumed: {}", runtime.resume(&patience)?);
 
-    // Until managed code runs, its command line is only that of the executable (F-79).
+    // Until managed code runs, the command line is only the path of the executable (F-79).
     std::thread::sleep(Duration::from_secs(1));
     println!("runs: {}", client.info()?.command_line);
     let mut is_set = false;
@@ -73,9 +72,9 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     Ok(if is_set { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The address for the runtime. For a socket, the absolute path: the runtime resolves neither `~`
-/// nor a path relative to another directory (F-60). For a pipe, only the name: the runtime prepends
-/// `\\.\pipe\` (F-124).
+/// Returns the address for the runtime. For a socket it is the absolute path, because the runtime
+/// expands no `~` and may run in another directory (F-60). For a pipe it is only the name, because
+/// the runtime prepends `\\.\pipe\` (F-124).
 fn address(port: &str) -> std::io::Result<String> {
     if cfg!(windows) {
         return Ok(port.trim_start_matches(r"\\.\pipe\").to_owned());

@@ -1,4 +1,4 @@
-//! The environment of a process, as known to its runtime.
+//! Prints the environment of a process as its runtime reports it.
 //!
 //! ```text
 //! cargo run --features io-adapters --example environment -- PID | PATH-OF-ITS-SOCKET
@@ -30,7 +30,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     let block = client.environment()?;
     let bytes = block.n_incoming_bytes();
     let mut entries = 0;
-    // One entry at a time, as received; none is kept.
+    // Entries are passed on one at a time as they arrive, and none is kept.
     block.for_each(|entry| {
         println!("{}", entry.text());
         entries += 1;

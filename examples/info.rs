@@ -1,4 +1,4 @@
-//! What a process reports about itself.
+//! Prints what a process reports about itself.
 //!
 //! ```text
 //! cargo run --features io-adapters --example info -- PID | PATH-OF-ITS-SOCKET
@@ -27,8 +27,8 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         Err(_) => Endpoint::socket(target),
     });
 
-    // The newest command that it knows has the most fields: 3 since .NET 8, 2 since .NET 6, 1 since
-    // .NET 5.
+    // Asks with the newest command that the runtime has, which has the most fields: 3 since .NET 8,
+    // 2 since .NET 6, 1 since .NET 5.
     let info = client.info()?;
     row("process", &info.process_id);
     row("cookie", &info.runtime_cookie);

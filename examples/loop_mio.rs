@@ -1,6 +1,6 @@
-//! Traces processes at once in one poll loop, by the machines of `exchange` alone. The streams are read
-//! while the stops wait for their replies: a runtime answers a stop only then (F-75).
-//! `cargo run --example loop_mio -- SECONDS PATH-OF-A-SOCKET...` writes `0.nettrace`, `1.nettrace`, ...
+//! Traces several processes in one poll loop with the state machines of `exchange`. Streams are read
+//! while the stops wait for their replies, because a runtime answers a stop only then (F-75). `cargo
+//! run --example loop_mio -- SECONDS PATH-OF-A-SOCKET...` writes `0.nettrace`, `1.nettrace`, ...
 
 fn main() {
     #[cfg(unix)]
@@ -21,7 +21,7 @@ mod unix {
 
     type Done<T> = Result<T, Box<dyn Error>>;
 
-    /// A request on its connection, and the buffer that the exchange is lent.
+    /// A request on its connection, with the buffer of the exchange.
     struct Asking(UnixStream, Client, [u8; 1024]);
 
     impl Asking {
@@ -35,7 +35,7 @@ mod unix {
             Ok(Self(peer, Client::new(request, &mut buffer)?, buffer))
         }
 
-        /// Goes on as far as the socket allows; returns the outcome at the end.
+        /// Continues as far as the socket allows, and returns the outcome at the end.
         fn go(&mut self) -> Done<Option<Outcome>> {
             let Self(socket, client, buffer) = self;
             loop {
@@ -57,10 +57,10 @@ mod unix {
         }
     }
 
-    /// The request that started a session, whose stream follows the reply, and its stop.
+    /// A path, the request that starts a session, the session, its stop, and the file.
     type Target<'p> = (&'p str, Asking, Option<Session>, Option<Asking>, File);
 
-    /// Goes on as far as the sockets allow.
+    /// Continues as far as the sockets allow.
     fn go(target: &mut Target<'_>, piece: &mut [u8]) -> Done<Option<SessionOutcome>> {
         let (path, start, session, stop, file) = target;
         let session = match (session, start.go()?) {

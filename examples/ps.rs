@@ -1,4 +1,4 @@
-//! ps: the processes on this machine that can be diagnosed, and the paths that could not be read.
+//! Lists the processes on this machine that can be diagnosed, and the paths that could not be read.
 //!
 //! `cargo run --features io-adapters --example ps [PROCESS ...]`
 //!
@@ -14,7 +14,7 @@ use dotnet_diagnostics_ipc::io::discovery::{
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::{Client, Deadlines, Endpoint, Error as IoError};
 
-/// Time limit for everything asked of one process.
+/// The time limit for all questions to one process.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -40,20 +40,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The command line that the process reports.
+/// Returns the command line that the process reports.
 fn command_line(found: &DiscoveredEndpoint) -> Result<String, IoError> {
-    // It is only asked for its info. Root may ask other users' processes; for others the socket's
-    // mode refuses it. No other process may answer for it.
+    // Asks only for the info. Root may ask other users' processes, and the socket's mode stops
+    // everyone else. No other process may answer in place of this one.
     let policy = found
         .owner
         .map_or(TrustPolicy::CHECKED, |owner| TrustPolicy::CHECKED.allowing_owner(owner));
     let deadlines = Deadlines { whole: Some(PATIENCE), ..Deadlines::DEFAULT };
     let client = Client::new(Endpoint::from(found).trusting(policy)).with_deadlines(deadlines);
-    // A process may choose any name: characters that would move the cursor are escaped.
+    // Escapes characters that would move the cursor, because a process may choose any name.
     Ok(client.info()?.command_line.escape_debug().to_string())
 }
 
-/// One line for each reason.
+/// Prints one line for each reason.
 fn report(unseen: &[UnreadablePath]) {
     let mut processes: BTreeMap<String, usize> = BTreeMap::new();
     for one in unseen {

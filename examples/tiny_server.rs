@@ -1,12 +1,12 @@
-//! A small server without a runtime: answers `ProcessInfo` 1 to 3 and `ProcessEnvironment`, and
+//! A small server without a runtime. It answers `ProcessInfo` 1 to 3 and `ProcessEnvironment`, and
 //! streams a few bytes for `CollectTracing`.
 //!
 //! ```text
 //! cargo run --features io-adapters --example tiny_server [SOCKET]
 //! ```
 //!
-//! Its first line of output is its socket. It ends when its input ends (Ctrl-D), or when it is
-//! killed.
+//! The first line of output is the path of the socket. The server ends when its input ends (Ctrl-D)
+//! or when it is killed.
 
 #[cfg(unix)]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -47,7 +47,7 @@ mod unix {
     /// The start of a nettrace stream.
     const START: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1";
 
-    /// The known commands; any other is answered with `UNKNOWN_COMMAND`, whatever its payload.
+    /// The commands of this server, which answers any other with `UNKNOWN_COMMAND`.
     const COMMANDS: [Command; 7] = [
         Command::PROCESS_INFO,
         Command::PROCESS_INFO2,
@@ -61,7 +61,7 @@ mod unix {
     struct TinyServer {
         command_line: String,
         environment: Vec<String>,
-        /// The streaming sessions.
+        /// The sessions that stream.
         sessions: Mutex<Sessions>,
     }
 
@@ -103,7 +103,7 @@ mod unix {
             self.sessions.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
         }
 
-        /// A few bytes, then nothing until it is stopped. It supports only nettrace.
+        /// Streams a few bytes of nettrace, then nothing until the session is stopped.
         fn stream(&self, format: Format) -> Result<StreamSession<'_>, HResult> {
             if format != Format::NET_TRACE {
                 return Err(HResult::NOT_SUPPORTED);
@@ -174,7 +174,7 @@ mod unix {
             self.stream(request.format)
         }
 
-        /// Answers any id (F-31).
+        /// Answers a stop of any id, as runtimes do (F-31).
         fn stop_tracing(&self, request: StopTracing) -> Result<SessionReply, HResult> {
             self.sessions().running.retain(|running| *running != request.session_id);
             Ok(SessionReply { session_id: request.session_id })

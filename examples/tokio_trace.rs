@@ -1,4 +1,4 @@
-//! Traces a process for some seconds into a .nettrace file: like `trace`, on one thread.
+//! Traces a process for some seconds to a .nettrace file, like `trace` but on one thread.
 //!
 //! ```text
 //! cargo run --features tokio --example tokio_trace -- PID | PATH-OF-ITS-SOCKET SECONDS FILE
@@ -57,7 +57,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let mut file = File::create(path)?;
     let (mut trace, _) = client.trace_by(Fallback::new(request)).await?;
 
-    // The stop is answered when the stream has been read to its end: both at once.
+    // The runtime answers the stop once the stream has been read to its end, so do both at once.
     let stop_handle = trace.stop_handle(&client);
     let stop = async {
         tokio::time::sleep(seconds).await;

@@ -1,4 +1,4 @@
-//! Traces a process for some seconds into a .nettrace file.
+//! Traces a process for some seconds to a .nettrace file.
 //!
 //! ```text
 //! cargo run --features io-adapters --example trace -- PID | PATH-OF-ITS-SOCKET SECONDS FILE
@@ -55,8 +55,8 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
         provider("Microsoft-Windows-DotNETRuntime", 0x1_c019, EventLevel::INFORMATIONAL),
         provider("Microsoft-DotNETCore-SampleProfiler", 0, EventLevel::INFORMATIONAL),
     ];
-    // The newest command; the fallback steps down to one that the runtime knows, if it means the
-    // same.
+    // Begins with the newest command. The fallback steps down to an older one if the runtime lacks
+    // it, and if the older one means the same.
     let session = StreamingSession {
         circular_buffer_mb: 256,
         format: Format::NET_TRACE,
@@ -69,8 +69,8 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     let (mut trace, _) = client.trace_by(Fallback::new(request))?;
     eprintln!("session {:#x}", trace.session_id().unwrap_or_default());
 
-    // The stop is answered when the stream has been read to its end, so one thread stops and the
-    // other continues reading.
+    // The runtime answers the stop once the stream has been read to its end, so another thread
+    // sends the stop while this one reads.
     let stop_handle = trace.stop_handle(&client);
     let stopping = thread::spawn(move || {
         thread::sleep(Duration::from_secs(seconds));

@@ -1,11 +1,11 @@
-//! Makes a process write its garbage collections as Linux `user_events` while this runs.
+//! Makes a process write its garbage collections as Linux `user_events` while this program runs.
 //!
 //! ```text
 //! cargo run --features io-adapters --example user_events -- PID | PATH-OF-ITS-SOCKET SECONDS [PATH-OF-user_events_data]
 //! ```
 //!
-//! The runtime writes to the descriptor that it gets. If that is not `user_events_data`, it answers
-//! `E_FAIL`.
+//! The runtime writes to the descriptor that it receives. If the file is not `user_events_data`,
+//! the runtime answers `E_FAIL`.
 
 #[cfg(unix)]
 fn main() -> std::process::ExitCode {
@@ -60,7 +60,7 @@ mod unix {
             Err(_) => Endpoint::socket(target),
         });
 
-        // GCStart and GCEnd in one tracepoint, all other events of the keyword GC in another.
+        // GCStart and GCEnd go to one tracepoint, all other events of the keyword GC to another.
         let sets =
             [TracepointSet { tracepoint_name: "dotnet_gc".into(), event_ids: Array::new(&[1, 2]) }];
         let providers = [UserEventsProviderConfig {
@@ -96,7 +96,7 @@ mod unix {
             session.session_id().unwrap_or_default()
         );
 
-        // It lasts as long as its connection (F-23).
+        // The session lasts as long as its connection (F-23).
         let until = WaitLimit {
             deadline: Instant::now().checked_add(Duration::from_secs(seconds)),
             ..WaitLimit::FOREVER

@@ -1,9 +1,8 @@
-//! Read and write the advertise: the 34 bytes with which a runtime introduces itself to a
-//! diagnostic port (`ADVR_V1`).
+//! Read and write the advertise (`ADVR_V1`), with which a runtime introduces itself to a tool.
 //!
 //! # Example
 //!
-//! Read the 34 bytes that a runtime sends when it connects to a diagnostic port:
+//! Read an advertise:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -21,11 +20,11 @@ use crate::wire::{Field, Guid, Root, Sink as _, SliceSink, WireError, WireErrorK
 /// The first 8 bytes of an advertise: `ADVR_V1` and a NUL.
 pub const ADVERTISE_MAGIC: [u8; 8] = *b"ADVR_V1\0";
 
-/// The size of an advertise.
+/// The size of an advertise in bytes.
 pub const ADVERTISE_LEN: usize = 34;
 
-/// An advertise (section "Advertise Protocol"): the runtime sends one on each connection and gets
-/// no answer.
+/// An advertise (section "Advertise Protocol"), which a runtime sends on each connection to a
+/// diagnostic port. It gets no answer.
 ///
 /// | offset | bytes | what |
 /// |---|---|---|
@@ -47,16 +46,16 @@ pub const ADVERTISE_LEN: usize = 34;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Advertise {
-    /// The cookie of the runtime, equal in all its advertises and `ProcessInfo` replies.
+    /// The cookie of the runtime, the same in all its advertises and `ProcessInfo` replies.
     pub runtime_cookie: Guid,
     /// The process id, in the runtime's own pid namespace.
     pub process_id: u64,
-    /// Unused. Kept as received.
+    /// Unused; kept as received.
     pub future: u16,
 }
 
 impl Advertise {
-    /// Reads an advertise that is all of `bytes`.
+    /// Reads an advertise that fills `bytes`.
     ///
     /// # Errors
     /// [`BadMagic`](WireErrorKind::BadMagic) at the first wrong byte, even if there are fewer
@@ -85,7 +84,7 @@ impl Advertise {
         (*magic == ADVERTISE_MAGIC).then_some(advertise)
     }
 
-    /// The 34 bytes.
+    /// Returns the 34 bytes of the advertise.
     #[inline]
     pub fn to_bytes(self) -> [u8; ADVERTISE_LEN] {
         let mut bytes = [0; ADVERTISE_LEN];
@@ -98,7 +97,7 @@ impl Advertise {
     }
 }
 
-/// Why `bytes` are not an advertise.
+/// Explains why `bytes` are not an advertise.
 #[cold]
 #[inline(never)]
 fn wrong(bytes: &[u8]) -> WireError {

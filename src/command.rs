@@ -1,4 +1,4 @@
-//! Look up a command: its code, the first .NET that has it, its reply, and what follows the reply.
+//! Look up a command: its code, its first .NET version, its reply, and what follows the reply.
 #![forbid(unsafe_code)]
 
 //! # Example
@@ -22,10 +22,10 @@ use crate::number_formats::number_formats;
 use crate::text::{TextError, TextErrorKind};
 use table::{each_command, each_reply};
 
-/// A command: its set and its id, one byte each in this order (`0xSSII`; no little-endian `u16`:
-/// F-85).
+/// A command: its set and its id, one byte each, written `0xSSII`. The set is first on the wire, so
+/// it is no little-endian `u16` (F-85).
 ///
-/// Every pair is a value; the constants are the commands in the document or in a runtime.
+/// Any pair is a valid value. The constants are the commands of the document or of a runtime.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::{Command, Continuation, DotnetVersion, ReplyType};
@@ -41,9 +41,9 @@ use table::{each_command, each_reply};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Command {
-    /// `command_set`.
+    /// The `command_set` byte.
     pub set: u8,
-    /// `command_id`.
+    /// The `command_id` byte.
     pub id: u8,
 }
 
@@ -64,9 +64,9 @@ impl fmt::Display for DotnetVersion {
 
 macro_rules! reply_types {
     ($($(#[$meta:meta])* $Variant:ident($module:ident::$Reply:ident $(<$lt:lifetime>)?), announces $What:ident { $($field:ident),* };)*) => {
-        /// The payload of a command's OK reply.
+        /// The payload type of a command's OK reply.
         ///
-        /// Any of them may be replaced by the generic OK without payload (F-2), or by an error.
+        /// A runtime may instead send the generic OK without payload (F-2), or an error.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ReplyType {$(
@@ -76,7 +76,7 @@ macro_rules! reply_types {
         )*}
 
         impl ReplyType {
-            /// The name of the payload's type.
+            /// Returns the name of the payload's type.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$Variant => stringify!($Reply),)*
@@ -92,14 +92,14 @@ each_reply!(reply_types);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Continuation {
-    /// Nothing: the server closes the connection.
+    /// Nothing follows, and the server closes the connection.
     Close,
-    /// A nettrace (or netperf) stream, until the session ends.
+    /// A nettrace (or netperf) stream follows until the session ends.
     Nettrace,
-    /// The environment block, with the number of bytes given in the reply.
+    /// The environment block follows. The reply gives its number of bytes.
     EnvironmentBlock,
-    /// Nothing, but the connection must stay open: the session ends with it (F-23). The client
-    /// passed a file descriptor before the reply arrived (F-19).
+    /// Nothing follows, but the connection must stay open, because the session ends with it (F-23).
+    /// The client has passed a file descriptor before the reply arrived (F-19).
     UserEvents,
     /// [`Nettrace`](Self::Nettrace) or [`UserEvents`](Self::UserEvents), depending on the request's
     /// `session_type`.
@@ -118,7 +118,7 @@ macro_rules! commands {
                 KNOWN.iter().copied()
             }
 
-            /// The document's name of the command, such as `"CollectTracing2"`.
+            /// Returns the document's name of the command, such as `"CollectTracing2"`.
             pub const fn name(self) -> Option<&'static str> {
                 match self.code() {
                     $($code => Some(stringify!($Request)),)*
@@ -128,7 +128,7 @@ macro_rules! commands {
                 }
             }
 
-            /// The document's name of the set, such as `"EventPipe"`.
+            /// Returns the document's name of the set, such as `"EventPipe"`.
             pub fn set_name(self) -> Option<&'static str> {
                 match self.set {
                     0xff => Some("Server"),
@@ -137,7 +137,7 @@ macro_rules! commands {
                 }
             }
 
-            /// The first .NET that has the command (F-48, F-68).
+            /// Returns the first .NET version that has the command (F-48, F-68).
             pub const fn since(self) -> Option<DotnetVersion> {
                 match self.code() {
                     $($code => Some(DotnetVersion { major: $major, minor: $minor }),)*
@@ -145,7 +145,7 @@ macro_rules! commands {
                 }
             }
 
-            /// The payload of the OK reply.
+            /// Returns the payload type of the OK reply.
             pub const fn reply_type(self) -> Option<ReplyType> {
                 match self.code() {
                     $($code => Some(ReplyType::$reply),)*
@@ -153,7 +153,7 @@ macro_rules! commands {
                 }
             }
 
-            /// What follows the OK reply.
+            /// Returns what follows the OK reply.
             pub const fn continuation(self) -> Option<Continuation> {
                 match self.code() {
                     $($code => Some(Continuation::$continuation),)*
@@ -172,19 +172,19 @@ impl Command {
     /// The Error reply: `0xFFFF`.
     pub const ERROR: Self = Self::from_code(0xffff);
 
-    /// From `0xSSII`, as the document writes codes.
+    /// Returns the command with the code `0xSSII`, as the document writes codes.
     pub const fn from_code(code: u16) -> Self {
         let [set, id] = code.to_be_bytes();
         Self { set, id }
     }
 
-    /// `0xSSII`, as the document writes codes.
+    /// Returns the code `0xSSII`, as the document writes codes.
     pub const fn code(self) -> u16 {
         u16::from_be_bytes([self.set, self.id])
     }
 }
 
-/// `Set/Name`; a hexadecimal number for each part without a name.
+/// Writes `Set/Name`, with a hexadecimal number in place of an unknown name.
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.set_name() {
@@ -206,7 +206,7 @@ impl fmt::Debug for Command {
     }
 }
 
-/// From `EventPipe/CollectTracing2`, `CollectTracing2` or `0x0203`; names in any case.
+/// Parses `EventPipe/CollectTracing2`, `CollectTracing2` or `0x0203`. Names may be in any case.
 impl FromStr for Command {
     type Err = TextError;
 

@@ -1,9 +1,9 @@
-//! Read and write the 20 bytes before every payload.
+//! Read and write the header, the 20 bytes before every payload.
 #![forbid(unsafe_code)]
 
 //! # Example
 //!
-//! Read the size of a message before its payload is there:
+//! Read the size of a message before its payload has arrived:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::header::Header;
@@ -19,10 +19,10 @@ use crate::wire::{Field, Root, WireError, WireErrorKind, clamp};
 /// The first 14 bytes of every message: `DOTNET_IPC_V1` and a NUL.
 pub const MAGIC: [u8; 14] = *b"DOTNET_IPC_V1\0";
 
-/// The size of a header, and of the smallest message.
+/// The size of a header, which is also the size of the smallest message.
 pub const HEADER_LEN: usize = 20;
 
-/// The largest message that `size` can express.
+/// The size of the largest message, limited by the 16 bits of [`Header::size`].
 pub const MAX_MESSAGE_LEN: usize = u16::MAX as usize;
 
 /// The header of a message (`IpcHeader` in the document, section "Headers").
@@ -44,19 +44,19 @@ pub const MAX_MESSAGE_LEN: usize = u16::MAX as usize;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Header {
-    /// Size of the whole message in bytes, including these 20.
+    /// The size of the whole message in bytes, including the 20 of the header.
     pub size: u16,
     /// The command, or [`Command::OK`] / [`Command::ERROR`] in a reply.
     pub command: Command,
-    /// For future use. A message with a value other than 0 is accepted, but is not canonical.
+    /// A field for future use. Values other than 0 are accepted, but are not canonical.
     pub reserved: u16,
 }
 
 impl Header {
-    /// Reads the header at the front of `bytes`; the rest is ignored.
+    /// Reads the header at the front of `bytes` and ignores the rest.
     ///
-    /// Runtimes check `size` first, and the magic only after the whole payload has arrived (F-3,
-    /// F-69). Here the magic is first: after a wrong magic, `size` means nothing (F-71).
+    /// Runtimes check `size` first, and the magic after the whole payload has arrived (F-3, F-69).
+    /// This function checks the magic first, because a wrong one makes `size` meaningless (F-71).
     ///
     /// # Errors
     /// [`BadMagic`](WireErrorKind::BadMagic) at the first wrong byte, even if there are fewer
@@ -83,7 +83,7 @@ impl Header {
         (is_magic(magic) && usize::from(size) >= HEADER_LEN).then_some(header)
     }
 
-    /// The 20 bytes.
+    /// Returns the 20 bytes of the header.
     #[inline]
     pub fn to_bytes(self) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
@@ -91,7 +91,7 @@ impl Header {
         bytes
     }
 
-    /// Writes the 20 bytes in place.
+    /// Writes the 20 bytes to `place`.
     #[inline]
     pub(crate) fn write(self, place: &mut [u8; HEADER_LEN]) {
         let [magic @ .., size_low, size_high, set, id, reserved_low, reserved_high] = place;
@@ -101,20 +101,20 @@ impl Header {
         [*reserved_low, *reserved_high] = self.reserved.to_le_bytes();
     }
 
-    /// How many bytes of payload follow.
+    /// Returns the number of payload bytes that follow the header.
     #[inline]
     pub const fn payload_len(&self) -> usize {
         (self.size as usize).saturating_sub(HEADER_LEN)
     }
 }
 
-/// The fields of a header as they are, right or wrong, for whoever tells what is wrong with one, or
-/// writes one that is. A field that has not arrived whole is `None`.
+/// The fields of a header, right or wrong, for a program that diagnoses or makes a wrong header. A
+/// field that has not fully arrived is `None`.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{command::Command, header::RawHeader};
 ///
-/// // The size is that of a payload, and `reserved` is still on its way.
+/// // The size leaves out the header, and `reserved` has not fully arrived.
 /// let mut bytes = *b"DOTNET_IPC_V1\0\x08\0\x02\x01\0";
 /// let header = RawHeader::read(&bytes);
 /// assert_eq!((header.size, header.command), (Some(8), Some(Command::STOP_TRACING)));
@@ -125,7 +125,7 @@ impl Header {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RawHeader {
-    /// [`MAGIC`], in a right one.
+    /// The first 14 bytes, [`MAGIC`] in a valid header.
     pub magic: Option<[u8; 14]>,
     /// See [`Header::size`].
     pub size: Option<u16>,
@@ -136,7 +136,7 @@ pub struct RawHeader {
 }
 
 impl RawHeader {
-    /// The fields at the front of `bytes`.
+    /// Reads the fields at the front of `bytes`.
     pub fn read(bytes: &[u8]) -> Self {
         let number = |at: usize| {
             let bytes = bytes.get(at..)?.first_chunk::<2>()?;
@@ -151,8 +151,7 @@ impl RawHeader {
         }
     }
 
-    /// Writes those that are there to the front of `bytes`, as far as they fit whole, and leaves
-    /// the others as they are.
+    /// Writes each field that is `Some` and fits in `bytes`, and leaves the other bytes unchanged.
     pub fn write(self, bytes: &mut [u8]) {
         let mut number = |at: usize, number: Option<u16>| {
             let place = bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut);
@@ -169,19 +168,19 @@ impl RawHeader {
     }
 }
 
-/// Where the fields after the magic are.
+/// The offsets of the fields after the magic.
 const SIZE: usize = 14;
 const SET: usize = 16;
 const RESERVED: usize = 18;
 
-/// The magic, and what follows it in a header.
+/// Splits a header into the magic and the 6 bytes after it.
 #[inline]
 fn parts(bytes: &[u8]) -> Option<(&[u8; 14], &[u8; 6])> {
     let (magic, rest) = bytes.split_first_chunk()?;
     Some((magic, rest.first_chunk()?))
 }
 
-/// Compares two words that overlap.
+/// Compares the magic as two overlapping words.
 #[inline]
 fn is_magic(bytes: &[u8; 14]) -> bool {
     const FIRST: u64 = u64::from_le_bytes(*b"DOTNET_I");
@@ -192,7 +191,7 @@ fn is_magic(bytes: &[u8; 14]) -> bool {
     })
 }
 
-/// Why `bytes` do not begin with a valid header.
+/// Explains why `bytes` do not begin with a valid header.
 #[cold]
 #[inline(never)]
 fn wrong(bytes: &[u8]) -> WireError {

@@ -1,13 +1,13 @@
-//! Speak the .NET Diagnostic IPC Protocol (`DOTNET_IPC_V1`): ask a .NET process for traces, dumps,
-//! its environment and more, or answer as one.
+//! Speak the .NET Diagnostic IPC Protocol (`DOTNET_IPC_V1`), with which tools request traces, dumps,
+//! environment variables and more from a running .NET process.
 //!
-//! Microsoft describes the protocol in one design document, which was rewritten four times: on these
-//! pages *the document*, and its five *editions*. Runtimes do not follow it everywhere. The crate
-//! encodes and decodes every message of every edition, as the document prints it and as runtimes
-//! send it, and has both sides of every exchange as state machines. Without a feature it is
-//! `no_std`, does not allocate, and does no I/O.
+//! Microsoft describes the protocol in one design document, which has been rewritten four times.
+//! These pages call it *the document*, and its five versions the *editions*. Runtimes deviate from
+//! it in places. The crate encodes and decodes every message of every edition, both as the document
+//! prints it and as runtimes send it. It has state machines for both sides, client and server, of
+//! every exchange. Without features it is `no_std`, does not allocate, and does no I/O.
 //!
-//! # Send a request, read the reply
+//! # Encode a request, decode the reply
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig, SessionReply};
@@ -61,37 +61,37 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 //! |---|---|
 //! | encode a request, decode a reply | [`message`] |
 //! | run a whole exchange with your own I/O | [`exchange`]: what to send and receive, and when |
-//! | ask a process, with sockets and deadlines | module `io`, feature `io-adapters`; `async` with the feature `tokio` |
+//! | ask a process over its socket, with deadlines | module `io`, feature `io-adapters`; `async` with the feature `tokio` |
 //! | write a server, or a tool that runtimes connect to | [`exchange::Server`], [`exchange::DiagnosticPort`]; over sockets `io::server`, `io::port_listener` |
 //! | read what follows a reply | [`continuation`] |
 //! | read or write `DOTNET_DiagnosticPorts`, or the name of a socket | [`port`], [`endpoint`] |
-//! | write a message that this crate lacks, in your own crate | [`wire`]; in this one: `CONTRIBUTING.md` |
+//! | add a message that this crate lacks | [`wire`], in your own crate; `CONTRIBUTING.md`, in this one |
 //! | test with the golden vectors | the package [`dotnet-diagnostics-ipc-vectors`] |
 //! | test with values from a fuzzer or proptest | module `testing`, feature `arbitrary` |
 //! | check a server, client or codec in any language | the program [`diagipc`] |
-//! | write one in another language | [`spec/GUIDE.md`] |
+//! | implement the protocol in another language | [`spec/GUIDE.md`] |
 //!
-//! Facts are cited by number, as F-19: `spec/ERRATA.md` lists them, with the document's text and
-//! the runtimes' behaviour. The files named on this page are in the package and in the repository.
+//! A number such as F-19 or P-1 cites a fact in `spec/ERRATA.md`, which quotes the document and
+//! reports what runtimes do. The files named on this page are in the package and in the repository.
 //!
 //! [`dotnet-diagnostics-ipc-vectors`]: https://docs.rs/dotnet-diagnostics-ipc-vectors
 //! [`diagipc`]: https://docs.rs/crate/diagipc/latest/source/README.md
 //! [`spec/GUIDE.md`]: https://docs.rs/crate/dotnet-diagnostics-ipc/latest/source/spec/GUIDE.md
 //!
-//! # How it is built
+//! # Modules
 #![cfg_attr(doc, doc = include_str!("pictures/layers.svg"))]
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`message`] | the request and reply of every command, and [`Message`](message::Message): header and payload |
-//! | [`header`], [`command`], [`hresult`] | the 20 bytes, the codes, the results |
-//! | [`advertise`] | the 34 bytes of a runtime that connects to a diagnostic port |
+//! | [`header`], [`command`], [`hresult`] | the 20 bytes before every payload, the codes of commands, result codes |
+//! | [`advertise`] | the 34 bytes that a runtime sends when it connects to a diagnostic port |
 //! | [`continuation`] | what follows a reply: the environment block, the start of a stream |
 //! | [`port`], [`endpoint`] | the variables that configure diagnostic ports; names of sockets and pipes |
 //! | [`user_events`] | the data for the Linux kernel in a `user_events` session |
 //! | [`exchange`] | both sides of every flow, as state machines without I/O |
-//! | [`wire`] | the grammar: [`Reader`](wire::Reader), [`Sink`](wire::Sink), strings, arrays, GUIDs, errors |
-//! | [`text`] | the error of names, ports, commands and GUIDs as text |
+//! | [`wire`] | the byte layout: [`Reader`](wire::Reader), [`Sink`](wire::Sink), strings, arrays, GUIDs, errors |
+//! | [`text`] | the error of parsing a name, port, command or GUID from text |
 //! | [`legacy`] | the parts of the 2019 draft that later editions dropped |
 #![cfg_attr(
     feature = "io-adapters",
@@ -104,7 +104,7 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![deny(unsafe_code)]
-// Input never panics.
+// No input causes a panic.
 #![cfg_attr(
     not(test),
     deny(
@@ -118,7 +118,7 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
-// For `io`: nothing else uses it.
+// Only `io` uses `std`.
 #[cfg(feature = "io-adapters")]
 extern crate std;
 

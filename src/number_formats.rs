@@ -1,6 +1,6 @@
-//! Formats of values that are numbers. Private: the macro is not exported.
+//! Number formats for types that wrap a number. Private, because the macro is not exported.
 
-/// Formats a type as a number, `|it| number`, with the traits named.
+/// Implements the named formatting traits for a type through `|it| number`.
 macro_rules! number_formats {
     ($Name:ident, |$it:ident| $number:expr, $($Format:ident)+) => {$(
         impl core::fmt::$Format for $Name {

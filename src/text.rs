@@ -1,9 +1,9 @@
-//! The error of everything that parses text: names of sockets and pipes, ports, commands, GUIDs.
+//! The error for text that does not parse: names of sockets and pipes, ports, commands, GUIDs.
 #![forbid(unsafe_code)]
 
 use core::fmt;
 
-/// Declares an enum of reasons: for each one its name in the vectors, and its text.
+/// Declares an enum of reasons. Each reason has its name in the vectors and its text.
 macro_rules! reasons {
     (
         $(#[$meta:meta])*
@@ -21,7 +21,7 @@ macro_rules! reasons {
         )*}
 
         impl $Name {
-            /// Returns the name in the vectors, in lower case with underscores.
+            /// Returns the reason's name in the vectors, in lower case with underscores.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$Reason { .. } => $name,)*
@@ -41,7 +41,7 @@ macro_rules! reasons {
 
 pub(crate) use reasons;
 
-/// What is wrong with a text, and at which byte.
+/// An error in a text, with its byte offset.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{endpoint::SocketName, text::TextErrorKind};
@@ -57,41 +57,40 @@ pub struct TextError {
 }
 
 reasons! {
-    /// What is wrong with a text.
+    /// The reason why a text does not parse.
     pub enum TextErrorKind {
-        /// The name of a socket or pipe begins with neither `dotnet-diagnostic-` nor
-        /// `dotnetcore-diagnostic-`.
+        /// The name of a socket or pipe begins with neither `dotnet-diagnostic-` nor `dotnetcore-diagnostic-`.
         UnknownPrefix, "unknown_prefix", "expected \"dotnet-diagnostic-\" or \"dotnetcore-diagnostic-\"";
-        /// Not a decimal number, or too large: a process id has 32 bits, a key 64.
+        /// The number is not decimal or too large. A process id has 32 bits, a key 64.
         BadNumber, "bad_number", "not a decimal number, or too large";
-        /// No `-` and key after the process id of a socket: the name may be a pipe's.
+        /// No `-` and key follow the process id in the name of a socket. The name may be that of a pipe.
         MissingKey, "missing_key", "expected \"-\" and the key after the process id";
         /// Text follows the end of the name, or the name does not end with `-socket`.
         UnknownSuffix, "unknown_suffix", "expected the end of the name";
-        /// No `)` in a `/proc/PID/stat`.
+        /// A `/proc/PID/stat` has no `)`.
         MissingName, "missing_name", "expected a process name in parentheses";
-        /// A `/proc/PID/stat` that ends before the end of its 22nd field.
+        /// A `/proc/PID/stat` ends before the end of its 22nd field.
         MissingField, "missing_field", "the text ends before the end of field 22";
         /// The path of a socket is too long for `sun_path`. It is never truncated.
         PathTooLong {
-            /// The length of the path in bytes, without NUL.
+            /// The length of the path in bytes, without the NUL.
             needed: usize,
-            /// The maximum, without NUL. It is also the offset of the error.
+            /// The maximum, without the NUL, which is also the offset of the error.
             most: usize
         }, "path_too_long", "the socket path has {needed} bytes, the maximum is {most}";
-        /// The address of a port is empty or only white space; also: no port at all.
+        /// The address of a port is empty or only white space, or there is no port at all.
         EmptyAddress, "empty_address", "the address is empty";
-        /// `\\.\pipe\` before the name of a pipe in a port's address.
+        /// The name of a pipe in a port's address begins with `\\.\pipe\`, which does not belong there.
         PrefixedPipeName, "prefixed_pipe_name", "a pipe name must not include \\\\.\\pipe\\ here";
-        /// A port's tag is empty.
+        /// The tag of a port is empty.
         EmptyTag, "empty_tag", "the tag is empty";
-        /// Not one of `suspend`, `nosuspend`, `connect`, in lower case. `listen` is not allowed (F-58).
+        /// The tag is not `suspend`, `nosuspend` or `connect` in lower case. `listen` is not allowed (F-58).
         UnknownTag, "unknown_tag", "expected \"suspend\", \"nosuspend\" or \"connect\"";
-        /// A NUL, which environment variables cannot contain.
+        /// The text contains a NUL, which an environment variable cannot contain.
         Nul, "nul", "a NUL is not allowed here";
-        /// Not the `8-4-4-4-12` hexadecimal digits of a GUID, with or without braces.
+        /// The text is not the `8-4-4-4-12` hexadecimal digits of a GUID, with or without braces.
         NotAGuid, "not_a_guid", "not a GUID (xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx)";
-        /// Not the name or code of a command.
+        /// The text is neither the name nor the code of a command.
         NotACommand, "not_a_command",
             "not a command, expected a form like EventPipe/CollectTracing2, CollectTracing2 or 0x0203";
     }
@@ -102,12 +101,12 @@ impl TextError {
         Self { kind, offset }
     }
 
-    /// Returns what is wrong.
+    /// Returns the reason.
     pub const fn kind(&self) -> TextErrorKind {
         self.kind
     }
 
-    /// Returns the byte offset in the text.
+    /// Returns the byte offset of the error in the text.
     pub const fn offset(&self) -> usize {
         self.offset
     }

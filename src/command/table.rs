@@ -1,10 +1,10 @@
-//! The commands and the replies: one line for each. Whatever has a part for each of them is made
-//! from these lists by a macro that takes the lines.
+//! The tables of commands and replies, with one line for each. All code that has a part for each
+//! command or reply is generated from them.
 
-/// Gives every command to the macro `$do`, in the order of the codes: the constant, the code, the
-/// set, the type of the request in its module (the command has its name), the first .NET with it
-/// (F-48 and, for older and newer commands, F-68; 3.1 is the oldest runtime tested), the reply, and
-/// what follows the reply.
+/// Passes every command to the macro `$do`, in the order of the codes. A line has the constant, the
+/// code, the set, the type of the request in its module (named like the command), the first .NET
+/// version that has it, the reply, and what follows the reply. The versions are those of F-48 and,
+/// for older and newer commands, F-68; 3.1 is the oldest runtime tested.
 macro_rules! each_command {
     ($do:ident) => {
         $do! {
@@ -12,7 +12,7 @@ macro_rules! each_command {
             GENERATE_CORE_DUMP = 0x0101, "Dump" dump::GenerateCoreDump<'a>, since (3, 1), Result, Close;
             /// Write a dump, with flags.
             GENERATE_CORE_DUMP2 = 0x0102, "Dump" dump::GenerateCoreDump2<'a>, since (6, 0), Result, Close;
-            /// Write a dump, with flags; a failure includes a text.
+            /// Write a dump, with flags. A failure includes a text.
             GENERATE_CORE_DUMP3 = 0x0103, "Dump" dump::GenerateCoreDump3<'a>, since (7, 0), Result, Close;
             /// Stop a session.
             STOP_TRACING = 0x0201, "EventPipe" eventpipe::StopTracing, since (3, 1), Session, Close;
@@ -40,7 +40,7 @@ macro_rules! each_command {
             PROCESS_ENVIRONMENT = 0x0402, "Process" process::ProcessEnvironment, since (5, 0), ProcessEnvironment, EnvironmentBlock;
             /// Set or delete an environment variable.
             SET_ENVIRONMENT_VARIABLE = 0x0403, "Process" process::SetEnvironmentVariable<'a>, since (6, 0), Result, Close;
-            /// As `ProcessInfo`, plus the name of the entry assembly and the version of the runtime.
+            /// As `ProcessInfo`, plus the entry assembly's name and the runtime's version.
             PROCESS_INFO2 = 0x0404, "Process" process::ProcessInfo2, since (6, 0), ProcessInfo2, Close;
             /// Write a perf map or jitdump.
             ENABLE_PERF_MAP = 0x0405, "Process" process::EnablePerfMap, since (8, 0), Result, Close;
@@ -54,22 +54,22 @@ macro_rules! each_command {
     };
 }
 
-/// Gives every OK reply to the macro `$do`: its name, the type of its payload in its module, and
-/// what it announces to the exchange, with the fields that say so.
+/// Passes every OK reply to the macro `$do`: its name, the type of its payload in its module, and
+/// what the reply tells the exchange about the bytes that follow, with the fields for that.
 macro_rules! each_reply {
     ($do:ident) => {
         $do! {
-            /// To every command that only succeeds or fails: a HRESULT.
+            /// The HRESULT that answers every command that only succeeds or fails.
             Result(server::ResultReply), announces Nothing {};
-            /// To `StopTracing` and every `CollectTracing…`: a session id.
+            /// The session id that answers `StopTracing` and every `CollectTracing…`.
             Session(eventpipe::SessionReply), announces Session { session_id };
-            /// To `ProcessInfo`.
+            /// The reply to `ProcessInfo`.
             ProcessInfo(process::ProcessInfoReply<'a>), announces Nothing {};
-            /// To `ProcessInfo2`.
+            /// The reply to `ProcessInfo2`.
             ProcessInfo2(process::ProcessInfo2Reply<'a>), announces Nothing {};
-            /// To `ProcessInfo3`.
+            /// The reply to `ProcessInfo3`.
             ProcessInfo3(process::ProcessInfo3Reply<'a>), announces Nothing {};
-            /// To `ProcessEnvironment`.
+            /// The reply to `ProcessEnvironment`.
             ProcessEnvironment(process::ProcessEnvironmentReply), announces EnvironmentBlock { n_incoming_bytes };
         }
     };

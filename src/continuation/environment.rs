@@ -1,4 +1,4 @@
-//! The environment block as a whole, and its entries.
+//! The whole environment block, and its entries.
 
 use crate::command::Command;
 use crate::header::{Header, MAGIC};
@@ -9,16 +9,16 @@ use crate::wire::{
     WireError, WireErrorKind, clamp, count_of, decode_by_read,
 };
 
-/// One entry of an [`Environment`](super::Environment): usually `NAME=VALUE`.
+/// An entry of an [`Environment`](super::Environment), usually `NAME=VALUE`.
 ///
 /// | bytes | what |
 /// |---|---|
-/// | 4 | count of UTF-16 units, including the NUL (F-43) |
-/// | 2 × count | units, little-endian; the last one is NUL |
+/// | 4 | number of UTF-16 units, including the NUL (F-43) |
+/// | 2 × number | units, little-endian; the last one is NUL |
 ///
-/// Runtimes pass on what the operating system gives them (F-79): some entries have no `=`, a name
+/// Runtimes pass on what the operating system gives them (F-79). Some entries have no `=`, a name
 /// may occur twice, and on Windows some names begin with `=`. The document types an entry as
-/// `array<wchar>`, so an entry without a final NUL is valid; no runtime sends one. See
+/// `array<wchar>`, so an entry without a final NUL is valid, but no runtime sends one; see
 /// [`is_terminated`](Self::is_terminated).
 ///
 /// ```
@@ -33,30 +33,30 @@ use crate::wire::{
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// Never absent.
+    /// The text, which is never absent.
     text: IpcString<'a>,
     terminated: bool,
 }
 
 impl<'a> Entry<'a> {
-    /// An entry with this text. `text` does not include the final NUL.
+    /// Returns an entry with this text, which does not include the final NUL.
     pub const fn new(text: &'a str) -> Self {
         Self { text: IpcString::new(text), terminated: true }
     }
 
-    /// An entry of these UTF-16 units, valid or not. `units` does not include the final NUL.
+    /// Returns an entry of these UTF-16 units, valid or not, without the final NUL.
     pub const fn from_units(units: &'a [u16]) -> Self {
         Self { text: IpcString::from_units(units), terminated: true }
     }
 
-    /// An entry without NUL, which no runtime sends; an absent text has no units. `None` if the
-    /// last unit of `text` is NUL: it would be read as the terminator.
+    /// Returns an entry without a NUL, which no runtime sends. An absent text has no units. Returns
+    /// `None` if the last unit of `text` is NUL, because that would be read as the terminator.
     pub fn unterminated(text: IpcString<'a>) -> Option<Self> {
         let text = if text.is_absent() { IpcString::new("") } else { text };
         (text.units().last() != Some(0)).then_some(Self { text, terminated: false })
     }
 
-    /// The entry of these units from the wire, including the NUL if there is one.
+    /// Returns the entry of these units from the wire, including the NUL if there is one.
     #[inline]
     pub(crate) fn from_wire(units: &'a [u8]) -> Self {
         match units.split_last_chunk::<2>() {
@@ -67,24 +67,24 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The whole text, without the NUL. Never absent.
+    /// Returns the whole text without the NUL. It is never absent.
     pub const fn text(self) -> IpcString<'a> {
         self.text
     }
 
-    /// The part before the first `=` that is not the first unit; the whole text if there is none.
+    /// Returns the part before the first `=` that is not the first unit, or the whole text.
     #[inline]
     pub fn name(self) -> IpcString<'a> {
         self.text.before(b'=')
     }
 
-    /// The part after the first `=` that is not the first unit.
+    /// Returns the part after the first `=` that is not the first unit.
     #[inline]
     pub fn value(self) -> Option<IpcString<'a>> {
         self.text.after(b'=')
     }
 
-    /// Whether the last unit on the wire is NUL, as in every entry sent by a runtime.
+    /// Returns whether the last unit on the wire is NUL, as in every entry sent by a runtime.
     pub const fn is_terminated(self) -> bool {
         self.terminated
     }
@@ -122,16 +122,16 @@ impl Encode for Entry<'_> {
 }
 
 /// The environment block that follows the reply to `ProcessEnvironment`: `array<array<wchar>>`,
-/// `nIncomingBytes` long.
+/// with a length of `nIncomingBytes`.
 ///
 /// | bytes | what |
 /// |---|---|
-/// | 4 | count of entries |
-/// | … | the entries: each an [`Entry`] |
+/// | 4 | number of entries |
+/// | … | the entries, each an [`Entry`] |
 ///
-/// Four bytes of 0 are a valid block without entries (F-88). Entries stay in the order of the wire,
-/// duplicates too (F-79). Use this for a block that is already in memory or will be written;
-/// [`EnvironmentDecoder`](super::EnvironmentDecoder) reads one as it arrives. Section
+/// Four bytes of 0 are a valid block without entries (F-88). Entries and duplicates stay in the
+/// order of the wire (F-79). Use this type for a block that is in memory or will be written;
+/// [`EnvironmentDecoder`](super::EnvironmentDecoder) reads a block as it arrives. See section
 /// "`ProcessEnvironment`" of the document.
 ///
 /// ```
@@ -152,19 +152,19 @@ impl Encode for Entry<'_> {
 pub struct Environment<'a>(Array<'a, Entry<'a>>);
 
 impl<'a> Environment<'a> {
-    /// A block of these entries.
+    /// Returns a block of these entries.
     pub const fn new(entries: &'a [Entry<'a>]) -> Self {
         Self(Array::new(entries))
     }
 
-    /// Reads a block that is all of `block`, `nIncomingBytes` long.
+    /// Reads a block that fills `block`, whose length is `nIncomingBytes`.
     ///
     /// # Errors
     /// [`UnexpectedEnd`](WireErrorKind::UnexpectedEnd) or
-    /// [`CountTooLarge`](WireErrorKind::CountTooLarge) if the block ends before its last
-    /// entry does, [`BytesAfterMessage`](WireErrorKind::BytesAfterMessage) if bytes follow the
-    /// last entry, and [`ErrorMessage`](WireErrorKind::ErrorMessage) if an error message
-    /// replaces a count (the module docs say when it is recognised).
+    /// [`CountTooLarge`](WireErrorKind::CountTooLarge) if the block ends before its last entry
+    /// does, [`BytesAfterMessage`](WireErrorKind::BytesAfterMessage) if bytes follow the last
+    /// entry, and [`ErrorMessage`](WireErrorKind::ErrorMessage) if an error message replaces a
+    /// count, as the module docs describe.
     pub fn decode(block: &'a [u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(block);
         Array::decode(&mut reader)
@@ -178,22 +178,22 @@ impl<'a> Environment<'a> {
             .map_err(|error| refusal(block, error.in_root(Root::ENVIRONMENT)))
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are no entries.
+    /// Returns whether there are no entries.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The entries in the order of the wire.
+    /// Returns the entries in the order of the wire.
     pub fn iter(&self) -> Iter<'a, Entry<'a>> {
         self.0.iter()
     }
 
-    /// The reply that announces this block.
+    /// Returns the reply that announces this block.
     ///
     /// # Errors
     /// [`EncodeError::CountTooLarge`] if the size does not fit in 32 bits.
@@ -203,7 +203,7 @@ impl<'a> Environment<'a> {
     }
 }
 
-/// Returns the error for `block`: a count that is too large may be the start of an error message.
+/// Returns the error for `block`. A count that is too large may be the start of an error message.
 fn refusal(block: &[u8], error: WireError) -> WireError {
     let message = match error.kind() {
         WireErrorKind::CountTooLarge { .. } => block.get(error.offset()..).and_then(error_message),
@@ -233,17 +233,17 @@ impl<'a> IntoIterator for &Environment<'a> {
     }
 }
 
-/// Writes the count and the entries; an entry without NUL is written as it was read.
+/// Writes the count and the entries. An entry without a NUL is written as it was read.
 impl Encode for Environment<'_> {
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         self.0.encode(sink)
     }
 }
 
-/// The shortest error message: header and HRESULT.
+/// The size of the shortest error message: header and HRESULT.
 pub(super) const ERROR_LEN: usize = 24;
 
-/// The error message at the front of `bytes`, if all of its first 24 bytes are there.
+/// Returns the HRESULT of the error message at the front of `bytes`, once 24 bytes are there.
 pub(super) fn error_message(bytes: &[u8]) -> Option<HResult> {
     let message = bytes.first_chunk::<ERROR_LEN>()?;
     let header = Header::decode(message).ok()?;
@@ -252,7 +252,7 @@ pub(super) fn error_message(bytes: &[u8]) -> Option<HResult> {
     is_error.then_some(HResult(u32::from_le_bytes(*code)))
 }
 
-/// Whether `begun` can still become an error message.
+/// Returns whether `begun` can still become an error message.
 pub(super) fn may_be_error(begun: &[u8]) -> bool {
     let is = |at: usize, byte: u8| begun.get(at).is_none_or(|have| *have == byte);
     let size = begun
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn equals_sign_is_found_at_any_place() {
-        // The units are compared some at a time.
+        // Units are compared several at a time.
         for before in 1..40 {
             let name = "\u{e9}".repeat(before);
             let text = format!("{name}=1=");

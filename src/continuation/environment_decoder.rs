@@ -1,12 +1,12 @@
-//! The environment block as it arrives.
+//! Reads the environment block as it arrives.
 
 use super::Entry;
 use super::environment::{ERROR_LEN, error_message, may_be_error};
 use crate::header::MAGIC;
 use crate::wire::{Root, WireError, WireErrorKind, clamp};
 
-/// Limits on what an [`EnvironmentDecoder`](super::EnvironmentDecoder) accepts. The caller's buffer
-/// limits the size of one entry.
+/// Limits on the blocks that an [`EnvironmentDecoder`](super::EnvironmentDecoder) accepts. The
+/// caller's buffer limits the size of an entry.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentLimits};
@@ -18,20 +18,20 @@ use crate::wire::{Root, WireError, WireErrorKind, clamp};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EnvironmentLimits {
-    /// The largest `nIncomingBytes`, in bytes.
+    /// The maximum of `nIncomingBytes`, in bytes.
     pub max_bytes: u32,
-    /// The largest count of entries.
+    /// The maximum number of entries.
     pub max_entries: u32,
     #[doc(hidden)]
     pub more: (),
 }
 
 impl EnvironmentLimits {
-    /// 32 MiB and 65,536 entries. Linux starts no process with more than 6 MiB of arguments and
-    /// environment, which is less than 12 MiB of units.
+    /// The limits of 32 MiB and 65,536 entries. Linux starts no process with more than 6 MiB of
+    /// arguments and environment, which is less than 12 MiB in UTF-16.
     pub const DEFAULT: Self = Self { max_bytes: 32 << 20, max_entries: 1 << 16, more: () };
 
-    /// No limit except the wire's 32 bits.
+    /// No limits except the wire's 32 bits.
     pub const NONE: Self = Self { max_bytes: u32::MAX, max_entries: u32::MAX, more: () };
 }
 
@@ -58,18 +58,16 @@ impl Default for EnvironmentLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EnvironmentEvent<'d> {
-    /// The block has this many entries. The first event; occurs once.
+    /// The number of entries in the block. This is the first event, and occurs once.
     Count(u32),
-    /// The next entry, in the input if it is whole there, otherwise in the caller's buffer.
+    /// The next entry, borrowed from the input if it is whole there, otherwise from the buffer.
     Entry(Entry<'d>),
-    /// The next entry is larger than the buffer. All of its units are skipped; the next event is
-    /// the entry after it.
+    /// The next entry is larger than the buffer. The next event is the entry after it.
     EntryTooLarge {
-        /// The number of units, including the NUL. A buffer of twice this many bytes would hold
-        /// it.
+        /// The number of units, including the NUL. The entry needs a buffer of twice as many bytes.
         units: u32,
     },
-    /// That was the last entry, and the end of the block. The last event; occurs once.
+    /// The block has ended after the last entry. This is the last event, and occurs once.
     Done,
 }
 
@@ -77,8 +75,7 @@ pub enum EnvironmentEvent<'d> {
 ///
 /// The caller provides a buffer for one entry. The decoder takes no byte beyond `nIncomingBytes`,
 /// except to complete the first 24 bytes of an error message that began inside the block (see the
-/// [module](super)). [`wanted`](Self::wanted) returns how many bytes may be read without reading
-/// too many.
+/// [module](super)). [`wanted`](Self::wanted) returns how many bytes may be read.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::{EnvironmentDecoder, EnvironmentEvent};
@@ -103,18 +100,18 @@ pub enum EnvironmentEvent<'d> {
 pub struct EnvironmentDecoder<'b> {
     buffer: &'b mut [u8],
     limits: EnvironmentLimits,
-    /// `nIncomingBytes`.
+    /// The announced `nIncomingBytes`.
     size: u32,
-    /// How many bytes were taken.
+    /// The number of bytes taken.
     taken: u32,
-    /// The number of the next entry.
+    /// The index of the next entry.
     index: u32,
-    /// How many entries are left, including that one; `None` before the count.
+    /// The number of entries left, including the next one. `None` before the count.
     entries: Option<u32>,
-    /// A count, or the error message that began in its place.
+    /// A count, or the error message that began in place of a count.
     held: heapless::Vec<u8, ERROR_LEN>,
     state: State,
-    /// In the state `Failed`.
+    /// The error in the state `Failed`.
     failed: Option<WireError>,
 }
 
@@ -133,21 +130,21 @@ enum State {
     },
     /// The next bytes complete an error message.
     Message,
-    /// The block is complete; not yet reported.
+    /// The block is complete, but not yet reported.
     Complete,
-    /// The block is complete; reported.
+    /// The block is complete and was reported.
     Done,
     Failed,
 }
 
 impl<'b> EnvironmentDecoder<'b> {
-    /// A decoder of a block of `n_incoming_bytes`, as given in the reply, with the default limits.
+    /// Returns a decoder of a block of `n_incoming_bytes`, from the reply, with the default limits.
     /// An entry fits if `buffer` has two bytes for each of its units, including the NUL.
     pub const fn new(n_incoming_bytes: u32, buffer: &'b mut [u8]) -> Self {
         Self::with_limits(n_incoming_bytes, buffer, EnvironmentLimits::DEFAULT)
     }
 
-    /// Like `new`, with the caller's limits.
+    /// Returns a decoder with the caller's limits.
     pub const fn with_limits(
         n_incoming_bytes: u32,
         buffer: &'b mut [u8],
@@ -166,16 +163,16 @@ impl<'b> EnvironmentDecoder<'b> {
         }
     }
 
-    /// Takes bytes from the front of `input` until there is an event; `None` once `input` is empty.
+    /// Takes bytes from the front of `input` until there is an event, or until `input` is empty.
     ///
-    /// Call it until it returns `None`, then again with the next bytes. After
+    /// Call this until it returns `None`, then again with the next bytes. After
     /// [`Done`](EnvironmentEvent::Done) it always returns `None` and takes nothing.
     ///
     /// # Errors
-    /// As [`Environment::decode`](super::Environment::decode), with the same kind, offset and path,
-    /// as soon as it is certain; and [`LimitExceeded`](WireErrorKind::LimitExceeded)
-    /// before the first byte or after the count. After an error, every call returns the same
-    /// error.
+    /// Returns the errors of [`Environment::decode`](super::Environment::decode), with the same
+    /// kind, offset and path, as soon as they are certain. Also returns
+    /// [`LimitExceeded`](WireErrorKind::LimitExceeded) before the first byte or after the count.
+    /// After an error, every call returns the same error.
     #[inline]
     pub fn decode<'d, 'i: 'd>(
         &'d mut self,
@@ -205,8 +202,8 @@ impl<'b> EnvironmentDecoder<'b> {
     ///
     /// # Errors
     /// [`EndOfInput`](WireErrorKind::EndOfInput) if bytes of the block are missing,
-    /// [`CountTooLarge`](WireErrorKind::CountTooLarge) if an error message had begun but is
-    /// incomplete, and any error that [`decode`](Self::decode) returned.
+    /// [`CountTooLarge`](WireErrorKind::CountTooLarge) if an error message began but is incomplete,
+    /// and any error that [`decode`](Self::decode) returned.
     pub fn finish(&self) -> Result<(), WireError> {
         match self.state {
             State::Complete | State::Done => Ok(()),
@@ -216,8 +213,8 @@ impl<'b> EnvironmentDecoder<'b> {
         }
     }
 
-    /// The most bytes that may be read from the connection now: the rest of the block, or of an
-    /// error message in it.
+    /// Returns the maximum number of bytes to read from the connection now: the rest of the block,
+    /// or of an error message in it.
     pub fn wanted(&self) -> usize {
         match self.state {
             State::Complete | State::Done | State::Failed => 0,
@@ -226,12 +223,12 @@ impl<'b> EnvironmentDecoder<'b> {
         }
     }
 
-    /// How many bytes were taken.
+    /// Returns the number of bytes taken.
     pub const fn taken(&self) -> u32 {
         self.taken
     }
 
-    /// Whether the block is complete.
+    /// Returns whether the block is complete.
     pub const fn is_complete(&self) -> bool {
         matches!(self.state, State::Complete | State::Done)
     }
@@ -240,7 +237,7 @@ impl<'b> EnvironmentDecoder<'b> {
         self.size.saturating_sub(self.taken)
     }
 
-    /// The units of an entry that is all in the input, as most are; nothing is taken otherwise.
+    /// Takes the units of an entry if the input has all of it, and nothing otherwise.
     #[inline]
     fn whole_entry<'i>(&mut self, input: &mut &'i [u8]) -> Option<&'i [u8]> {
         let (State::Count, Some(_), true) = (self.state, self.entries, self.held.is_empty()) else {
@@ -258,7 +255,7 @@ impl<'b> EnvironmentDecoder<'b> {
         Some(units)
     }
 
-    /// The next item; nothing if more input is needed, at the end, and after an error.
+    /// Returns the next item. `None` if more input is needed, at the end, or after an error.
     fn advance(&mut self, input: &mut &[u8]) -> Option<Found> {
         loop {
             let step = match self.state {
@@ -286,7 +283,7 @@ impl<'b> EnvironmentDecoder<'b> {
         }
         let missing = 4u32.saturating_sub(clamp(self.held.len()));
         let bytes = self.take(input, missing);
-        // This cannot fail: there is room for an error message.
+        // This cannot fail, because there is room for an error message.
         let _ = self.held.extend_from_slice(bytes);
         if self.held.len() < 4 {
             return Step::Wait;
@@ -309,7 +306,7 @@ impl<'b> EnvironmentDecoder<'b> {
         Step::Found(Found::Count(count))
     }
 
-    /// Fails: a count does not fit in the block, or the block not in the limits.
+    /// Fails because a count does not fit in the block, or the block exceeds the limits.
     #[cold]
     #[inline(never)]
     fn no_room(&mut self) -> Step {
@@ -320,7 +317,7 @@ impl<'b> EnvironmentDecoder<'b> {
         self.fail(WireErrorKind::UnexpectedEnd { needed: 4, remaining }, self.taken)
     }
 
-    /// A count is larger than the rest of the block: an error message may begin there.
+    /// Handles a count that is larger than the rest of the block, where an error message may begin.
     #[cold]
     #[inline(never)]
     fn too_large(&mut self) -> Step {
@@ -332,7 +329,7 @@ impl<'b> EnvironmentDecoder<'b> {
     }
 
     fn begin_entry(&mut self, units: u32) -> Step {
-        // Cannot overflow: it is at most what remains.
+        // This cannot overflow, because it is at most the rest of the block.
         let len = units.saturating_mul(2);
         if len as usize > self.buffer.len() {
             self.state = State::Skip { left: len };
@@ -372,14 +369,14 @@ impl<'b> EnvironmentDecoder<'b> {
         self.end_if_last();
     }
 
-    /// Chooses the state after the count or an entry. Leftover bytes are an error, reported after
-    /// the last entry.
+    /// Chooses the state after the count or an entry. Bytes after the last entry are an error,
+    /// which is reported after that entry.
     fn end_if_last(&mut self) {
         self.state = match self.remaining() {
             _ if self.entries.is_some_and(|entries| self.index < entries) => State::Count,
             0 => State::Complete,
             extra => {
-                // The path is that of the block, not of an entry.
+                // The path names the block, not an entry.
                 let kind = WireErrorKind::BytesAfterMessage { extra };
                 let error = WireError::new(kind, self.taken as usize);
                 self.fail_with(error.in_root(Root::ENVIRONMENT));
@@ -432,12 +429,12 @@ impl<'b> EnvironmentDecoder<'b> {
         self.held.first_chunk().map_or(0, |count| u32::from_le_bytes(*count))
     }
 
-    /// The offset of the held bytes.
+    /// Returns the offset of the held bytes.
     fn held_offset(&self) -> u32 {
         self.taken.saturating_sub(clamp(self.held.len()))
     }
 
-    /// The held count is larger than the rest of the block.
+    /// Returns the error of a held count that is larger than the rest of the block.
     #[cold]
     #[inline(never)]
     fn impossible_count(&self) -> WireError {
@@ -465,9 +462,9 @@ enum Step {
 
 enum Found {
     Count(u32),
-    /// In bytes.
+    /// The length of the next entry in bytes.
     Entry(u32),
-    /// In units.
+    /// The length of the next entry in units.
     TooLarge(u32),
     Done,
 }

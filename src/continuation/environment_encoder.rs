@@ -7,8 +7,8 @@ use crate::wire::{Encode as _, EncodeError, Units};
 /// Writes an environment block in pieces of any size, without holding the block or an entry in
 /// memory.
 ///
-/// The entries come from an iterator that runs twice: once in [`new`](Self::new), to compute the
-/// reply's sizes, and once for writing. Both runs must yield the same entries.
+/// The entries come from an iterator that runs twice: once in [`new`](Self::new) to compute the
+/// sizes in the reply, and once for writing. Both runs must yield the same entries.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::EnvironmentEncoder;
@@ -32,13 +32,13 @@ pub struct EnvironmentEncoder<'e, I> {
     entries: I,
     n_incoming_bytes: u32,
     left: u32,
-    /// What is written next: a count or a unit, some of whose bytes may be written already.
+    /// The count or unit that is written next. Some of its bytes may be written already.
     next: Piece,
-    /// The entry of the last count.
+    /// The entry whose count was written last.
     entry: Option<Open<'e>>,
 }
 
-/// A count or a unit.
+/// The bytes of a count or a unit.
 type Piece = heapless::Vec<u8, 4>;
 
 /// An entry that is partly written.
@@ -50,7 +50,7 @@ struct Open<'e> {
 }
 
 impl<'e, I: Iterator<Item: Into<Entry<'e>>> + Clone> EnvironmentEncoder<'e, I> {
-    /// An encoder of these entries: [`Entry`]s, or text without the final NUL.
+    /// Returns an encoder of these entries, which are [`Entry`]s or text without the final NUL.
     ///
     /// # Errors
     /// [`CountTooLarge`](EncodeError::CountTooLarge) if the number of entries, units or bytes does
@@ -70,8 +70,8 @@ impl<'e, I: Iterator<Item: Into<Entry<'e>>> + Clone> EnvironmentEncoder<'e, I> {
         })
     }
 
-    /// Writes the next bytes to the front of `buffer`, as many as fit, and returns how many.
-    /// Returns 0 if the block is complete or `buffer` has no room.
+    /// Writes as many of the next bytes as fit to the front of `buffer`, and returns their number.
+    /// Returns 0 if the block is complete or `buffer` is empty.
     pub fn encode(&mut self, buffer: &mut [u8]) -> usize {
         let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
         let mut written = 0usize;
@@ -90,7 +90,7 @@ impl<'e, I: Iterator<Item: Into<Entry<'e>>> + Clone> EnvironmentEncoder<'e, I> {
         written
     }
 
-    /// Puts the next count or unit into `next`; returns whether there is one.
+    /// Puts the next count or unit into `next`, and returns whether there is one.
     fn advance(&mut self) -> bool {
         if let Some(open) = &mut self.entry {
             if let Some(unit) =
@@ -103,23 +103,23 @@ impl<'e, I: Iterator<Item: Into<Entry<'e>>> + Clone> EnvironmentEncoder<'e, I> {
         let Some(entry) = self.entries.next() else { return false };
         let entry = entry.into();
         let (units, nul) = (entry.text().units(), entry.is_terminated());
-        // `new` has checked that it fits.
+        // `new` has checked that the count fits.
         self.next = count_of(crate::wire::clamp(units.clone().count().saturating_add(nul.into())));
         self.entry = Some(Open { units, nul });
         true
     }
 
-    /// The size of the block, in bytes.
+    /// Returns the size of the block in bytes.
     pub const fn n_incoming_bytes(&self) -> u32 {
         self.n_incoming_bytes
     }
 
-    /// The reply that announces the block.
+    /// Returns the reply that announces the block.
     pub const fn reply(&self) -> ProcessEnvironmentReply {
         ProcessEnvironmentReply { n_incoming_bytes: self.n_incoming_bytes, future: 0 }
     }
 
-    /// How many bytes are left to write.
+    /// Returns the number of bytes left to write.
     pub const fn left(&self) -> u32 {
         self.left
     }
@@ -129,7 +129,7 @@ fn count_of(count: u32) -> Piece {
     count.to_le_bytes().into_iter().collect()
 }
 
-/// The number of entries and the size of the block, from the sizes of the entries.
+/// Computes the number of entries and the size of the block from the sizes of the entries.
 fn measure(
     mut sizes: impl Iterator<Item = Result<usize, EncodeError>>,
 ) -> Result<(u32, u32), EncodeError> {
@@ -139,7 +139,7 @@ fn measure(
         let bytes = bytes.checked_add(size?).ok_or(too_large(usize::MAX))?;
         Ok((count, bytes))
     })?;
-    // An entry has at least 4 bytes, so the count fits if the bytes do.
+    // An entry has at least 4 bytes, so the count fits if the number of bytes fits.
     let bytes = u32::try_from(bytes).map_err(|_| too_large(bytes))?;
     Ok((u32::try_from(count).map_err(|_| too_large(count))?, bytes))
 }
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// The block, written `size` bytes at a time.
+    /// Returns the block, written `size` bytes at a time.
     fn pieces<'e, I: Iterator<Item: Into<Entry<'e>>> + Clone>(
         mut encoder: EnvironmentEncoder<'e, I>,
         size: usize,
@@ -221,7 +221,7 @@ mod tests {
         let largest = u32::MAX as usize;
         assert_eq!(measure([Ok(4), Ok(largest - 8)].into_iter()), Ok((2, u32::MAX)));
         let over = measure([Ok(4), Ok(largest - 7)].into_iter());
-        // Where `usize` has 32 bits, it cannot either.
+        // A `usize` of 32 bits cannot hold the sum either.
         assert_eq!(over, Err(EncodeError::CountTooLarge { count: largest.saturating_add(1) }));
         assert_eq!(
             measure([Ok(usize::MAX)].into_iter()),
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn changing_entries_never_exceed_announced_size() {
-        // Longer on the second run, which the contract rules out.
+        // The entry is longer on the second run, which the contract forbids.
         let grown = core::cell::Cell::new(0usize);
         let entries = (0..2).map(|_| {
             grown.set(grown.get() + 1);

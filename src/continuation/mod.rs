@@ -1,30 +1,28 @@
 //! Read and write what follows a reply on the same connection.
 //!
-//! | after | follows | here |
+//! | after | follows | type |
 //! |---|---|---|
 //! | `ProcessEnvironment` | `nIncomingBytes` of environment block | [`Environment`], [`EnvironmentDecoder`] |
 //! | `CollectTracing…`, streaming | nettrace or netperf, until the session ends | [`StreamStart`] |
-//! | `CollectTracing5`, `user_events` | nothing; but the byte with the file descriptor goes out *before* the reply | [`FdByte`] |
+//! | `CollectTracing5`, `user_events` | nothing, but the byte with the file descriptor is sent *before* the reply | [`FdByte`] |
 //!
 //! # An error message inside the environment block
 //!
 //! A runtime that fails while it writes the block stops and sends an error message (`0xFFFF`) on
-//! the same connection, after the OK that announced the block (F-43). Nothing marks the message. It
-//! is recognised like this:
+//! the same connection, after the OK that announced the block (F-43). Nothing marks the start of
+//! the message. This crate recognises it as follows:
 //!
-//! - If a count (the block's or an entry's) has the four bytes `DOTN`, it is a count of
-//!   1,314,148,164. If that many items fit into the rest of the block (2.4 GiB and more), it is the
-//!   count.
-//! - If they do not fit, and the first 24 bytes of an error message are there (magic, a `size` of
-//!   at least 24, `0xFFFF`, any `reserved`, HRESULT), it is one:
+//! - If a count (the block's or an entry's) has the four bytes `DOTN`, its value is 1,314,148,164.
+//!   If that many items fit in the rest of the block (2.4 GiB and more), it is a count.
+//! - If they do not fit, and the first 24 bytes are those of an error message (magic, a `size` of
+//!   at least 24, `0xFFFF`, any `reserved`, HRESULT), the result is
 //!   [`ErrorMessage`](crate::wire::WireErrorKind::ErrorMessage) with its HRESULT.
-//! - Anything else, or fewer bytes, is a count that is too large.
-//! - If a runtime stops in the middle of an entry, the message's bytes are read as text. They
-//!   cannot be distinguished from text; the block then ends too early, or a later count is
-//!   impossible.
+//! - Any other or fewer bytes are a count that is too large.
+//! - If a runtime stops in the middle of an entry, the message's bytes cannot be told from text and
+//!   are read as text. The block then ends too early, or a later count is impossible.
 //!
-//! `nIncomingBytes` does not count the message, so it may extend beyond the end of the block.
-//! [`EnvironmentDecoder`] reads it there; [`Environment::decode`] has only its input.
+//! `nIncomingBytes` does not include the message, which may therefore extend beyond the end of the
+//! block. [`EnvironmentDecoder`] reads those bytes; [`Environment::decode`] has only its input.
 #![forbid(unsafe_code)]
 
 //! # Example

@@ -1,18 +1,18 @@
-//! The event stream, and the byte that carries the file descriptor of a `user_events` session.
+//! The start of the event stream, and the byte that carries the descriptor of `user_events`.
 
 use crate::wire::{Decode, Encode, EncodeError, Reader, Sink, decode_from};
 
 const NETTRACE: &[u8; 8] = b"Nettrace";
-/// The string's length, 20, as 32 bits, and the string.
+/// The length of the string, 20, in 32 bits, followed by the string.
 const FAST_SERIALIZATION: &[u8; 24] = b"\x14\0\0\0!FastSerialization.1";
 const NETTRACE_OBJECTS: &[u8; 32] = b"Nettrace\x14\0\0\0!FastSerialization.1";
 
-/// The format of a stream, from its first bytes after the reply to a `CollectTracing…`.
+/// The format of a stream, according to its first bytes after the reply to a `CollectTracing…`.
 ///
-/// The protocol leaves the stream's contents to its format; this type only identifies the format,
+/// The protocol does not define the contents of the stream. This type only identifies the format,
 /// for tools that store it.
 ///
-/// | the stream begins with | bytes | it is |
+/// | the stream begins with | bytes | format |
 /// |---|---|---|
 /// | `Nettrace`, `14 00 00 00`, `!FastSerialization.1` | 32 | [`Nettrace`](Self::Nettrace): versions up to 5 |
 /// | `Nettrace`, four zeros, major, minor (`u32` each) | 20 | [`NettraceBlocks`](Self::NettraceBlocks): version 6 and later |
@@ -29,13 +29,13 @@ const NETTRACE_OBJECTS: &[u8; 32] = b"Nettrace\x14\0\0\0!FastSerialization.1";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StreamStart {
-    /// All bytes so far match a known start that is incomplete.
+    /// All bytes so far match a known start, which is incomplete.
     NeedMore,
-    /// nettrace, of a version that contains objects. The version is in the first object.
+    /// nettrace in a version that contains objects. The first object has the version.
     Nettrace,
-    /// nettrace, of a version whose first bytes give the version.
+    /// nettrace in a version whose number is in the first bytes.
     NettraceBlocks {
-        /// 6 or more.
+        /// The major version, 6 or more.
         major: u32,
         /// The minor version.
         minor: u32,
@@ -47,7 +47,7 @@ pub enum StreamStart {
 }
 
 impl StreamStart {
-    /// The format of the stream that begins with `bytes`; the bytes after the start are ignored.
+    /// Returns the format of the stream that begins with `bytes`; ignores bytes after the start.
     ///
     /// Once the result is not [`NeedMore`](Self::NeedMore), more bytes do not change it.
     pub fn recognise(bytes: &[u8]) -> Self {
@@ -72,7 +72,7 @@ impl StreamStart {
         }
     }
 
-    /// How many bytes the start has; `None` if it is unknown.
+    /// Returns the length of the start in bytes, or `None` if it is unknown.
     pub const fn known_len(self) -> Option<usize> {
         match self {
             Self::Nettrace => Some(32),
@@ -83,7 +83,7 @@ impl StreamStart {
     }
 }
 
-/// Writes the start; nothing if it is unknown.
+/// Writes the start, or nothing if it is unknown.
 impl Encode for StreamStart {
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         match *self {
@@ -105,19 +105,19 @@ impl Encode for StreamStart {
 ///
 /// | bytes | what |
 /// |---|---|
-/// | 1 | anything; 0 is written |
+/// | 1 | any value; 0 is written |
 ///
-/// The descriptor is not part of the bytes: it is ancillary data (`SCM_RIGHTS`) of the `sendmsg`
-/// that sends this byte. Four common mistakes:
+/// The descriptor is not part of the bytes but ancillary data (`SCM_RIGHTS`) of the `sendmsg` that
+/// sends this byte. Avoid four common mistakes:
 ///
-/// - The client sends it **before** it reads the reply to `CollectTracing5`: the runtime does not
-///   reply without it (F-19).
-/// - It is a separate byte, after the request. A descriptor attached to bytes of the request is
+/// - Send it **before** you read the reply to `CollectTracing5`, because the runtime waits for it
+///   before it replies (F-19).
+/// - Send it as a separate byte after the request. A descriptor attached to bytes of the request is
 ///   lost (F-20).
-/// - A byte without a descriptor is answered with an error (F-21); no byte at all blocks every
-///   other client (F-75).
-/// - Send one descriptor. Of two in one control message the runtime uses the first and never closes
-///   the second (P-21).
+/// - Send it with a descriptor. The runtime answers a byte without one with an error (F-21).
+///   Without any byte, the runtime blocks all its other clients (F-75).
+/// - Send one descriptor. If one control message has two, the runtime uses the first and never
+///   closes the second (P-21).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::FdByte;
@@ -130,10 +130,10 @@ impl Encode for StreamStart {
 pub struct FdByte(pub u8);
 
 impl FdByte {
-    /// The byte to write.
+    /// The value that clients send.
     pub const CANONICAL: Self = Self(0);
 
-    /// The byte to write, as `sendmsg` takes it.
+    /// The byte that clients send, as `sendmsg` takes it.
     pub const BYTES: [u8; 1] = [0];
 }
 
@@ -150,8 +150,7 @@ impl Encode for FdByte {
     }
 }
 
-/// A stream whose bytes are not interpreted: they are counted, passed through, and cut at the
-/// caller's limit.
+/// Counts the bytes of a stream, and splits them at the caller's limit without interpreting them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OpaqueStream {
     limit: u64,
@@ -159,12 +158,12 @@ pub(crate) struct OpaqueStream {
 }
 
 impl OpaqueStream {
-    /// A stream of at most `limit` bytes.
+    /// Returns a stream of at most `limit` bytes.
     pub(crate) const fn with_limit(limit: u64) -> Self {
         Self { limit, passed: 0 }
     }
 
-    /// Splits the received bytes: those within the limit, and those beyond it.
+    /// Splits the received bytes into those within the limit and those beyond it.
     pub(crate) fn pass<'i>(&mut self, bytes: &'i [u8]) -> (&'i [u8], &'i [u8]) {
         let within = usize::try_from(self.left()).unwrap_or(usize::MAX);
         let (within, beyond) = bytes.split_at_checked(within).unwrap_or((bytes, &[]));
@@ -172,12 +171,12 @@ impl OpaqueStream {
         (within, beyond)
     }
 
-    /// How many bytes within the limit were received so far.
+    /// Returns the number of bytes received so far within the limit.
     pub(crate) const fn passed(&self) -> u64 {
         self.passed
     }
 
-    /// How many more may follow.
+    /// Returns the number of bytes that may still follow within the limit.
     pub(crate) const fn left(&self) -> u64 {
         self.limit.saturating_sub(self.passed)
     }

@@ -1,31 +1,32 @@
-//! Find a runtime's default port: names of sockets and pipes, their directory, and the key in a
+//! Find a runtime's default port: the names of sockets and pipes, their directory, and the key in a
 //! name.
 //!
-//! Section "Naming and Location Conventions". This module does not access the system: the caller
-//! provides file names, the value of `TMPDIR` and the text of `/proc/PID/stat`.
+//! This module does not access the system. The caller provides file names, the value of `TMPDIR`
+//! and the text of `/proc/PID/stat`. See section "Naming and Location Conventions" of the document.
 //!
-//! | on | name | in |
+//! | system | name | directory |
 //! |---|---|---|
 //! | Unix | [`SocketName`]: `dotnet-diagnostic-{pid}-{key}-socket` | [`directory`] |
 //! | Windows | [`PipeName`]: `dotnet-diagnostic-{pid}` | `\\.\pipe\` |
 //!
-//! The key is the start time of the process. Linux: in jiffies since boot, from `/proc/PID/stat`
-//! ([`ProcessStat`]). macOS: in seconds since 1970; ask the system. [`UNKNOWN_KEY`] if the runtime
-//! could not determine it (F-61).
+//! The key is the start time of the process. On Linux it is in jiffies since boot, from
+//! `/proc/PID/stat` ([`ProcessStat`]). On macOS it is in seconds since 1970, and the system returns
+//! it. [`UNKNOWN_KEY`] means that the runtime could not determine it (F-61).
 //!
-//! A socket file does not prove a live process: only a clean shutdown removes it (F-61, F-82).
+//! A socket file does not prove that its process is alive, because only a clean shutdown removes
+//! the file (F-61, F-82).
 #![forbid(unsafe_code)]
 
 //! # Example
 //!
-//! Find out which process a socket belongs to, and how the socket of a process is named:
+//! Find the process that owns a socket, and the name of a process's socket:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::endpoint::{ProcessStat, SocketName};
 //!
 //! assert_eq!(SocketName::parse("dotnet-diagnostic-12-345-socket")?.pid, 12);
 //!
-//! // What /proc/12/stat has. Its start time is a part of the name.
+//! // The text of /proc/12/stat. Its start time is the key in the name.
 //! let stat = ProcessStat::parse(b"12 (app) S 1 12 12 0 -1 4194304 9 0 0 0 1 2 0 0 20 0 7 0 345 99")?;
 //! assert_eq!(SocketName::new(stat.pid, stat.start_time).to_string(), "dotnet-diagnostic-12-345-socket");
 //! # Ok::<(), dotnet_diagnostics_ipc::text::TextError>(())
@@ -40,7 +41,7 @@ pub use names::{PIPE_PREFIX, PipeName, ProcessStat, SocketForm, SocketName};
 use crate::text::{TextError, TextErrorKind};
 use crate::wire::{Encode as _, Sink};
 
-/// The key in a name if the runtime could not determine when its process started (F-61).
+/// The key in the name of a runtime that could not determine when its process started (F-61).
 pub const UNKNOWN_KEY: u64 = 0;
 
 /// The maximum length of a socket path on Linux: `sun_path` has 108 bytes, one for the NUL (F-61).
@@ -49,7 +50,7 @@ pub const SUN_PATH_LINUX: usize = 107;
 /// The maximum length of a socket path on macOS: `sun_path` has 104 bytes, one for the NUL (F-61).
 pub const SUN_PATH_MACOS: usize = 103;
 
-/// The prefix of the names of an edition.
+/// The prefix of a name, which depends on the edition.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::NamePrefix;
@@ -58,15 +59,15 @@ pub const SUN_PATH_MACOS: usize = 103;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum NamePrefix {
-    /// `dotnet-diagnostic-`: what every released runtime writes.
+    /// `dotnet-diagnostic-`, which every released runtime writes.
     #[default]
     Current,
-    /// `dotnetcore-diagnostic-`: the draft of 2019-05.
+    /// `dotnetcore-diagnostic-`, from the draft of 2019-05.
     Draft,
 }
 
 impl NamePrefix {
-    /// The text, with the hyphen before the process id.
+    /// Returns the text, with the hyphen before the process id.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Current => "dotnet-diagnostic-",
@@ -74,7 +75,7 @@ impl NamePrefix {
         }
     }
 
-    /// The prefix of `name`, and the rest.
+    /// Returns the prefix of `name`, and the rest.
     fn strip(name: &str) -> Option<(Self, &str)> {
         [Self::Current, Self::Draft]
             .into_iter()
@@ -82,16 +83,16 @@ impl NamePrefix {
     }
 }
 
-/// The directory of the default port's socket: `tmpdir`, the value of `TMPDIR`; `/tmp` if it is
-/// unset or empty.
+/// Returns the directory of the default port's socket: `tmpdir`, the value of `TMPDIR`, or `/tmp`
+/// if it is unset or empty.
 ///
-/// A sandboxed application on macOS has its socket in the container directory of its Application
-/// Group instead, whatever the value of `TMPDIR`. Only the system knows that directory: use its
-/// path in place of this function's result.
+/// On macOS, a sandboxed application has its socket in the container directory of its Application
+/// Group, whatever the value of `TMPDIR`. Ask the system for that directory, and use its path
+/// instead of this function's result.
 ///
-/// The text is returned unchanged. The document does not mention a final slash; [`SocketPath`] adds
-/// one only if there is none, as runtimes do: `/x` and `/x/` give the same path, and `/x//` keeps
-/// both slashes.
+/// The text is returned unchanged. The document does not mention a final slash. [`SocketPath`] adds
+/// a slash only if there is none, as runtimes do: `/x` and `/x/` give the same path, and `/x//`
+/// keeps both slashes.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::directory;
@@ -104,7 +105,7 @@ pub fn directory(tmpdir: Option<&str>) -> &str {
     tmpdir.filter(|text| !text.is_empty()).unwrap_or("/tmp")
 }
 
-/// Checks that a socket path of `len` bytes can be bound or connected to: that `len` is at most
+/// Checks that a socket path of `len` bytes can be bound or connected to, because `len` is at most
 /// `most`. The address of a diagnostic port has the same limit.
 pub(crate) fn check_path_len(len: usize, most: usize) -> Result<(), TextError> {
     if len <= most {
@@ -113,8 +114,8 @@ pub(crate) fn check_path_len(len: usize, most: usize) -> Result<(), TextError> {
     Err(TextError::new(TextErrorKind::PathTooLong { needed: len, most }, most))
 }
 
-/// The path of a default port's socket: a directory and a name, joined by [`Display`](fmt::Display)
-/// or [`Encode`](crate::wire::Encode).
+/// The path of a default port's socket. [`Display`](fmt::Display) or
+/// [`Encode`](crate::wire::Encode) join its directory and name.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::{SUN_PATH_LINUX, SocketName, SocketPath, directory};
@@ -130,7 +131,7 @@ pub(crate) fn check_path_len(len: usize, most: usize) -> Result<(), TextError> {
 /// let len = sink.finish()?;
 /// assert_eq!(&buffer[..len], b"/tmp/dotnet-diagnostic-12-345-socket");
 ///
-/// // Of a sandboxed application on macOS: the container is what the system says it is.
+/// // A sandboxed application on macOS, whose container the system returns.
 /// let container = "/Users/me/Library/Group Containers/TEAM.group";
 /// let path = SocketPath { directory: container, name: SocketName::new(12, 345) };
 /// assert_eq!(path.to_string(), "/Users/me/Library/Group Containers/TEAM.group/dotnet-diagnostic-12-345-socket");
@@ -138,20 +139,20 @@ pub(crate) fn check_path_len(len: usize, most: usize) -> Result<(), TextError> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SocketPath<'a> {
-    /// The directory: the result of [`directory`], or an Application Group's container.
+    /// The directory, from [`directory`] or an Application Group's container.
     pub directory: &'a str,
-    /// The name in it.
+    /// The name of the socket in the directory.
     pub name: SocketName,
 }
 
 impl SocketPath<'_> {
-    /// Checks that the path has at most `most` bytes ([`SUN_PATH_LINUX`], [`SUN_PATH_MACOS`]). A
-    /// runtime with a longer path has no socket and runs without one (F-82).
+    /// Checks that the path has at most `most` bytes ([`SUN_PATH_LINUX`], [`SUN_PATH_MACOS`]). If
+    /// its path is longer, a runtime runs without a socket (F-82).
     ///
     /// # Errors
-    /// [`PathTooLong`](TextErrorKind::PathTooLong), with both numbers.
+    /// [`PathTooLong`](TextErrorKind::PathTooLong) with both lengths.
     pub fn check(&self, most: usize) -> Result<(), TextError> {
-        // A path always encodes.
+        // Encoding a path never fails.
         check_path_len(self.encoded_len().unwrap_or(usize::MAX), most)
     }
 }
@@ -165,7 +166,7 @@ impl fmt::Display for SocketPath<'_> {
 
 encode_as_text! { SocketPath<'_> }
 
-/// Writes text to a sink.
+/// Writes formatted text to a sink.
 pub(crate) struct TextSink<'s, S: ?Sized>(pub(crate) &'s mut S);
 
 impl<S: Sink + ?Sized> fmt::Write for TextSink<'_, S> {
@@ -175,7 +176,7 @@ impl<S: Sink + ?Sized> fmt::Write for TextSink<'_, S> {
     }
 }
 
-/// Implements `Encode` by `Display`: the bytes of the text.
+/// Implements `Encode` with the text that `Display` writes.
 macro_rules! encode_as_text {
     ($Name:ty) => {
         impl $crate::wire::Encode for $Name {
@@ -194,8 +195,8 @@ macro_rules! encode_as_text {
 
 pub(crate) use encode_as_text;
 
-/// The decimal number at the front of `text`, as `%d` and `%llu` write it, and the rest. No sign,
-/// no leading zero.
+/// Returns the decimal number at the front of `text`, as `%d` and `%llu` write it, and the rest.
+/// The number has no sign and no leading zero.
 fn number<T: core::str::FromStr>(text: &str) -> Option<(T, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at_checked(digits)?;
@@ -232,7 +233,7 @@ mod tests {
 
     #[test]
     fn path_length_equals_its_text() {
-        // 31 bytes of name and a slash: 75 more make 107.
+        // The name has 31 bytes, so a directory of 75 bytes and a slash make 107.
         let name = SocketName::new(12, 345);
         assert_eq!(name.to_string().len(), 31);
         let (fits, too_long) = ("é".repeat(37) + "/", "é".repeat(38));

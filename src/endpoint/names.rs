@@ -1,4 +1,4 @@
-//! Names of sockets and pipes, `/proc/PID/stat`, and what is wrong with them.
+//! Parses the names of sockets and pipes, and `/proc/PID/stat`.
 
 use super::{NamePrefix, encode_as_text, number};
 use crate::text::{TextError, TextErrorKind};
@@ -6,10 +6,10 @@ use core::fmt;
 
 const SUFFIX: &str = "-socket";
 
-/// The name of a default port's socket, without its directory:
+/// The name of a default port's socket without its directory:
 /// `dotnet-diagnostic-{pid}-{key}-socket`, with decimal numbers.
 ///
-/// Compare ids as numbers: as text, `dotnet-diagnostic-12` also begins the name of process 123.
+/// Compare ids as numbers: the text `dotnet-diagnostic-12` also begins the name of process 123.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::SocketName;
@@ -21,13 +21,14 @@ const SUFFIX: &str = "-socket";
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SocketName {
-    /// The edition's prefix.
+    /// The prefix, which depends on the edition.
     pub prefix: NamePrefix,
     /// The process id, in the runtime's own pid namespace.
     pub pid: u32,
-    /// The disambiguation key: when the process started, or [`UNKNOWN_KEY`](super::UNKNOWN_KEY).
+    /// The disambiguation key: the start time of the process, or
+    /// [`UNKNOWN_KEY`](super::UNKNOWN_KEY).
     pub key: u64,
-    /// Whether `-socket` follows.
+    /// The ending, with or without `-socket`.
     pub form: SocketForm,
 }
 
@@ -40,21 +41,21 @@ pub struct SocketName {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SocketForm {
-    /// With `-socket`: a file name.
+    /// The name ends with `-socket`, as a file name does.
     #[default]
     Socket,
-    /// `dotnet-diagnostic-<pid>-<epoch>`: as printed in section "Diagnostic Ports" (F-85). No
-    /// runtime creates such a file.
+    /// The name ends after the key, `dotnet-diagnostic-<pid>-<epoch>`, as section "Diagnostic
+    /// Ports" prints it (F-85). No runtime creates such a file.
     AsPrinted,
 }
 
 impl SocketName {
-    /// The name that a runtime gives its socket.
+    /// Returns the name that a runtime gives its socket.
     pub const fn new(pid: u32, key: u64) -> Self {
         Self { prefix: NamePrefix::Current, pid, key, form: SocketForm::Socket }
     }
 
-    /// Reads a name.
+    /// Parses the name of a socket.
     ///
     /// # Errors
     /// [`TextError`] at the invalid part: [`UnknownPrefix`](TextErrorKind::UnknownPrefix),
@@ -75,10 +76,10 @@ impl SocketName {
         Ok(Self { prefix, pid, key, form })
     }
 
-    /// Reads the last part of a path. Error offsets count from the start of that part.
+    /// Parses the last part of a path. Error offsets count from the start of that part.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse).
+    /// Returns the errors of [`parse`](Self::parse).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::endpoint::SocketName;
@@ -102,7 +103,7 @@ impl fmt::Display for SocketName {
 
 encode_as_text! { SocketName }
 
-/// The prefix that makes the name of a pipe a path.
+/// The prefix that turns the name of a pipe into a path.
 pub const PIPE_PREFIX: &str = r"\\.\pipe\";
 
 /// The name of a default port's pipe on Windows: `dotnet-diagnostic-{pid}`, with or without
@@ -118,21 +119,22 @@ pub const PIPE_PREFIX: &str = r"\\.\pipe\";
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PipeName {
-    /// The edition's prefix.
+    /// The prefix, which depends on the edition.
     pub prefix: NamePrefix,
     /// The process id.
     pub pid: u32,
-    /// Whether it begins with [`PIPE_PREFIX`], which opening it needs.
+    /// Whether the name begins with [`PIPE_PREFIX`], which is needed to open the pipe.
     pub is_path: bool,
 }
 
 impl PipeName {
-    /// The name that a runtime gives its pipe, without [`PIPE_PREFIX`].
+    /// Returns the name that a runtime gives its pipe, without [`PIPE_PREFIX`].
     pub const fn new(pid: u32) -> Self {
         Self { prefix: NamePrefix::Current, pid, is_path: false }
     }
 
-    /// Reads a name. Case matters, as runtimes write it; Windows itself ignores case.
+    /// Parses the name of a pipe. Case matters here, as runtimes write the name in lower case;
+    /// Windows ignores case.
     ///
     /// # Errors
     /// [`TextError`] at the invalid part: [`UnknownPrefix`](TextErrorKind::UnknownPrefix),
@@ -161,8 +163,7 @@ impl fmt::Display for PipeName {
 
 encode_as_text! { PipeName }
 
-/// The position of the start time among the fields after the process name: it is the 22nd field,
-/// the name the second.
+/// The index of the start time (field 22) among the fields after the process name (field 2).
 const START_TIME: usize = 19;
 
 /// The fields of `/proc/PID/stat` that the name of a socket contains: the process id and the start
@@ -171,9 +172,9 @@ const START_TIME: usize = 19;
 /// | field | what |
 /// |---|---|
 /// | 1 | the process id |
-/// | 2 | the process name in parentheses. It may contain spaces, parentheses and newlines: the last `)` of the text ends it |
+/// | 2 | the process name in parentheses. It may contain spaces, parentheses and newlines, so it ends at the last `)` of the text |
 /// | 3–21 | skipped |
-/// | 22 | when the process started, in jiffies since boot: the key |
+/// | 22 | the start time of the process in jiffies since boot, which is the key |
 /// | 23– | skipped |
 ///
 /// ```
@@ -188,19 +189,19 @@ const START_TIME: usize = 19;
 pub struct ProcessStat {
     /// The process id, in the reader's pid namespace.
     pub pid: u32,
-    /// In jiffies since boot.
+    /// The start time in jiffies since boot.
     pub start_time: u64,
 }
 
 impl ProcessStat {
-    /// Reads the whole text of the file. Bytes, since a process name may contain any.
+    /// Parses the whole text of the file. It is bytes, because a process name may contain any byte.
     ///
     /// # Errors
     /// [`BadNumber`](TextErrorKind::BadNumber) at field 1 or 22,
-    /// [`MissingName`](TextErrorKind::MissingName) at the end of a text without `)`,
+    /// [`MissingName`](TextErrorKind::MissingName) at the end of a text without `)`, and
     /// [`MissingField`](TextErrorKind::MissingField) at the end of a text that ends before or with
-    /// field 22: its last digits may be missing. A runtime that cannot find the key uses
-    /// [`UNKNOWN_KEY`](super::UNKNOWN_KEY); callers may do the same.
+    /// field 22, because its last digits may be missing. A runtime that cannot find the key uses
+    /// [`UNKNOWN_KEY`](super::UNKNOWN_KEY), and callers may do the same.
     pub fn parse(text: &[u8]) -> Result<Self, TextError> {
         let at = |rest: &[u8], kind| TextError::new(kind, text.len().saturating_sub(rest.len()));
         let close = text
@@ -224,8 +225,8 @@ impl ProcessStat {
     }
 }
 
-/// The shortest text with these numbers that [`parse`](ProcessStat::parse) accepts: for testing a
-/// reader without a process.
+/// Writes the shortest text with these numbers that [`parse`](ProcessStat::parse) accepts, for
+/// tests without a process.
 impl fmt::Display for ProcessStat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} () S", self.pid)?;
@@ -238,7 +239,7 @@ impl fmt::Display for ProcessStat {
 
 encode_as_text! { ProcessStat }
 
-/// The bytes up to white space, and the rest.
+/// Returns the bytes up to white space, and the rest.
 fn field(text: &[u8]) -> (&[u8], &[u8]) {
     let len = text.iter().take_while(|b| !b.is_ascii_whitespace()).count();
     text.split_at_checked(len).unwrap_or_default()
@@ -260,7 +261,7 @@ mod tests {
     fn every_prefix_is_refused_or_read_without_panic() {
         let text = b"12 (a) S 1 2 3 4 -1 6 7 8 9 10 11 12 13 14 15 16 17 18 345 7 8\n";
         for len in 0..=text.len() {
-            // 58 bytes up to field 22, and one that ends it.
+            // The 58 bytes up to field 22, and one byte that ends the field.
             let stat = ProcessStat::parse(text.get(..len).unwrap());
             assert_eq!(stat.is_ok(), len > 58, "{len}: {stat:?}");
         }

@@ -1,4 +1,4 @@
-//! The first 34 bytes of a connection to a diagnostic port.
+//! Reads the advertise, the first 34 bytes of a connection to a diagnostic port.
 
 use core::ops::Range;
 
@@ -6,7 +6,7 @@ use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::{End, MisuseError};
 use crate::wire::WireErrorKind;
 
-/// What an [`AdvertiseReceiver`] asks for.
+/// The next action of an [`AdvertiseReceiver`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{AdvertiseAction, AdvertiseReceiver};
@@ -16,14 +16,14 @@ use crate::wire::WireErrorKind;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the exchange advances only when the action is done"]
 pub enum AdvertiseAction {
-    /// Read into this range of the buffer, and no more. Then
+    /// Read into this range of the buffer and no further. Then call
     /// [`received`](AdvertiseReceiver::received) or [`ended`](AdvertiseReceiver::ended).
     Receive(Range<usize>),
-    /// The exchange is over. An advertise is not answered.
+    /// The exchange is over. An advertise gets no answer.
     Finished(AdvertiseOutcome),
 }
 
-/// How an [`AdvertiseReceiver`] ends.
+/// The outcome of an [`AdvertiseReceiver`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, End};
@@ -36,28 +36,28 @@ pub enum AdvertiseAction {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AdvertiseOutcome {
-    /// The advertise is complete, and the connection can be held for a command.
+    /// The advertise is complete, and the connection can be held until a command uses it.
     Advertised(Advertise),
-    /// A byte differs from the magic: the peer is not a runtime. Close the connection.
+    /// A byte differs from the magic, so the peer is not a runtime. Close the connection.
     BadMagic {
-        /// The offset of the first wrong byte: 0 to 7.
+        /// The offset of the first wrong byte, 0 to 7.
         offset: u8,
     },
-    /// The connection ended before all 34 bytes arrived, or timed out. Close it.
+    /// The connection ended or timed out before all 34 bytes arrived. Close it.
     Ended {
-        /// How many bytes were received: 0 to 33.
+        /// The number of bytes received, 0 to 33.
         received: u8,
-        /// How it ended.
+        /// How the connection ended.
         end: End,
     },
 }
 
-/// Reads the advertise of an accepted connection (section "Advertise Protocol"): 34 bytes in any
-/// pieces, and not one more.
+/// Reads the advertise of an accepted connection (section "Advertise Protocol"): exactly 34 bytes,
+/// in pieces of any size.
 ///
-/// A runtime sends them immediately. A silent peer holds a connection: set a timeout, and report it
-/// with [`End::TimedOut`]. The buffer's first 34 bytes must be kept from the first `received` to
-/// the last.
+/// A runtime sends the advertise immediately. Set a timeout, because a silent peer keeps the
+/// connection open, and report it with [`End::TimedOut`]. Keep the buffer's first 34 bytes from the
+/// first `received` to the last.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -87,18 +87,18 @@ pub struct AdvertiseReceiver(State);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// This many bytes were received.
+    /// The number of bytes received.
     Receive(u8),
     Done(AdvertiseOutcome),
 }
 
 impl AdvertiseReceiver {
-    /// Creates a receiver that has received nothing.
+    /// Returns a receiver that has received nothing.
     pub const fn new() -> Self {
         Self(State::Receive(0))
     }
 
-    /// The current action. Has no side effects.
+    /// Returns the current action, and changes nothing.
     pub fn action(&self) -> AdvertiseAction {
         match self.0 {
             State::Receive(have) => AdvertiseAction::Receive(usize::from(have)..ADVERTISE_LEN),
@@ -106,11 +106,11 @@ impl AdvertiseReceiver {
         }
     }
 
-    /// `n` bytes of [`Receive`](AdvertiseAction::Receive) are in the buffer, at the front of
-    /// the range.
+    /// Reports that `n` bytes of [`Receive`](AdvertiseAction::Receive) are in the buffer, at the
+    /// front of the range.
     ///
     /// # Errors
-    /// [`MisuseError`] if the receiver did not ask for this, or `n` is 0.
+    /// [`MisuseError`] if the receiver did not ask for bytes, or `n` is 0.
     pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
         let State::Receive(before) = self.0 else { return Err(MisuseError::NotAsked) };
         if n == 0 {
@@ -132,13 +132,13 @@ impl AdvertiseReceiver {
                     offset: u8::try_from(error.offset()).unwrap_or(u8::MAX),
                 })
             }
-            // It is incomplete.
+            // The advertise is incomplete.
             Err(_) => State::Receive(have),
         };
         Ok(())
     }
 
-    /// The connection ended, or the caller's time limit expired.
+    /// Reports that the connection ended, or that the caller's time limit expired.
     ///
     /// # Errors
     /// [`MisuseError::NotAsked`] if the receiver is finished.
@@ -163,8 +163,8 @@ mod tests {
     const ADVERTISE: Advertise =
         Advertise { runtime_cookie: Guid::from_bytes([7; 16]), process_id: 12345, future: 0x1234 };
 
-    /// Feeds `wire` in pieces of `piece` bytes, as many as are asked for; returns how many were
-    /// read.
+    /// Feeds `wire` in pieces of `piece` bytes while the receiver asks for bytes. Returns the
+    /// number of bytes read.
     fn feed(receiver: &mut AdvertiseReceiver, wire: &[u8], piece: usize) -> usize {
         let (mut buffer, mut read) = ([0; ADVERTISE_LEN], 0);
         while let AdvertiseAction::Receive(range) = receiver.action() {

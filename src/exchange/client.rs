@@ -1,5 +1,5 @@
-//! The tool's side of one connection: a request, its reply, and the state of the connection after
-//! it.
+//! The tool's side of one connection: sends a request, receives its reply, and reports the state of
+//! the connection after it.
 
 use core::fmt;
 use core::ops::Range;
@@ -12,7 +12,7 @@ use crate::header::Header;
 use crate::message::{self, Announced, Message, OkPayload, Reply, Request};
 use crate::wire::{Encode, EncodeError, WireError, WireErrorKind, clamp};
 
-/// What a [`Client`] asks for.
+/// The next action of a [`Client`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction};
@@ -28,34 +28,34 @@ use crate::wire::{Encode, EncodeError, WireError, WireErrorKind, clamp};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the exchange advances only when the action is done"]
 pub enum ClientAction {
-    /// Write this range of the buffer, or some of it; then [`Client::sent`], or
+    /// Write this range of the buffer, or part of it. Then call [`Client::sent`] or
     /// [`Client::send_failed`].
     Send(Range<usize>),
-    /// Send this separate byte with the descriptor of `user_events_data`; then
-    /// [`Client::fd_sent`], or [`Client::send_failed`]. Comes before the reply: the runtime waits
-    /// for it (F-19). Only a request for a `user_events` session asks for it.
+    /// Send this separate byte with the descriptor of `user_events_data`, then call
+    /// [`Client::fd_sent`] or [`Client::send_failed`]. Only a request for a `user_events` session
+    /// needs it, and the runtime waits for it before the reply (F-19).
     SendFd(FdByte),
-    /// Read into this range of the buffer, and no more: later bytes belong to the continuation.
-    /// Then [`Client::received`], or [`Client::ended`].
+    /// Read into this range of the buffer and no further, because later bytes belong to the
+    /// continuation. Then call [`Client::received`] or [`Client::ended`].
     Receive(Range<usize>),
     /// The exchange is over.
     Finished(Outcome),
 }
 
 /// The tool's side of one connection: sends a request, and receives the reply to its last byte.
-/// [`ReplyDeadline`](super::ReplyDeadline) says how long to wait for it. The client that has sockets
-/// and deadlines is `io::Client`, with the feature `io-adapters`.
+/// [`ReplyDeadline`](super::ReplyDeadline) has the time to wait for the reply. A client with sockets
+/// and deadlines is `io::Client`, feature `io-adapters`.
 ///
-/// The caller lends one buffer: the request is at its front, the reply overwrites it. 65,535 bytes
-/// are enough for every reply; for a smaller one see [`Outcome::BufferTooSmall`].
+/// The caller lends one buffer. The request is at its front, and the reply overwrites the request.
+/// 65,535 bytes are enough for every reply; for a smaller buffer see [`Outcome::BufferTooSmall`].
 ///
-/// [`new`](Self::new) refuses what a runtime refuses, or what kills it.
+/// [`new`](Self::new) returns an error for a request that a runtime refuses or that kills it.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, AfterReply};
 /// use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 ///
-/// let mut peer = &b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0"[..]; // what the runtime will say
+/// let mut peer = &b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0"[..]; // the runtime's reply
 /// let mut buffer = [0; 256];
 /// let mut client = Client::new(&StopTracing { session_id: 42 }, &mut buffer)?;
 /// let outcome = loop {
@@ -85,7 +85,7 @@ pub struct Client {
     state: State,
 }
 
-/// An error of [`Client::new`]: a request that is not sent.
+/// The error of [`Client::new`] for a request that cannot or must not be sent.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, RequestError};
@@ -126,14 +126,14 @@ impl fmt::Display for RequestError {
 
 impl core::error::Error for RequestError {}
 
-// A tag of its own: one inside a field takes five more instructions to read.
+// A tag inside a field would take five more instructions to read.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Send(Outgoing),
     SendFd,
     Receive(Incoming),
-    /// The header gives this size, which exceeds the buffer.
+    /// The header gives this size, and the buffer is smaller.
     TooSmall(Incoming, u16),
     Done(Outcome),
 }
@@ -153,34 +153,35 @@ impl Client {
     /// ```
     ///
     /// # Errors
-    /// [`RequestError::Limit`] if [`Request::check_limits`] refuses it; otherwise as [`message::encode`].
+    /// [`RequestError::Limit`] if [`Request::check_limits`] refuses the values; otherwise the errors of
+    /// [`message::encode`].
     #[inline]
     pub fn new<'a, R: Request<'a>>(request: &R, buffer: &mut [u8]) -> Result<Self, RequestError> {
         request.check_limits()?;
         Ok(Self::new_unchecked(request, buffer)?)
     }
 
-    /// Encodes `request` as [`new`](Self::new) does, without the check. Some refused requests kill the
-    /// runtime (F-72, P-19).
+    /// Encodes `request` as [`new`](Self::new) does, but checks no values. Some unchecked requests
+    /// kill the runtime (F-72, P-19).
     ///
     /// # Errors
-    /// As [`message::encode`].
+    /// Returns the errors of [`message::encode`].
     #[inline]
     pub fn new_unchecked<'a, R: Request<'a>>(
         request: &R,
         buffer: &mut [u8],
     ) -> Result<Self, EncodeError> {
         let len = message::encode(R::COMMAND, request, buffer)?;
-        // Chosen by the compiler: the decoders of other replies are not linked.
+        // A constant, so that the decoders of other replies are not linked.
         let ok_payload = const { OkPayload::of(R::COMMAND) };
         Ok(Self::of(R::COMMAND, Some(request.continuation()), ok_payload, clamp(len)))
     }
 
-    /// Encodes `payload` as a request of `command` at the front of `buffer`. The values of the payload are not checked.
-    /// `continuation` is what follows an OK; `None` if unknown.
+    /// Encodes `payload` as a request of `command` at the front of `buffer`, without a check of its values.
+    /// `continuation` is what follows an OK, or `None` if unknown.
     ///
     /// # Errors
-    /// As [`message::encode`].
+    /// Returns the errors of [`message::encode`].
     pub fn with_payload<T: Encode + ?Sized>(
         command: Command,
         continuation: Option<Continuation>,
@@ -192,7 +193,7 @@ impl Client {
         Ok(Self::of(command, continuation, ok_payload, clamp(len)))
     }
 
-    /// Sends `len` bytes from the front of the buffer.
+    /// Returns a client that sends `len` bytes from the front of the buffer.
     #[inline]
     const fn of(
         command: Command,
@@ -204,7 +205,7 @@ impl Client {
         Self { command, continuation, ok_payload, request_sent: false, state }
     }
 
-    /// Returns the current action. Has no side effects.
+    /// Returns the current action, and changes nothing.
     #[inline]
     pub fn action(&self) -> ClientAction {
         match self.state {
@@ -216,7 +217,7 @@ impl Client {
         }
     }
 
-    /// Reports that the first `n` bytes of [`Send`](ClientAction::Send) were sent.
+    /// Reports that the first `n` bytes of the [`Send`](ClientAction::Send) range were sent.
     #[inline]
     pub fn sent(&mut self, n: usize) -> Result<(), MisuseError> {
         let State::Send(outgoing) = &mut self.state else { return Err(MisuseError::NotAsked) };
@@ -236,8 +237,8 @@ impl Client {
         Ok(())
     }
 
-    /// Reports that sending failed. A server that refuses a request early closes before it has read all
-    /// of it: its reply may still arrive.
+    /// Reports that sending failed. The reply may still arrive, because a server that refuses a request
+    /// early closes without reading the rest.
     pub fn send_failed(&mut self) -> Result<(), MisuseError> {
         let (State::Send(_) | State::SendFd) = self.state else {
             return Err(MisuseError::NotAsked);
@@ -246,8 +247,8 @@ impl Client {
         Ok(())
     }
 
-    /// Reports that `n` bytes of [`Receive`](ClientAction::Receive) are in the buffer, at the front of
-    /// the range.
+    /// Reports that `n` bytes are in the buffer, at the front of the
+    /// [`Receive`](ClientAction::Receive) range.
     #[inline]
     pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
         let State::Receive(incoming) = &mut self.state else { return Err(MisuseError::NotAsked) };
@@ -259,9 +260,9 @@ impl Client {
         Ok(())
     }
 
-    /// Reports that the input ended, or that the caller's time limit expired ([`End::TimedOut`]): see
-    /// [`ReplyDeadline`](super::ReplyDeadline). While something is to be sent, this says that no
-    /// reply can arrive; a failed write alone is reported with [`send_failed`](Self::send_failed).
+    /// Reports that the input ended, or that the caller's time limit expired ([`End::TimedOut`], see
+    /// [`ReplyDeadline`](super::ReplyDeadline)). While the client is sending, this means that no
+    /// reply can arrive. If only a write failed, call [`send_failed`](Self::send_failed) instead.
     pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
         self.state = State::Done(match self.state {
             State::Receive(incoming) if incoming.have() > 0 => {
@@ -275,8 +276,8 @@ impl Client {
         Ok(())
     }
 
-    /// Continues after [`Outcome::BufferTooSmall`] in a larger buffer. The caller has copied the 20
-    /// bytes to its front.
+    /// Continues after [`Outcome::BufferTooSmall`] with a larger buffer, to whose front the caller
+    /// has copied the 20 bytes of the header.
     ///
     /// # Errors
     /// [`MisuseError`] after another outcome, if `buffer` is still too short, or if it does not
@@ -287,12 +288,12 @@ impl Client {
         Ok(())
     }
 
-    /// Returns the payload of the reply in `buffer`, after [`Outcome::Ok`]; `None` for the generic OK
-    /// (F-2). The text of an error: [`Message::reply_as`].
+    /// Returns the payload of the reply in `buffer` after [`Outcome::Ok`], or `None` for the generic
+    /// OK (F-2). [`Message::reply_as`] also returns the text of an error.
     ///
     /// # Errors
     /// [`MisuseError`] after another outcome, if `R` is not the request of this client, or if
-    /// `buffer` is not the lent one.
+    /// `buffer` is not the one that it used.
     pub fn reply<'b, R: Request<'b>>(
         &self,
         buffer: &'b [u8],
@@ -317,7 +318,7 @@ impl Client {
         self.command
     }
 
-    /// Checks the received part of a message: it may be whole now, or have a header.
+    /// Checks whether the received bytes have a whole header or message.
     fn look_at(&mut self, incoming: Incoming, buffer: &[u8]) {
         let bytes = incoming.bytes(buffer);
         self.state = match Header::decode(bytes) {
@@ -333,7 +334,7 @@ impl Client {
         };
     }
 
-    /// Returns what the whole message `bytes` means.
+    /// Returns the outcome of a whole message.
     fn judge(&self, header: Header, bytes: &[u8]) -> Outcome {
         let size = header.size;
         match Message::of(header, bytes).announced(self.command, self.ok_payload) {

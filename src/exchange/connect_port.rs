@@ -1,4 +1,4 @@
-//! The runtime's side of a diagnostic port.
+//! The runtime's side of a diagnostic port: connects, advertises, and waits for requests.
 
 use core::ops::Range;
 use core::time::Duration;
@@ -8,12 +8,12 @@ use super::framing::Outgoing;
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::wire::clamp;
 
-/// The delays of runtimes in ms, as observed; later ones are 500 (F-77).
+/// The delays of runtimes in ms, as observed. All later delays are 500 ms (F-77).
 const DELAYS: [u16; 20] =
     [10, 12, 15, 18, 22, 27, 33, 41, 51, 63, 78, 97, 121, 151, 188, 235, 293, 366, 457, 571];
 
-/// How many attempts have failed after the end of a connection: a runtime treats it like an expired
-/// delay of 10 ms.
+/// The number of failed attempts after the end of a connection, which a runtime treats like an
+/// expired delay of 10 ms.
 const AFTER_AN_END: u32 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,27 +22,26 @@ enum State {
     Send(Outgoing),
     AwaitRequest,
     HandOver,
-    /// This attempt has failed, counted from 0.
+    /// The attempt with this number has failed; the first is 0.
     Wait(u32),
 }
 
-/// The runtime's side of one diagnostic port (section "Diagnostic Ports"): connect, advertise, wait
-/// for a request, hand the connection over, and connect again.
+/// The runtime's side of one diagnostic port (section "Diagnostic Ports"). It connects, sends the
+/// advertise, waits for a request, hands the connection over, and connects again.
 ///
 /// | what happens | what follows |
 /// |---|---|
-/// | connecting fails, or takes more than 100 ms | a delay: [`retry_delay`](Self::retry_delay) (F-57) |
-/// | sending the advertise fails, or takes more than 100 ms | the same |
-/// | the tool ends a waiting connection | connecting, without delay; the next delays begin with 12 ms (F-77) |
-/// | a request begins | the connection is handed over; then connecting, without delay (R-FLW-013) |
-/// | a command arrives on another port | [`reset_delay`](Self::reset_delay): connecting, without delay (F-77) |
-/// | a waiting connection on another port ends | [`end_elsewhere`](Self::end_elsewhere): connecting, without delay |
+/// | connecting fails, or takes more than 100 ms | a delay of [`retry_delay`](Self::retry_delay) (F-57), then connecting |
+/// | sending the advertise fails, or takes more than 100 ms | the delay of a failed connection |
+/// | the tool closes a waiting connection | connecting without delay; the next delays begin with 12 ms (F-77) |
+/// | a request begins | handing over the connection, then connecting without delay (R-FLW-013) |
+/// | a command arrives on another port | [`reset_delay`](Self::reset_delay), which connects without delay (F-77) |
+/// | a waiting connection on another port ends | [`end_elsewhere`](Self::end_elsewhere), which connects without delay |
 ///
-/// The port has at most one waiting connection (F-77). The port owns the connection from
-/// `connected` until it is handed over, or until `send_failed` or `ended`: then the caller closes
-/// it.
+/// The port has at most one waiting connection (F-77) and owns it from `connected` until
+/// `handed_over`, `send_failed` or `ended`. The caller closes the connection after the last two.
 ///
-/// A runtime has one thread for all of its ports: it answers a request before it connects again
+/// A runtime serves all its ports with one thread, so it answers a request before it connects again
 /// (F-75).
 ///
 /// ```
@@ -57,7 +56,7 @@ enum State {
 /// while handed_over < 2 {
 ///     match port.action() {
 ///         ConnectPortAction::Connect if attempts < 2 => {
-///             attempts += 1; // Nobody listens yet.
+///             attempts += 1; // No tool listens yet.
 ///             port.connect_failed()?;
 ///         }
 ///         ConnectPortAction::Connect => port.connected(&mut buffer)?,
@@ -81,17 +80,17 @@ enum State {
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 ///
-/// Several ports can suspend one runtime; a resume counts for the port on which it arrived (F-42):
-/// [`Suspension`](crate::port::Suspension).
+/// Several ports can suspend one runtime, and a resume counts for the port on which it arrived
+/// (F-42). [`Suspension`](crate::port::Suspension) keeps track of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectPort {
     advertise: Advertise,
-    /// Failed attempts since the delays restarted.
+    /// Failed attempts since the delays began again.
     failures: u32,
     state: State,
 }
 
-/// What a [`ConnectPort`] asks for.
+/// The next action of a [`ConnectPort`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -108,45 +107,43 @@ pub struct ConnectPort {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the exchange advances only when the action is done"]
 pub enum ConnectPortAction {
-    /// Connect to the port, within [`CONNECT_TIMEOUT`](ConnectPort::CONNECT_TIMEOUT). Then
-    /// [`connected`](ConnectPort::connected) or
-    /// [`connect_failed`](ConnectPort::connect_failed).
+    /// Connect to the port within [`CONNECT_TIMEOUT`](ConnectPort::CONNECT_TIMEOUT). Then call
+    /// [`connected`](ConnectPort::connected) or [`connect_failed`](ConnectPort::connect_failed).
     Connect,
-    /// Send these bytes of the buffer; the time limit for the whole advertise is
-    /// [`ADVERTISE_TIMEOUT`](ConnectPort::ADVERTISE_TIMEOUT). Then
-    /// [`sent`](ConnectPort::sent) or [`send_failed`](ConnectPort::send_failed).
+    /// Send these bytes of the buffer; the whole advertise has
+    /// [`ADVERTISE_TIMEOUT`](ConnectPort::ADVERTISE_TIMEOUT). Then call [`sent`](ConnectPort::sent)
+    /// or [`send_failed`](ConnectPort::send_failed).
     Send(Range<usize>),
-    /// Wait without a timeout until the connection is readable, and read nothing: the bytes belong
-    /// to the server exchange. Then [`request_arrived`](ConnectPort::request_arrived) or
-    /// [`ended`](ConnectPort::ended).
+    /// Wait without a timeout until the connection is readable, but read nothing, because the bytes
+    /// belong to the server exchange. Then call [`request_arrived`](ConnectPort::request_arrived)
+    /// or [`ended`](ConnectPort::ended).
     ///
-    /// If a connection cannot report that it is readable, read what the server exchange asks for
-    /// first, and report it here as soon as there is a byte.
+    /// If the connection cannot report that it is readable, start the server exchange's first read,
+    /// and call `request_arrived` as soon as it has a byte.
     AwaitRequest,
-    /// Give the connection to a server exchange. Then
-    /// [`handed_over`](ConnectPort::handed_over): immediately, or, as runtimes do, after
-    /// the answer.
+    /// Give the connection to a server exchange. Then call
+    /// [`handed_over`](ConnectPort::handed_over) immediately or, as runtimes do, after the answer.
     HandOver,
-    /// There is no connection; wait this long. Then [`waited`](ConnectPort::waited).
+    /// There is no connection. Wait this long, then call [`waited`](ConnectPort::waited).
     Wait(Duration),
 }
 
 impl ConnectPort {
-    /// How long a runtime tries to connect before it gives up and waits (F-57). On Linux it can
-    /// take longer: as long as the listener's backlog is full, and no port is served meanwhile.
+    /// The time that a runtime tries to connect before it gives up and waits (F-57). On Linux the
+    /// attempt lasts longer if the listener's backlog is full, and no port is served meanwhile.
     pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
 
-    /// How long a runtime tries to send an advertise before it gives up and waits (F-57).
+    /// The time that a runtime tries to send an advertise before it gives up and waits (F-57).
     pub const ADVERTISE_TIMEOUT: Duration = Duration::from_millis(100);
 
-    /// A port without a connection. Each connection begins with `advertise`.
+    /// Returns a port without a connection. Each connection begins with `advertise`.
     pub const fn new(advertise: Advertise) -> Self {
         Self { advertise, failures: 0, state: State::Connect }
     }
 
-    /// Returns how long a runtime waits after this failed attempt, counted from 0: 1.25 times the
-    /// delay before, rounded down to ms, and 500 ms after a delay of 500 ms or more, so that one of
-    /// them is 571 ms. The document prints min(10 × 1.25ⁿ, 500) ms (F-57, F-77).
+    /// Returns the delay of a runtime after this failed attempt, counted from 0. Each delay is 1.25
+    /// times the previous one, rounded down to ms, and 500 ms after a delay of 500 ms or more; one
+    /// of the delays is 571 ms. The document prints min(10 × 1.25ⁿ, 500) ms (F-57, F-77).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::exchange::ConnectPort;
@@ -159,7 +156,7 @@ impl ConnectPort {
         Duration::from_millis(ms.map_or(500, |ms| u64::from(*ms)))
     }
 
-    /// Returns the current action. Has no side effects.
+    /// Returns the current action, and changes nothing.
     pub fn action(&self) -> ConnectPortAction {
         match self.state {
             State::Connect => ConnectPortAction::Connect,
@@ -170,11 +167,12 @@ impl ConnectPort {
         }
     }
 
-    /// Reports that the connection is established. Puts the advertise into the first 34 bytes of `buffer`, which
+    /// Reports that the connection is established. Writes the advertise to the first 34 bytes of `buffer`, which
     /// must be kept until they are sent.
     ///
     /// # Errors
-    /// [`MisuseError::BufferTooShort`] if `buffer` has fewer bytes; [`MisuseError::NotAsked`].
+    /// [`MisuseError::BufferTooShort`] if `buffer` has fewer than 34 bytes;
+    /// [`MisuseError::NotAsked`].
     pub fn connected(&mut self, buffer: &mut [u8]) -> Result<(), MisuseError> {
         asked(self.state == State::Connect)?;
         let front = buffer
@@ -192,7 +190,7 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// Reports that the first `n` bytes of [`Send`](ConnectPortAction::Send) were sent.
+    /// Reports that the first `n` bytes of the [`Send`](ConnectPortAction::Send) range were sent.
     pub fn sent(&mut self, n: usize) -> Result<(), MisuseError> {
         let State::Send(outgoing) = &mut self.state else { return Err(MisuseError::NotAsked) };
         if outgoing.sent(n)? {
@@ -209,16 +207,16 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// Reports that the first byte of a request can be read. Runtimes treat a half-close as one too: the tool
-    /// sends no more, but still reads. The server exchange then finds the end of the input.
+    /// Reports that the first byte of a request can be read. As for runtimes, a half-close counts too,
+    /// because the tool still reads. The server exchange then finds the end of the input.
     pub fn request_arrived(&mut self) -> Result<(), MisuseError> {
         asked(self.state == State::AwaitRequest)?;
         self.state = State::HandOver;
         Ok(())
     }
 
-    /// Reports that the waiting connection was closed or reset before any byte of a request. The
-    /// caller closes it.
+    /// Reports that the waiting connection was closed or reset before any byte of a request
+    /// arrived. The caller closes it.
     pub fn ended(&mut self) -> Result<(), MisuseError> {
         asked(self.state == State::AwaitRequest)?;
         self.connect(AFTER_AN_END);
@@ -239,16 +237,14 @@ impl ConnectPort {
         Ok(())
     }
 
-    /// Reports that a command arrived on another port, including the default port: ends a delay early, and the
-    /// next delays begin with 10 ms (F-77). A runtime does this after the answer. Always
-    /// allowed.
+    /// Reports that a command arrived on another port, including the default port. Ends a delay early, and the
+    /// next delays begin with 10 ms (F-77). A runtime does this after the answer. Always allowed.
     pub fn reset_delay(&mut self) {
         self.woken(0);
     }
 
-    /// Reports that a waiting connection on another port of the runtime ended: ends a delay early, and the next
-    /// delays begin with 12 ms. Seen with net8.0.30, net9.0.5, net10.0.9.
-    /// Always allowed.
+    /// Reports that a waiting connection on another port of the runtime ended. Ends a delay early, and the next
+    /// delays begin with 12 ms. Observed with net8.0.30, net9.0.5 and net10.0.9. Always allowed.
     pub fn end_elsewhere(&mut self) {
         self.woken(AFTER_AN_END);
     }
@@ -292,7 +288,7 @@ mod tests {
         delay.as_millis()
     }
 
-    /// A port whose connection waits for a request.
+    /// Returns a port whose connection waits for a request.
     fn waiting() -> ConnectPort {
         let mut port = ConnectPort::new(ADVERTISE);
         port.connected(&mut [0; ADVERTISE_LEN]).unwrap();
@@ -334,15 +330,14 @@ mod tests {
             delay = if delay >= 500 { 500 } else { (delay as f32 * 1.25) as u32 };
         }
         assert_eq!(ConnectPort::retry_delay(u32::MAX), Duration::from_millis(500));
-        // A connection is not a success until the advertise is sent.
+        // A connection counts as a success only once the advertise is sent.
         port.connected(&mut [0; ADVERTISE_LEN]).unwrap();
         port.sent(33).unwrap();
         port.send_failed().unwrap();
         assert_eq!(ms(&port), 500);
     }
 
-    /// The delays after later failures were seen by diagipc/tests/live/ports.py,
-    /// `the_delays_between_attempts`.
+    /// `the_delays_between_attempts` (diagipc/tests/live/ports.py) observed the later delays.
     #[test]
     fn connects_again_at_once_after_request_or_end() {
         let mut port = waiting();
@@ -375,7 +370,7 @@ mod tests {
             port.connect_failed().unwrap();
             assert_eq!(ms(port), delay);
         }
-        // The state of a connection does not change.
+        // The report does not change the state of a connection.
         let mut port = waiting();
         port.reset_delay();
         port.end_elsewhere();

@@ -1,15 +1,15 @@
-//! Accept runtimes at a diagnostic port: they connect, send an advertise, and wait for a command.
+//! Accept runtimes at a diagnostic port. They connect, send an advertise, and wait for a command.
 //!
 //! | question | answer |
 //! |---|---|
-//! | who opened this connection? | [`AdvertiseReceiver`]: the 34 bytes, in any pieces |
-//! | which runtimes wait? | [`DiagnosticPort`]: one connection for each cookie |
+//! | which runtime opened this connection? | [`AdvertiseReceiver`] reads the 34 bytes, in any pieces |
+//! | which runtimes are waiting? | [`DiagnosticPort`] has one connection for each cookie |
 //!
 #![cfg_attr(doc, doc = include_str!("../pictures/ports.svg"))]
 //!
-//! Each connection serves one command; the runtime connects again for the next one, with the same
-//! cookie (section "Dataflow"). So a connection is taken out of the port for use, and the next one
-//! takes its place.
+//! Each connection serves one command. For the next command, the runtime connects again with the
+//! same cookie (section "Dataflow"). So a connection is taken out of the port for use, and the next
+//! connection takes its place.
 
 #[cfg(feature = "alloc")]
 use alloc::collections::BTreeMap;
@@ -19,24 +19,24 @@ pub use super::advertise_receiver::{AdvertiseAction, AdvertiseOutcome, Advertise
 use crate::advertise::Advertise;
 use crate::wire::Guid;
 
-/// The tool's side of a diagnostic port (section "Diagnostic Ports"): which runtimes have a
-/// connection that waits for a command.
+/// The tool's side of a diagnostic port (section "Diagnostic Ports"), which holds the connections
+/// of runtimes that wait for a command.
 ///
-/// | step | here |
+/// | event | call |
 /// |---|---|
-/// | a connection is accepted | an [`AdvertiseReceiver`] reads its 34 bytes |
-/// | its advertise is complete | [`hold`](Self::hold), and close the connection that it replaces |
-/// | a command for a runtime | [`take`](Self::take) by cookie, and give the connection to a [`Client`](crate::exchange::Client) |
-/// | a waiting connection ends | [`take`](Self::take), if [`find`](Self::find) returns this connection |
+/// | a connection is accepted | [`AdvertiseReceiver`] reads its 34 bytes |
+/// | its advertise is complete | [`hold`](Self::hold); close the connection that it replaces |
+/// | a command for a runtime is due | [`take`](Self::take) by cookie; give the connection to a [`Client`](crate::exchange::Client) |
+/// | a waiting connection ends | [`take`](Self::take), if [`find`](Self::find) returns that connection |
 ///
-/// The cookie is the runtime's identity; process ids of different namespaces collide. A runtime has
-/// at most one waiting connection on a port (F-77): if a second one arrives, the first is dead and
-/// its end was not noticed yet, so the newest connection replaces it. A token `T` represents the
-/// connection: a descriptor, an index, the socket. Every token that leaves the port is returned.
+/// The cookie identifies the runtime, because process ids of different namespaces collide. A
+/// runtime has at most one waiting connection on a port (F-77). If a second one arrives, the first
+/// is already dead, so the newest connection replaces it. A token `T` represents the connection: a
+/// descriptor, an index or the socket. The port returns every token that leaves it.
 ///
-/// The memory is an array that the caller lends, and searching it takes time proportional to its
-/// length. With the feature `alloc`, `sorted` makes a port that finds each of many
-/// runtimes in logarithmic time, whichever cookies a hostile peer chooses.
+/// The caller lends the memory as an array, and a search takes time proportional to its length.
+/// With the feature `alloc`, `sorted` returns a port that finds a runtime in logarithmic time,
+/// whatever cookies a hostile peer chooses.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -48,7 +48,7 @@ use crate::wire::Guid;
 /// let mut port = DiagnosticPort::new(&mut slots);
 ///
 /// assert_eq!(port.hold(advertise, "dead socket")?, None);
-/// let replaced = port.hold(advertise, "socket")?; // The runtime has connected again.
+/// let replaced = port.hold(advertise, "socket")?; // The runtime connected again.
 /// assert_eq!(replaced.map(|waiting| waiting.token), Some("dead socket"));
 ///
 /// assert_eq!(port.find(cookie).map(|waiting| waiting.advertise.process_id), Some(12345));
@@ -76,26 +76,25 @@ enum Slots<'s, T> {
 /// let advertise = Advertise { runtime_cookie: Guid::NIL, process_id: 12345, future: 7 };
 /// let mut slots = [const { None }; 4];
 /// assert!(DiagnosticPort::new(&mut slots).hold(advertise, "socket").is_ok());
-/// // After the port, its slots still have the connections.
+/// // The slots keep the connections after the port is dropped.
 /// assert_eq!(slots[0], Some(WaitingConnection { advertise, token: "socket" }));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the caller owns the connection now"]
 pub struct WaitingConnection<T> {
-    /// The runtime's advertise.
+    /// The advertise of the runtime.
     pub advertise: Advertise,
     /// The caller's token for the connection.
     pub token: T,
 }
 
 impl<'s, T> DiagnosticPort<'s, T> {
-    /// Creates a port that holds as many connections as there are slots. A connection that is
-    /// already in a slot is held.
+    /// Returns a port with one connection per slot. A connection that is already in a slot is held.
     pub const fn new(slots: &'s mut [Option<WaitingConnection<T>>]) -> Self {
         Self(Slots::Lent(slots))
     }
 
-    /// Creates an empty port that allocates, and holds at most `most` connections.
+    /// Returns an empty port that allocates, and holds at most `most` connections.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::exchange::diagnostic_port::DiagnosticPort;
@@ -107,11 +106,10 @@ impl<'s, T> DiagnosticPort<'s, T> {
         Self(Slots::Sorted(BTreeMap::new(), most))
     }
 
-    /// Holds a connection until it is taken. Returns the connection of the same runtime that it
-    /// replaces, which the caller closes.
+    /// Holds a connection until it is taken. Returns the one that it replaces; close that.
     ///
     /// # Errors
-    /// Returns `token` if there is no room. The port is unchanged then.
+    /// Returns `token` if there is no room, and leaves the port unchanged.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -148,7 +146,7 @@ impl<'s, T> DiagnosticPort<'s, T> {
         }
     }
 
-    /// Takes out the connection of a runtime, for use or because it has ended.
+    /// Takes out the connection of a runtime, to use it or because it has ended.
     #[must_use = "the caller owns the connection now"]
     pub fn take(&mut self, cookie: Guid) -> Option<WaitingConnection<T>> {
         match &mut self.0 {
@@ -169,7 +167,7 @@ impl<'s, T> DiagnosticPort<'s, T> {
         }
     }
 
-    /// Returns how many connections are held.
+    /// Returns the number of connections held.
     pub fn len(&self) -> usize {
         match &self.0 {
             Slots::Lent(slots) => slots.iter().flatten().count(),
@@ -200,7 +198,7 @@ mod tests {
         Guid::from_bytes(u128::from(number).to_le_bytes())
     }
 
-    /// Two runtimes in a row have the same process id, as in different namespaces.
+    /// Returns an advertise. Two runtimes each share a process id, as in different namespaces.
     fn advertise(number: u32) -> Advertise {
         Advertise { runtime_cookie: cookie(number), process_id: (number / 2).into(), future: 0 }
     }
@@ -209,7 +207,7 @@ mod tests {
         numbers.iter().map(|number| port.find(cookie(*number)).map(|held| held.token)).collect()
     }
 
-    /// Runs a test with lent memory of `most` slots, and with a sorted port of this limit.
+    /// Runs a test with `most` lent slots, and with a sorted port of the same limit.
     fn both(most: usize, test: impl Fn(DiagnosticPort<'_, u32>)) {
         let mut slots: Vec<_> = (0..most).map(|_| None).collect();
         test(DiagnosticPort::new(&mut slots));
@@ -237,7 +235,7 @@ mod tests {
                 assert_eq!(port.hold(advertise(number), number), Ok(None));
             }
             assert_eq!(port.hold(advertise(3), 3), Err(3));
-            // A known runtime needs no new slot.
+            // The runtime already has a slot.
             let replaced = port.hold(advertise(0), 4).unwrap();
             assert_eq!(replaced, Some(WaitingConnection { advertise: advertise(0), token: 0 }));
             assert_eq!(tokens(&port, &[0, 1, 2, 3]), [Some(4), Some(1), Some(2), None]);

@@ -1,17 +1,17 @@
-//! The older command for a request, if the runtime does not know the newer one.
+//! Finds the older command for a request if the runtime does not have the newer one.
 //!
-//! | from | to | dropped, unless |
+//! | from | to | dropped fields |
 //! |---|---|---|
 //! | `CollectTracing6` | 5 | `sessionBufferMode`, unless the session drops events or writes `user_events` |
 //! | `CollectTracing5` | 4 | `filter` of the providers, unless each is `enable = 0` without ids (F-17) |
 //! | `CollectTracing4` | 3 | `rundownKeyword`, unless it is 0 or 0x80020139 |
-//! | `CollectTracing3` | 2 | `requestStackwalk`, unless it is true: 2 always takes stacks |
-//! | `GenerateCoreDump3` | 2 | nothing; an error has no text |
-//! | `GenerateCoreDump2` | 1 | `flags`, unless they are 0 or 1 (log), which is `diagnostics` |
-//! | `ProcessInfo3` | 2, then 1 | nothing; the reply has fewer fields |
+//! | `CollectTracing3` | 2 | `requestStackwalk`, unless it is true, because 2 always takes stacks |
+//! | `GenerateCoreDump3` | 2 | none, but an error has no text |
+//! | `GenerateCoreDump2` | 1 | `flags`, unless they are 0 or 1 (log), which become `diagnostics` |
+//! | `ProcessInfo3` | 2, then 1 | none, but the reply has fewer fields |
 //!
 //! A `user_events` session has no command below `CollectTracing5`. A filter with `enable = 0` and
-//! ids excludes those ids, so it counts.
+//! ids excludes those ids, so dropping it changes the session.
 
 use core::fmt;
 
@@ -27,15 +27,15 @@ use crate::message::eventpipe::{
 use crate::message::process::{ProcessInfo, ProcessInfo2};
 use crate::wire::{Array, Encode, EncodeError, Field, Sink, WireError, clamp, count_of};
 
-/// The steps from a request to older commands for the same purpose.
+/// A request that steps down to older commands with the same purpose.
 ///
-/// It steps down only after `UNKNOWN_COMMAND`, and only if the older command means the same; the
-/// caller may [allow](Self::allowing) fields to be dropped. A runtime checks the command first
-/// (F-69), so a refused command has had no effect. Each command needs a new connection.
+/// It steps down only after `UNKNOWN_COMMAND`, and only if the older command means the same or the
+/// caller [allows](Self::allowing) the lost fields to be dropped. A refused command has had no
+/// effect, because a runtime checks the command first (F-69). Each command needs a new connection.
 ///
-/// As [`Encode`] it is the payload of the current [`command`](Self::command), for
-/// [`Client::with_payload`](super::Client::with_payload). Older runtimes crash on more values than
-/// newer ones (F-72), so call [`check_limits`](Self::check_limits) first.
+/// Encoding it writes the payload of the current [`command`](Self::command), for
+/// [`Client::with_payload`](super::Client::with_payload). Call [`check_limits`](Self::check_limits)
+/// first, because older runtimes crash on more values than newer ones (F-72).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::Command;
@@ -60,20 +60,21 @@ use crate::wire::{Array, Encode, EncodeError, Field, Sink, WireError, clamp, cou
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fallback<'a> {
     newest: AnyRequest<'a>,
-    /// Without providers if `newest` has them with filters and this has no filters.
+    /// The current request. Its providers are left out if those of `newest` have filters and the
+    /// current command has none.
     request: AnyRequest<'a>,
     allowed: DroppedFields,
     dropped: DroppedFields,
 }
 
 impl<'a> Fallback<'a> {
-    /// Creates a fallback that begins with `request` and drops no field.
+    /// Returns a fallback that begins with `request` and drops no field.
     pub const fn new(request: AnyRequest<'a>) -> Self {
         let none = DroppedFields::NONE;
         Self { newest: request, request, allowed: none, dropped: none }
     }
 
-    /// Also allows dropping these fields.
+    /// Allows these fields to be dropped as well.
     #[must_use]
     pub const fn allowing(mut self, fields: DroppedFields) -> Self {
         self.allowed = self.allowed.with(fields);
@@ -83,7 +84,7 @@ impl<'a> Fallback<'a> {
     /// Checks the values of the first request.
     ///
     /// # Errors
-    /// As [`AnyRequest::check_limits`].
+    /// Returns the errors of [`AnyRequest::check_limits`].
     pub fn check_limits(&self) -> Result<(), WireError> {
         self.newest.check_limits()
     }
@@ -93,7 +94,7 @@ impl<'a> Fallback<'a> {
         self.request.command()
     }
 
-    /// Returns what follows the OK reply; `None` for an unknown command.
+    /// Returns what follows the OK reply, or `None` for an unknown command.
     pub fn continuation(&self) -> Option<Continuation> {
         self.request.continuation()
     }
@@ -103,7 +104,7 @@ impl<'a> Fallback<'a> {
         self.dropped
     }
 
-    /// Steps down, as the runtime answered with the error `hresult`. Returns what this step drops.
+    /// Steps down after the error `hresult`, and returns the fields that this step drops.
     ///
     /// # Errors
     /// [`FallbackError`]; the fallback is then unchanged.
@@ -121,11 +122,11 @@ impl<'a> Fallback<'a> {
     }
 }
 
-/// An older request, the field that it lacks, and the index of the first provider with the field.
+/// An older request, the field that it lacks, and the index of the first provider with that field.
 type Older<'a> = (AnyRequest<'a>, DroppedFields, Option<u32>);
 
-/// Returns the next older request. `CollectTracing4` gets no providers: an array of them without
-/// filters would need memory.
+/// Returns the next older request. `CollectTracing4` gets no providers, because an array of them
+/// without filters would need memory.
 fn older<'a>(request: &AnyRequest<'a>) -> Result<Older<'a>, FallbackError> {
     let lost = |is_lost, field| if is_lost { field } else { DroppedFields::NONE };
     Ok(match *request {
@@ -165,7 +166,7 @@ fn older<'a>(request: &AnyRequest<'a>) -> Result<Older<'a>, FallbackError> {
             let request = CollectTracing3 {
                 circular_buffer_mb: session.circular_buffer_mb,
                 format: session.format,
-                // With a special keyword some rundown is wanted.
+                // A keyword with no equivalent asks for some rundown.
                 request_rundown: rundown.unwrap_or(true),
                 request_stackwalk: session.request_stackwalk,
                 providers: session.providers,
@@ -210,7 +211,7 @@ fn older<'a>(request: &AnyRequest<'a>) -> Result<Older<'a>, FallbackError> {
     })
 }
 
-/// The payload of the current command.
+/// Encodes the payload of the current command.
 impl Encode for Fallback<'_> {
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
         let providers = match self.newest {
@@ -221,7 +222,7 @@ impl Encode for Fallback<'_> {
         if matches!(self.request, AnyRequest::CollectTracing6(_) | AnyRequest::CollectTracing5(_)) {
             return self.request.encode(sink);
         }
-        // The array of providers is the last field: everything before its count of 0.
+        // The array of providers is the last field, so everything before its count of 0 is written.
         let left = self.request.encoded_len()?.saturating_sub(size_of::<u32>());
         self.request.encode(&mut Front { sink, left })?;
         count_of(providers.len())?.encode(sink)?;
@@ -252,7 +253,7 @@ impl<S: Sink + ?Sized> Sink for Front<'_, S> {
     }
 }
 
-/// Fields that an older command lacks.
+/// A set of fields that an older command lacks.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::fallback::DroppedFields;
@@ -270,13 +271,13 @@ impl DroppedFields {
     pub const NONE: Self = Self(0);
     /// `sessionBufferMode`: the session drops events instead of blocking the threads that write them.
     pub const BUFFER_MODE: Self = Self(1);
-    /// `filter` of the providers: more events arrive, including those that a filter should exclude.
+    /// `filter` of the providers: more events arrive, including those that a filter excludes.
     pub const EVENT_FILTERS: Self = Self(2);
-    /// `rundownKeyword`: the rundown is the default one, not the requested one.
+    /// `rundownKeyword`: the rundown is the default one instead of the requested one.
     pub const RUNDOWN_KEYWORD: Self = Self(4);
-    /// `requestStackwalk`: events carry stacks although not requested.
+    /// `requestStackwalk`: events carry stacks although none were requested.
     pub const STACKS: Self = Self(8);
-    /// `flags` of a dump except logging: no more is logged, and no crash report is written.
+    /// `flags` of a dump except logging: no verbose log and no crash report is written.
     pub const DUMP_FLAGS: Self = Self(16);
     /// All of these fields.
     pub const ALL: Self = Self(31);
@@ -293,7 +294,7 @@ impl DroppedFields {
     }
 }
 
-/// Prints the document's names of the fields, separated by commas; `nothing` if there are none.
+/// Prints the document's names of the fields, separated by commas, or `nothing`.
 impl fmt::Display for DroppedFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = [
@@ -312,32 +313,32 @@ impl fmt::Display for DroppedFields {
     }
 }
 
-/// Why a [`Fallback`] steps down no further.
+/// The reason why a [`Fallback`] does not step down.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::fallback::{Fallback, FallbackError};
 /// use dotnet_diagnostics_ipc::{hresult::HResult, message::{AnyRequest, process::ProcessInfo3}};
 ///
-/// // The command is known: an older one would be refused for the same reason.
+/// // The runtime knows the command, and would refuse an older one for the same reason.
 /// let mut fallback = Fallback::new(AnyRequest::ProcessInfo3(ProcessInfo3 {}));
 /// assert_eq!(fallback.refused(HResult::FAIL), Err(FallbackError::OtherError(HResult::FAIL)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FallbackError {
-    /// The error is not [`HResult::UNKNOWN_COMMAND`]: the runtime knows the command.
+    /// The error is not [`HResult::UNKNOWN_COMMAND`], so the runtime knows the command.
     OtherError(HResult),
-    /// No command is older than this one.
+    /// There is no older command than this one.
     Oldest(Command),
-    /// The session writes `user_events`; commands older than `CollectTracing5` only stream.
+    /// The session writes `user_events`, but commands older than `CollectTracing5` only stream.
     UserEvents,
     /// The next older command lacks a field that the caller did not allow to be dropped.
     FieldLost {
         /// The command with the field.
         command: Command,
-        /// The field.
+        /// The field that would be lost.
         field: DroppedFields,
-        /// The index of the first provider that has the field, if it is a provider's.
+        /// The index of the first provider that has the field, if it is a field of providers.
         provider: Option<u32>,
     },
 }
@@ -371,11 +372,11 @@ mod tests {
     use crate::message::{Message, encode};
     use std::{format, string::ToString, vec::Vec};
 
-    /// `Ab` with keywords 0x0102030405060708, level 4, arguments `k=v`: the provider of vectors
-    /// 5201, 5301, 5401 and 6001.
+    /// The provider `Ab` of vectors 5201, 5301, 5401 and 6001, with keywords 0x0102030405060708,
+    /// level 4 and arguments `k=v`.
     const AB: &[u8] =
         b"\x08\x07\x06\x05\x04\x03\x02\x01\x04\0\0\0\x03\0\0\0A\0b\0\0\0\x04\0\0\0k\0=\0v\0\0\0";
-    /// 256 MB, nettrace.
+    /// 256 MB and the format nettrace.
     const STREAM: &[u8] = b"\0\x01\0\0\x01\0\0\0";
 
     fn message(set: u8, id: u8, payload: &[&[u8]]) -> Vec<u8> {
@@ -384,7 +385,7 @@ mod tests {
         [b"DOTNET_IPC_V1\0", &size[..], &[set, id, 0, 0], &payload].concat()
     }
 
-    /// `CollectTracing6` with the provider once for each filter.
+    /// Returns `CollectTracing6` with one provider for each filter.
     fn six(keyword: u64, stacks: bool, filters: &[&[u8]], mode: u32) -> Vec<u8> {
         let providers: Vec<_> = filters.iter().flat_map(|filter| [AB, filter]).collect();
         let count = u32::try_from(filters.len()).unwrap().to_le_bytes();
@@ -438,8 +439,8 @@ mod tests {
         let (mode, filter) = (DroppedFields::BUFFER_MODE, DroppedFields::EVENT_FILTERS);
         assert_eq!(mode.with(filter).with(mode), filter.with(mode));
         let (rundown, flags) = (DroppedFields::RUNDOWN_KEYWORD, DroppedFields::DUMP_FLAGS);
-        // The number of steps before, the path, the field, and the message after the step that
-        // loses it.
+        // Each case has the number of steps before, the path, the field, and the message after the
+        // step that loses the field.
         let cases = [
             (six(0, true, &[ALL], 1), 0, "CollectTracing6", mode, five),
             (filters(&[ALL, ALL, ONLY_4]), 1, "CollectTracing5.providers[2]", filter, four(3)),

@@ -1,4 +1,4 @@
-//! Messages that arrive and leave in pieces: nothing is read beyond the end of one.
+//! Counts the bytes of messages in pieces, and never reads beyond the end of a message.
 
 use core::ops::Range;
 
@@ -6,8 +6,8 @@ use super::MisuseError;
 use crate::header::{HEADER_LEN, Header};
 use crate::wire::clamp;
 
-/// How much of a message is at the front of the caller's buffer: first its 20 bytes are wanted,
-/// then as many as `size`.
+/// The part of a message that is at the front of the caller's buffer. First the 20 bytes of the
+/// header are wanted, then `size` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Incoming {
     have: u16,
@@ -15,7 +15,7 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// Nothing was received.
+    /// The state before any byte is received.
     #[allow(clippy::cast_possible_truncation)] // 20
     pub(super) const START: Self = Self { have: 0, want: HEADER_LEN as u16 };
 
@@ -24,20 +24,19 @@ impl Incoming {
         self.have
     }
 
-    /// The range to read into now.
+    /// Returns the range to read into now.
     #[inline]
     pub(super) const fn range(self) -> Range<usize> {
         self.have as usize..self.want as usize
     }
 
-    /// The bytes received.
+    /// Returns the bytes received.
     #[inline]
     pub(super) fn bytes(self, buffer: &[u8]) -> &[u8] {
         buffer.get(..usize::from(self.have)).unwrap_or_default()
     }
 
-    /// Continues in a larger `buffer`, which must have room for the message of `size` bytes, and
-    /// begin with its header.
+    /// Continues in a larger `buffer` that begins with the header and has room for `size` bytes.
     pub(super) fn enlarged(self, buffer: &[u8], size: u16) -> Result<Self, MisuseError> {
         if buffer.len() < size.into() {
             return Err(MisuseError::BufferTooShort { needed: size.into() });
@@ -64,20 +63,20 @@ impl Incoming {
         Ok(())
     }
 
-    /// Wants all of a message of `size` bytes.
+    /// Returns the state that wants a whole message of `size` bytes.
     #[inline]
     pub(super) const fn wanting(self, size: u16) -> Self {
         Self { want: size, ..self }
     }
 
-    /// Whether more than a header is wanted, and is incomplete: the header was checked before.
+    /// Returns whether the header is complete and more of the payload is wanted.
     #[inline]
     pub(super) const fn is_in_payload(self) -> bool {
         self.have < self.want && self.want as usize > HEADER_LEN
     }
 }
 
-/// How much of the front of the caller's buffer is sent.
+/// The part of the caller's buffer that has been sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outgoing {
     sent: u32,
@@ -90,13 +89,13 @@ impl Outgoing {
         Self { sent: 0, len }
     }
 
-    /// What is still to be sent.
+    /// Returns the range that is still to be sent.
     #[inline]
     pub(super) const fn range(self) -> Range<usize> {
         self.sent as usize..self.len as usize
     }
 
-    /// Counts `n` bytes as sent; returns whether those were the last.
+    /// Counts `n` bytes as sent, and returns whether those were the last.
     #[inline]
     pub(super) fn sent(&mut self, n: usize) -> Result<bool, MisuseError> {
         let asked = self.range().len();

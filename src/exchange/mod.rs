@@ -1,7 +1,7 @@
-//! Run an exchange with your own I/O: both sides of every flow (`spec/FLOWS.md`) as state machines
+//! Run an exchange over your own I/O: both sides of every flow in `spec/FLOWS.md` are state machines
 //! without I/O, clock or allocation.
 //!
-//! An exchange names its next action; the caller performs it on any socket, and reports the result.
+//! An exchange names its next action. The caller performs it on any socket and reports the result.
 #![cfg_attr(doc, doc = include_str!("../pictures/exchange.svg"))]
 //!
 //! # The run loop
@@ -11,35 +11,37 @@
 //! 1. Call `action()`. It returns the next action and changes nothing, however often it is called.
 //! 2. Perform that action on your socket or pipe: blocking, polled or async, one byte at a time or
 //!    all at once.
-//! 3. Report the result with the method that belongs to the action. Any other method, 0 bytes, and
-//!    more bytes than the action names are a [`MisuseError`] and change nothing.
-//! 4. Lend the same buffer each time, all of it. Actions name ranges of it: the request is at its
-//!    front, and the reply overwrites it. A number of bytes comes last: `sent(n)`,
-//!    `received(buffer, n)`, `piece(buffer, n)`. What is written into the buffer comes before it:
-//!    `respond(reply, buffer)`. A [`Session`] has no buffer: it is given the bytes.
-//! 5. Never read more than `Receive` names. What follows belongs to the stream or the block after
-//!    the reply. Where nothing follows it ([`Continuation::Close`]), you may read as much as fits
-//!    behind, and report it in parts, each as long as the current range.
-//! 6. A read or write that a signal interrupted (`EINTR`, `Interrupted`) is not reported: do it again. One that would block
-//!    (`EAGAIN`, `WouldBlock`) is not reported either: wait until the socket is ready. On Unix, `WouldBlock` is also what a time
-//!    limit of the socket gives (`SO_RCVTIMEO`); give up with [`Client::ended`] and [`End::TimedOut`].
-//! 7. If a write fails, report it and go on reading: a server that refuses a request early closes
-//!    without reading all of it, and its reply may be waiting.
-//! 8. Report end of input too: closed, reset or timed out. Each has a named outcome.
-//! 9. You own the timeouts: [`ReplyDeadline::of`] says how long a reply may take. Nothing here
-//!    waits.
+//! 3. Report the result with the method that belongs to the action. Any other method, a count of 0,
+//!    and a count larger than the action's range return a [`MisuseError`] and change nothing.
+//! 4. Pass the same whole buffer each time. Actions name ranges of it: the request is at the front,
+//!    and the reply overwrites the request. A byte count is the last argument: `sent(n)`,
+//!    `received(buffer, n)`, `piece(buffer, n)`. A value to encode comes before the buffer:
+//!    `respond(reply, buffer)`. A [`Session`] has no buffer and takes the bytes themselves.
+//! 5. Never read more than the range of `Receive`, because the bytes after it belong to the stream or
+//!    block after the reply. Only if nothing follows the reply ([`Continuation::Close`]) may you fill
+//!    the rest of the buffer in one read. Report those bytes in parts, each as long as the current
+//!    range.
+//! 6. If a signal interrupts a read or write (`EINTR`, `Interrupted`), report nothing and try again.
+//!    If it would block (`EAGAIN`, `WouldBlock`), report nothing and wait until the socket is ready.
+//!    On Unix, a read also fails with `WouldBlock` when the socket's own timeout (`SO_RCVTIMEO`)
+//!    expires; give up with [`Client::ended`] and [`End::TimedOut`].
+//! 7. If a write fails, report it and continue with reading. A server that refuses a request early
+//!    closes the connection without reading the rest, and its reply may be waiting.
+//! 8. Report the end of input too: closed, reset or timed out. Each has its own outcome.
+//! 9. Timeouts are yours, because no exchange waits. [`ReplyDeadline::of`] returns how long a reply
+//!    may take.
 //! 10. `Finished` carries the outcome. [`Client::reply`] reads the reply from the buffer;
 //!     [`AfterReply`] gives the state of the connection.
-//! 11. After an error, drop the connection. Not every runtime closes it (F-5), so do not wait for
-//!     that.
+//! 11. After an error, drop the connection. Do not wait for the runtime to close it, because some
+//!     runtimes keep it open (F-5).
 //!
 //! ```
 //! use std::io::{ErrorKind, Read, Write};
 //! use dotnet_diagnostics_ipc::exchange::{AfterReply, Client, ClientAction, End, Outcome};
 //! use dotnet_diagnostics_ipc::message::{Message, Reply, process::{EnablePerfMap, PerfMapType}};
 //!
-//! /// Goes on as far as the socket allows. `None`: it is not ready now, or its time limit is over. Call this again later, or
-//! /// give up with `client.ended(End::TimedOut)`.
+//! /// Continues as far as the socket allows. Returns `None` if the socket is not ready or has timed
+//! /// out: call it again later, or give up with `client.ended(End::TimedOut)`.
 //! fn ask(client: &mut Client, buffer: &mut [u8], peer: &mut (impl Read + Write)) -> Result<Option<Outcome>, Box<dyn std::error::Error>> {
 //!     loop {
 //!         let done = match client.action() {
@@ -62,7 +64,7 @@
 //!     }
 //! }
 //!
-//! // A peer in memory that reads and writes 5 bytes at a time, is interrupted, and once has nothing to read.
+//! // An in-memory peer that moves 5 bytes at a time. One read would block, and one is interrupted.
 //! struct Peer(Vec<u8>, &'static [u8], Vec<ErrorKind>);
 //! impl Write for Peer {
 //!     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> { self.0.write(&bytes[..bytes.len().min(5)]) }
@@ -83,7 +85,7 @@
 //! let mut buffer = [0; 256];
 //! let mut client = Client::new(&EnablePerfMap { perf_map_type: PerfMapType::PERF_MAP }, &mut buffer)?;
 //! assert_eq!(ask(&mut client, &mut buffer, &mut peer)?, None);
-//! // It is ready now.
+//! // Now the socket is ready.
 //! let outcome = ask(&mut client, &mut buffer, &mut peer)?.ok_or("not ready")?;
 //! assert_eq!(peer.0, b"DOTNET_IPC_V1\0\x18\0\x04\x05\0\0\x03\0\0\0");
 //! let Outcome::Ok { size, then: AfterReply::Close } = outcome else { panic!("{outcome:?}") };
@@ -92,7 +94,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is here
+//! # Types
 //!
 //! | | |
 //! |---|---|
@@ -100,18 +102,18 @@
 //! | [`Server`] | the runtime's side of one connection: request, descriptor, reply, and what follows, in pieces |
 //! | [`Session`] | a tracing session: its stream, and its stop on a second connection |
 //! | [`ReplyDeadline`] | how long the reply to a command may take |
-//! | [`fallback`] | the older command if the runtime does not know the newer one, and the fields that it drops |
+//! | [`fallback`] | the older command to send if the runtime lacks the newer one, and the fields that are lost |
 //! | [`ConnectPort`] | the runtime's side of a diagnostic port: connect, advertise, wait, connect again |
-//! | [`DiagnosticPort`], [`AdvertiseReceiver`] | the tool's side of one: reads advertises, holds the connections until they are used |
+//! | [`DiagnosticPort`], [`AdvertiseReceiver`] | the tool's side of a diagnostic port: reads advertises, holds connections until they are used |
 //!
 //! # Limits
 //!
-//! Nothing here allocates, or sizes a buffer, by a number that the peer sent. The caller sets these limits on a peer:
+//! No number that the peer sends sizes an allocation or a buffer. The caller limits the peer:
 //!
 //! | limit | where | default |
 //! |---|---|---|
 //! | size of a message | the lent buffer: [`Outcome::BufferTooSmall`], [`ServerOutcome::BufferTooSmall`] | 65,535 is always enough |
-//! | bytes of a stream | [`Session::streaming`] | none, the caller chooses: a session streams as long as it lasts |
+//! | bytes of a stream | [`Session::streaming`] | none; the caller chooses, because a session streams until it stops |
 //! | bytes and entries of an environment block | [`EnvironmentLimits`](crate::continuation::EnvironmentLimits) | 32 MiB, 65,536 |
 //! | waiting connections of a port | [`DiagnosticPort`] | the number of lent slots, or the limit of a sorted port |
 //!

@@ -8,10 +8,10 @@ use crate::hresult::HResult;
 use crate::message::Announced;
 use crate::wire::{WireError, WireErrorKind, clamp};
 
-/// The outcome of a request.
+/// The outcome of a client's request.
 ///
-/// An error is final as soon as its last byte arrives: not every runtime closes after one (F-5,
-/// F-74), so do not wait for it.
+/// An error is final as soon as its last byte arrives. Do not wait for the runtime to close the
+/// connection, because some runtimes keep it open (F-5, F-74).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome};
@@ -33,12 +33,12 @@ use crate::wire::{WireError, WireErrorKind, clamp};
 #[non_exhaustive]
 pub enum Outcome {
     /// OK: the reply is the first `size` bytes of the buffer, and decodes. A
-    /// [`ResultReply`](crate::message::server::ResultReply) may still have a failing HRESULT: see
+    /// [`ResultReply`](crate::message::server::ResultReply) may still have a failing HRESULT; see
     /// [`Client::reply`](super::Client::reply).
     Ok {
         /// The size of the reply in bytes.
         size: u16,
-        /// What the connection is now.
+        /// The state of the connection.
         then: AfterReply,
     },
     /// An error: the reply is the first `size` bytes of the buffer.
@@ -49,34 +49,35 @@ pub enum Outcome {
         hresult: HResult,
     },
     /// The reply is invalid: a wrong magic (F-71), a `size` below 20, a code other than OK and
-    /// Error, or a payload that does not decode. The buffer's contents must not be used as
-    /// data, and the connection cannot be used again.
+    /// Error, or a payload that does not decode. Do not use the buffer's contents as data, and do
+    /// not use the connection again.
     Malformed {
-        /// What is wrong. [`Message::decode_prefix`](crate::message::Message::decode_prefix) and
-        /// [`reply_to`](crate::message::Message::reply_to) on the buffer give it with the path of
-        /// the field.
+        /// What is wrong with the reply.
+        /// [`Message::decode_prefix`](crate::message::Message::decode_prefix) and
+        /// [`reply_to`](crate::message::Message::reply_to) on the buffer return the error with the
+        /// path of the field.
         kind: WireErrorKind,
-        /// Where, in bytes from the front of the buffer.
+        /// The offset of the error in the buffer.
         offset: u32,
     },
-    /// The reply has `size` bytes, which exceeds the buffer. Its header is in the buffer, the rest
-    /// is unread: [`Client::enlarged`](super::Client::enlarged) continues.
+    /// The reply has `size` bytes, which exceeds the buffer. The buffer has its header, and the
+    /// rest is unread; [`Client::enlarged`](super::Client::enlarged) continues.
     BufferTooSmall {
         /// The required size of the buffer in bytes.
         size: u16,
     },
     /// The connection ended before the reply.
     NoReply {
-        /// How.
+        /// How the connection ended.
         end: End,
         /// Whether all of the request was sent.
         request_sent: bool,
     },
     /// The connection ended inside the reply.
     Cut {
-        /// How many of its bytes were received.
+        /// The number of bytes received of the reply.
         received: u16,
-        /// How it ended.
+        /// How the connection ended.
         end: End,
     },
 }
@@ -87,7 +88,7 @@ impl Outcome {
     }
 }
 
-/// The state of the connection after an OK.
+/// The state of the connection after an OK reply.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, AfterReply};
@@ -107,28 +108,30 @@ impl Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AfterReply {
-    /// Finished: the runtime closes, and so may the caller.
+    /// The exchange is finished. The runtime closes the connection; the caller may do so too.
     Close,
     /// Finished, but a runtime without a dump tool may send another reply before it closes (F-81).
     AnotherReply,
-    /// A nettrace or netperf stream, until the session ends: see [`Session`](super::Session).
+    /// A nettrace or netperf stream follows until the session ends; see
+    /// [`Session`](super::Session).
     Stream {
-        /// The session. `None` if the reply was the generic OK, which has no payload (F-2).
+        /// The id of the session, or `None` after the generic OK, which has no payload (F-2).
         session_id: Option<u64>,
     },
-    /// An environment block: see [`EnvironmentDecoder`](crate::continuation::EnvironmentDecoder).
+    /// An environment block follows; see
+    /// [`EnvironmentDecoder`](crate::continuation::EnvironmentDecoder).
     EnvironmentBlock {
         /// The size of the block in bytes.
         n_incoming_bytes: u32,
     },
-    /// The connection holds a `user_events` session: nothing follows, and the session ends when it
-    /// is closed (F-23).
+    /// The connection holds a `user_events` session. Nothing follows, and the session ends when the
+    /// connection is closed (F-23).
     UserEvents {
-        /// The session. `None` if the reply was the generic OK.
+        /// The id of the session, or `None` if the reply was the generic OK.
         session_id: Option<u64>,
     },
-    /// Unknown: the command is unknown here, or an environment block should follow and its size was
-    /// not given.
+    /// The state is unknown. Either this crate does not know the command, or an environment block
+    /// should follow and the reply did not give its size.
     Unknown,
 }
 
@@ -159,7 +162,7 @@ impl AfterReply {
     }
 }
 
-/// How a connection ended, as reported by the caller's socket.
+/// How a connection ended, according to the caller's socket.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, End, Outcome};
@@ -174,17 +177,17 @@ impl AfterReply {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum End {
-    /// A read returned 0 bytes: the peer has closed, or sends no more.
+    /// A read returned 0 bytes. The peer has closed the connection, or sends no more.
     Closed,
-    /// A read failed, usually with `ECONNRESET`: the peer closed with unread bytes (F-70), or died.
+    /// A read failed, usually with `ECONNRESET`. The peer closed with unread bytes (F-70), or died.
     Reset,
-    /// Nothing arrived within the caller's time limit. A stopped runtime, or one busy with another
-    /// client, looks like this (F-75).
+    /// Nothing arrived within the caller's time limit. The runtime may be stopped or busy with
+    /// another client (F-75).
     TimedOut,
 }
 
 impl End {
-    /// Returns its name: `closed`, `reset`, `timed_out`.
+    /// Returns the name of the value: `closed`, `reset` or `timed_out`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Closed => "closed",
@@ -204,7 +207,7 @@ impl fmt::Display for End {
     }
 }
 
-/// How long a client should wait for the reply, from the end of its request.
+/// How long a client should wait for the reply after it has sent its request.
 ///
 /// ```
 /// use core::time::Duration;
@@ -215,18 +218,18 @@ impl fmt::Display for End {
 /// assert_eq!(ReplyDeadline::of(Command::ATTACH_PROFILER), ReplyDeadline::AfterAttachTimeout(seconds(5)));
 /// ```
 ///
-/// The document only says that a client must survive a server that does not answer; the values are
-/// this crate's. A server answers one client at a time (F-75), so each value assumes an idle
+/// The values are this crate's. The document only requires that a client survives a server that
+/// does not answer. A server answers one client at a time (F-75), so each value assumes an idle
 /// runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReplyDeadline {
-    /// This long.
+    /// The reply is due within this time.
     Within(Duration),
-    /// The request's `attachTimeout` plus this long.
+    /// The reply is due within the request's `attachTimeout` plus this time.
     AfterAttachTimeout(Duration),
-    /// This long after the session's stream was read to its end: the runtime does not answer before
-    /// (F-75, F-76).
+    /// The reply is due within this time after the session's stream was read to its end. The
+    /// runtime does not answer before that (F-75, F-76).
     AfterStreamEnd(Duration),
 }
 
@@ -234,8 +237,8 @@ impl ReplyDeadline {
     /// Returns the deadline for the reply to `command`.
     ///
     /// A dump is answered once it is written, an attach once the profiler is attached or its
-    /// timeout has expired, a stop once the stream has been read; everything else immediately,
-    /// including unknown commands.
+    /// timeout has expired, and a stop once the stream has been read. All other commands, including
+    /// unknown ones, are answered immediately.
     pub const fn of(command: Command) -> Self {
         match command {
             Command::GENERATE_CORE_DUMP
@@ -248,8 +251,8 @@ impl ReplyDeadline {
     }
 }
 
-/// A report that does not fit the exchange's action: a bug in the caller's loop, never in
-/// the peer's bytes. The exchange is unchanged.
+/// The error of a report that does not match the exchange's action. It is a bug in the caller's
+/// loop, never in the peer's bytes. The exchange is unchanged.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Client, MisuseError};
@@ -264,17 +267,17 @@ impl ReplyDeadline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MisuseError {
-    /// The exchange asks for something else; see `action()`.
+    /// The exchange asks for another report; see `action()`.
     NotAsked,
-    /// More bytes than were asked for.
+    /// The report has more bytes than the action's range.
     TooMany {
-        /// The number asked for.
+        /// The length of the range.
         asked: usize,
-        /// The number reported.
+        /// The number of bytes reported.
         reported: usize,
     },
-    /// No byte was received or sent. A read of 0 bytes is the end of the input: report `ended`. A
-    /// write of 0 bytes would be repeated forever: report `send_failed`.
+    /// The report has 0 bytes. If a read returned 0, report the end of the input with `ended`. If a
+    /// write returned 0, report `send_failed`, because repeating the write would never end.
     NoBytes,
     /// The buffer is shorter than the exchange's data.
     BufferTooShort {

@@ -1,4 +1,4 @@
-//! The runtime's side of one connection: a request, its reply, and what follows.
+//! The runtime's side of one connection: a request, its reply, and what follows the reply.
 
 use core::fmt;
 use core::ops::Range;
@@ -11,16 +11,16 @@ use crate::hresult::HResult;
 use crate::message::{self, AnyRequest, Message, server::ErrorReply};
 use crate::wire::{Encode, EncodeError, Layer, WireError, WireErrorKind, clamp};
 
-/// The runtime's side of one connection.
+/// The runtime's side of one connection: receives a request, sends the reply and what follows.
 ///
-/// The caller lends one buffer, of at least 24 bytes; the reply overwrites the request.
+/// The caller lends one buffer of at least 24 bytes. The reply overwrites the request.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Server, ServerAction, ServerOutcome};
 /// use dotnet_diagnostics_ipc::hresult::HResult;
 /// use dotnet_diagnostics_ipc::message::{AnyRequest, server::ResultReply};
 ///
-/// let mut input = &b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0"[..]; // what the client sends
+/// let mut input = &b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0"[..]; // the client's bytes
 /// let mut answer = Vec::new();
 /// let mut buffer = [0; 64];
 /// let mut server = Server::new();
@@ -57,16 +57,16 @@ pub struct Server {
     state: State,
 }
 
-// A tag of its own: one inside a field takes five more instructions to read.
+// A tag inside a field would take five more instructions to read.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug)]
 enum State {
     Receive(Incoming),
     TooSmall(Incoming, u16),
     Decode(Header),
-    /// Then a refusal, if the kernel would refuse a value.
+    /// Receive the descriptor; then refuse if the kernel would refuse a value.
     ReceiveFd(Option<WireError>),
-    /// With what follows an OK.
+    /// Wait for the reply. Has what follows an OK.
     Respond(Continuation),
     Refuse(RefusalReason),
     Send(Outgoing, Next),
@@ -84,7 +84,7 @@ enum Next {
     Close(ServerOutcome),
 }
 
-/// What a [`Server`] asks for.
+/// The next action of a [`Server`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Server, ServerAction};
@@ -94,31 +94,31 @@ enum Next {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the exchange advances only when the action is done"]
 pub enum ServerAction {
-    /// Read into this range of the buffer, and no more; then [`Server::received`], or [`Server::ended`].
+    /// Read into this range and no further. Then call [`Server::received`] or [`Server::ended`].
     Receive(Range<usize>),
-    /// The request is this range of the buffer: read it with [`Server::request`].
+    /// The request is in this range of the buffer. Read it with [`Server::request`].
     Decode(Range<usize>),
-    /// Receive one byte and the descriptor with it; then [`Server::fd_received`],
+    /// Receive one byte with a descriptor. Then call [`Server::fd_received`],
     /// [`Server::fd_missing`] if the byte had no descriptor, or [`Server::ended`].
     ReceiveFd,
-    /// Execute the request, then [`Server::respond`] or [`Server::refuse`].
+    /// Execute the request, then call [`Server::respond`] or [`Server::refuse`].
     Respond,
-    /// The request is refused for this reason: [`Server::refuse`], usually with
+    /// Refuse the request for this reason. Call [`Server::refuse`], usually with
     /// [`RefusalReason::hresult`].
     Refuse(RefusalReason),
-    /// Write this range of the buffer, or some of it; then [`Server::sent`], or
+    /// Write this range of the buffer, or part of it. Then call [`Server::sent`] or
     /// [`Server::send_failed`].
     Send(Range<usize>),
-    /// Put the next bytes of the stream or environment block at the front of the buffer, then
-    /// [`Server::piece`]; or [`Server::continuation_ended`].
+    /// Write the next bytes of the stream or environment block to the front of the buffer. Then
+    /// call [`Server::piece`] or, at the end, [`Server::continuation_ended`].
     Continue {
-        /// How many bytes of the environment block are left; `None` for a stream.
+        /// The number of bytes left of the environment block, or `None` for a stream.
         left: Option<u32>,
     },
-    /// Keep the connection until the client hangs up, then [`Server::ended`]: a `user_events` session
-    /// lasts that long. A half-close does not count (F-23).
+    /// Keep the connection open until the client closes it, because a `user_events` session lasts
+    /// that long. Then call [`Server::ended`]. A half-close does not count (F-23).
     Hold,
-    /// Close the connection, then [`Server::closed`].
+    /// Close the connection, then call [`Server::closed`].
     Close,
     /// The exchange is over.
     Finished(ServerOutcome),
@@ -139,37 +139,37 @@ pub enum ServerAction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ServerOutcome {
-    /// The reply was sent, and everything after it.
+    /// The reply and everything after it was sent.
     Answered,
     /// An error was sent.
     Refused(HResult),
     /// The environment block was interrupted by an error (F-43).
     BrokenOff(HResult),
-    /// The request has `size` bytes, which exceeds the buffer. Its header is in the buffer, the rest
-    /// is unread: [`Server::enlarged`] continues, [`Server::refuse`] ends it.
+    /// The request has `size` bytes, which exceeds the buffer. The buffer has its header, and the
+    /// rest is unread. [`Server::enlarged`] continues, [`Server::refuse`] ends the exchange.
     BufferTooSmall {
         /// The required size of the buffer in bytes.
         size: u16,
     },
-    /// The client disconnected, or was silent beyond the caller's time limit.
+    /// The client disconnected, or sent nothing within the caller's time limit.
     Gone {
-        /// How.
+        /// How the connection ended.
         end: End,
     },
 }
 
 impl Server {
-    /// A server that knows every command of the protocol.
+    /// Returns a server that knows every command of the protocol.
     pub const fn new() -> Self {
         Self::with_commands(KnownCommands::All)
     }
 
-    /// A server that knows these commands, and answers the others with `UNKNOWN_COMMAND`.
+    /// Returns a server that knows these commands and answers all others with `UNKNOWN_COMMAND`.
     pub const fn with_commands(commands: KnownCommands) -> Self {
         Self { commands, state: State::Receive(Incoming::START) }
     }
 
-    /// Returns the current action. Has no side effects.
+    /// Returns the current action, and changes nothing.
     #[inline]
     pub fn action(&self) -> ServerAction {
         match self.state {
@@ -189,8 +189,8 @@ impl Server {
         }
     }
 
-    /// Reports that `n` bytes of [`Receive`](ServerAction::Receive) are in the buffer, at the front of
-    /// the range.
+    /// Reports that `n` bytes are in the buffer, at the front of the
+    /// [`Receive`](ServerAction::Receive) range.
     #[inline]
     pub fn received(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
         let State::Receive(incoming) = &mut self.state else { return Err(MisuseError::NotAsked) };
@@ -202,8 +202,8 @@ impl Server {
         Ok(())
     }
 
-    /// Checks the received part of a message in the order of runtimes (F-69): the 20 bytes, `size`,
-    /// all of the payload, magic, command.
+    /// Checks the received bytes in the order of runtimes (F-69): the 20 bytes, `size`, the whole
+    /// payload, magic, command.
     fn look_at(&mut self, incoming: Incoming, buffer: &[u8]) {
         let bytes = incoming.bytes(buffer);
         let Some([.., low, high, _, _, _, _]) = bytes.first_chunk::<HEADER_LEN>() else { return };
@@ -226,8 +226,8 @@ impl Server {
         };
     }
 
-    /// Continues after [`ServerOutcome::BufferTooSmall`] in a larger buffer. The caller has copied
-    /// the 20 bytes to its front.
+    /// Continues after [`ServerOutcome::BufferTooSmall`] with a larger buffer, to whose front the
+    /// caller has copied the 20 bytes of the header.
     ///
     /// # Errors
     /// [`MisuseError`] after another outcome, if `buffer` is still too short, or if it does not
@@ -239,9 +239,9 @@ impl Server {
     }
 
     /// Decodes the request of the action [`Decode`](ServerAction::Decode), once. The action is then
-    /// [`Respond`](ServerAction::Respond), [`ReceiveFd`](ServerAction::ReceiveFd), or
-    /// [`Refuse`](ServerAction::Refuse) with the reason if this returns `None`: the request does not
-    /// decode, or a runtime refuses its values.
+    /// [`Respond`](ServerAction::Respond) or [`ReceiveFd`](ServerAction::ReceiveFd). If the request
+    /// does not decode or a runtime refuses its values, this returns `None` and the action is
+    /// [`Refuse`](ServerAction::Refuse) with the reason.
     pub fn request<'b>(&mut self, buffer: &'b [u8]) -> Result<Option<AnyRequest<'b>>, MisuseError> {
         let State::Decode(header) = self.state else { return Err(MisuseError::NotAsked) };
         let size = usize::from(header.size);
@@ -260,11 +260,11 @@ impl Server {
         Ok(request.ok())
     }
 
-    /// Refuses a request. Separate, so that it has no room on the stack while values are checked.
+    /// Refuses a request. Not inlined, so that it uses no stack while values are checked.
     #[cold]
     #[inline(never)]
     fn refuse_for<'b>(&mut self, error: &WireError, user_events: bool) -> Option<AnyRequest<'b>> {
-        // Checks made by the kernel fail after the descriptor (F-19, F-21).
+        // The kernel's checks fail only after the descriptor has arrived (F-19, F-21).
         self.state = if user_events && error.hresult() == HResult::FAIL {
             State::ReceiveFd(Some(*error))
         } else if error.layer() == Layer::Limits {
@@ -292,13 +292,13 @@ impl Server {
         Ok(())
     }
 
-    /// Writes an OK with `payload` over the request, to be sent. The command determines what
-    /// follows; after a `ProcessEnvironmentReply`, as many bytes as it announces.
+    /// Encodes an OK with `payload` over the request, to be sent next. The command determines what
+    /// follows. After a `ProcessEnvironmentReply`, the block has the announced number of bytes.
     ///
     /// # Errors
-    /// [`RespondError::Encode`], and the exchange still asks to respond: a reply over 65,535 bytes
-    /// is refused here, where released runtimes send a wrapped size (F-40).
-    /// [`RespondError::Misuse`] if the exchange did not ask for this.
+    /// [`RespondError::Encode`]: the exchange still waits for a reply. It refuses a reply over
+    /// 65,535 bytes, for which released runtimes send a wrapped size (F-40).
+    /// [`RespondError::Misuse`] if the exchange did not ask for a reply.
     pub fn respond<T: Encode + ?Sized>(
         &mut self,
         payload: &T,
@@ -326,19 +326,20 @@ impl Server {
         Ok(())
     }
 
-    /// Writes an error over the request, to be sent.
+    /// Encodes an error over the request, to be sent next.
     ///
     /// # Errors
-    /// As [`respond`](Self::respond). Allowed in [`Respond`](ServerAction::Respond), in
-    /// [`Refuse`](ServerAction::Refuse), and with a buffer that is too small.
+    /// Returns the errors of [`respond`](Self::respond). Allowed in
+    /// [`Respond`](ServerAction::Respond), in [`Refuse`](ServerAction::Refuse), and after a buffer
+    /// that is too small.
     pub fn refuse(&mut self, hresult: HResult, buffer: &mut [u8]) -> Result<(), RespondError> {
         self.refuse_with(&ErrorReply::new(hresult), buffer)
     }
 
-    /// Like `refuse`, with a text, which only the errors of `GenerateCoreDump3` have (F-50).
+    /// Refuses with a text, which only errors in reply to `GenerateCoreDump3` have (F-50).
     ///
     /// # Errors
-    /// As [`refuse`](Self::refuse).
+    /// Returns the errors of [`refuse`](Self::refuse).
     pub fn refuse_with(
         &mut self,
         error: &ErrorReply<'_>,
@@ -350,7 +351,7 @@ impl Server {
         self.close_with(error, ServerOutcome::Refused(error.hresult), buffer)
     }
 
-    /// Reports that the first `n` bytes of [`Send`](ServerAction::Send) were sent.
+    /// Reports that the first `n` bytes of the [`Send`](ServerAction::Send) range were sent.
     #[inline]
     pub fn sent(&mut self, n: usize) -> Result<(), MisuseError> {
         let State::Send(outgoing, next) = &mut self.state else {
@@ -375,12 +376,11 @@ impl Server {
         Ok(())
     }
 
-    /// Reports that the next `n` bytes after the reply are at the front of the buffer, to be sent; 0
+    /// Reports that the next `n` bytes after the reply are at the front of the buffer, to be sent. 0
     /// changes nothing.
     ///
     /// # Errors
-    /// [`MisuseError`] if the exchange did not ask for this, or with more bytes than the reply
-    /// announced.
+    /// [`MisuseError`] if the exchange did not ask for a piece, or the reply announced fewer bytes.
     pub fn piece(&mut self, buffer: &[u8], n: usize) -> Result<(), MisuseError> {
         let State::Continue(left) = self.state else { return Err(MisuseError::NotAsked) };
         if buffer.len() < n {
@@ -404,7 +404,7 @@ impl Server {
     /// Reports that the stream has ended, or that the `user_events` session was stopped.
     ///
     /// # Errors
-    /// [`MisuseError`] unless a session has the connection. An environment block ends with its last
+    /// [`MisuseError`] unless the connection has a session. An environment block ends with its last
     /// byte, or with [`break_off`](Self::break_off).
     pub fn continuation_ended(&mut self) -> Result<(), MisuseError> {
         let (State::Continue(None) | State::Hold) = self.state else {
@@ -414,17 +414,17 @@ impl Server {
         Ok(())
     }
 
-    /// Interrupts the environment block, and writes an error at the front of the buffer, to be sent
-    /// instead (F-43).
+    /// Interrupts the environment block, and encodes an error at the front of the buffer, to be
+    /// sent instead (F-43).
     ///
     /// # Errors
-    /// As [`refuse`](Self::refuse), if no block is being sent.
+    /// Returns the errors of [`refuse`](Self::refuse), also if no block is being sent.
     pub fn break_off(&mut self, hresult: HResult, buffer: &mut [u8]) -> Result<(), RespondError> {
         let State::Continue(Some(_)) = self.state else { return Err(MisuseError::NotAsked.into()) };
         self.close_with(&ErrorReply::new(hresult), ServerOutcome::BrokenOff(hresult), buffer)
     }
 
-    /// Sends the error, and then closes.
+    /// Sends the error, then closes the connection.
     fn close_with(
         &mut self,
         error: &ErrorReply<'_>,
@@ -438,12 +438,12 @@ impl Server {
 
     /// Reports that the connection ended, or that the caller's time limit expired.
     ///
-    /// A client that sends no more may still read: a truncated message, even of 0 bytes, is
+    /// A client that sends no more may still read, so even a truncated message of 0 bytes is
     /// answered (F-69).
     ///
     /// # Errors
-    /// [`MisuseError`] if nothing is expected from the client. While something is to be sent, only
-    /// a timeout is possible.
+    /// [`MisuseError`] if nothing is expected from the client. While the server is sending, only a
+    /// timeout is accepted.
     pub fn ended(&mut self, end: End) -> Result<(), MisuseError> {
         let gone = State::Close(ServerOutcome::Gone { end });
         self.state = match (self.state, end) {
@@ -473,7 +473,7 @@ impl Default for Server {
     }
 }
 
-/// Which commands a server knows.
+/// The commands that a server knows.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::{Command, DotnetVersion};
@@ -489,17 +489,17 @@ impl Default for Server {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum KnownCommands {
-    /// Every command of the protocol: [`Command::known`].
+    /// Every command of the protocol, as [`Command::known`] returns them.
     #[default]
     All,
-    /// The commands that this version of .NET has (F-48, F-68).
+    /// The commands of this version of .NET (F-48, F-68).
     UpTo(DotnetVersion),
-    /// These commands, including any outside the protocol.
+    /// These commands, which may include commands outside the protocol.
     These(&'static [Command]),
 }
 
 impl KnownCommands {
-    /// Whether the server knows the command.
+    /// Returns whether the server knows the command.
     pub fn contains(self, command: Command) -> bool {
         match self {
             Self::All => command.since().is_some(),
@@ -509,7 +509,7 @@ impl KnownCommands {
     }
 }
 
-/// Why a server refuses a request.
+/// The reason why a server refuses a request.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Server, ServerAction};
@@ -531,26 +531,26 @@ impl KnownCommands {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefusalReason {
-    /// The client stopped sending.
+    /// The client stopped sending before the end of the request.
     EndOfInput {
-        /// After this many bytes.
+        /// The number of bytes received.
         received: u16,
     },
     /// The bytes do not decode: a wrong magic, a `size` below 20, a truncated payload.
     Malformed(WireError),
     /// The server does not know the command.
     UnknownCommand {
-        /// The command.
+        /// The command of the request.
         command: Command,
     },
-    /// The bytes decode to values that runtimes refuse.
+    /// The request decodes, but runtimes refuse a value.
     OverLimit(WireError),
-    /// A `user_events` session without a descriptor (F-21).
+    /// A request for a `user_events` session arrived without a descriptor (F-21).
     NoDescriptor,
 }
 
 impl RefusalReason {
-    /// Returns the answer of a runtime.
+    /// Returns the result code that a runtime answers for this reason.
     pub fn hresult(self) -> HResult {
         match self {
             Self::EndOfInput { .. } | Self::NoDescriptor => HResult::BAD_ENCODING,
@@ -573,7 +573,7 @@ impl fmt::Display for RefusalReason {
     }
 }
 
-/// Why a reply is not sent: it does not encode, or the exchange did not ask for one.
+/// The error of a reply that is not sent: it does not encode, or the exchange did not ask for one.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{MisuseError, RespondError, Server};
@@ -584,9 +584,9 @@ impl fmt::Display for RefusalReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RespondError {
-    /// The exchange did not ask for this.
+    /// The exchange did not ask for a reply.
     Misuse(MisuseError),
-    /// It does not encode.
+    /// The reply does not encode.
     Encode(EncodeError),
 }
 
@@ -611,5 +611,5 @@ impl fmt::Display for RespondError {
     }
 }
 
-/// `Display` is that of the inner error, so there is no source.
+/// `Display` prints the inner error, so `source()` returns nothing.
 impl core::error::Error for RespondError {}

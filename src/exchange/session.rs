@@ -1,37 +1,36 @@
-//! A session: its connection, and its `StopTracing` on another one.
+//! A tracing session: its connection, and its `StopTracing` on another connection.
 
 use super::{End, MisuseError, Outcome};
 use crate::continuation::OpaqueStream;
 use crate::hresult::HResult;
 use crate::message::{Message, Reply, eventpipe::StopTracing};
 
-/// A session from the reply that started it: the stream on one connection, and `StopTracing` on
-/// another.
+/// A tracing session after the reply that started it: the stream on one connection, and
+/// `StopTracing` on another.
 ///
-/// Runtimes ignore a `StopTracing` on the stream's own connection, and a half-close of it (F-76).
-/// Send it on a second connection, or close the stream's. The stop's reply and the end of the stream
-/// arrive in either order, with the same outcome.
+/// Runtimes ignore a `StopTracing` or a half-close on the stream's own connection (F-76). Send
+/// `StopTracing` on a second connection, or close the stream's connection. The stop's reply and the
+/// end of the stream may arrive in either order, with the same outcome.
 ///
-/// A session of which no byte arrived belongs to a runtime that waits at its start, and `StopTracing`
-/// then kills many runtimes later (F-160). [`begin_stop`](Self::begin_stop) closes such a session
-/// instead.
+/// A session of which no byte has arrived belongs to a runtime that is suspended at its start. A
+/// `StopTracing` kills many of these runtimes later (F-160), so [`begin_stop`](Self::begin_stop)
+/// closes the session instead.
 #[cfg_attr(doc, doc = include_str!("../pictures/session.svg"))]
 ///
-/// A [`Client`](super::Client) performs the stop; report its start and outcome to the session. How
-/// long to wait for its reply:
-/// [`ReplyDeadline::AfterStreamEnd`](super::ReplyDeadline::AfterStreamEnd).
+/// A [`Client`](super::Client) performs the stop; report its start and outcome to the session. Wait
+/// for its reply as [`ReplyDeadline::AfterStreamEnd`](super::ReplyDeadline::AfterStreamEnd) says.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{AfterReply, End, Outcome, Session, SessionAction, StopOutcome};
 /// use dotnet_diagnostics_ipc::message::Request as _;
 ///
-/// // The reply to CollectTracing2 was OK, with session id 42. The caller takes at most a gigabyte.
+/// // The reply to CollectTracing2 was OK with session id 42. The caller accepts at most a gigabyte.
 /// let mut session = Session::streaming(Some(42), 1 << 30);
 /// session.received(b"Nettrace...")?;
 ///
 /// let stop = session.begin_stop()?.expect("a byte has arrived");
 /// let mut buffer = [0; 64];
-/// stop.encode_message(&mut buffer)?; // goes over a second connection
+/// stop.encode_message(&mut buffer)?; // to send over a second connection
 /// assert_eq!(session.action(), SessionAction::Read);
 /// session.received(b"...rundown")?;
 /// buffer[..28].copy_from_slice(b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0"); // the reply overwrites it
@@ -43,7 +42,7 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// `examples/loop_mio.rs` reads the streams of several runtimes, and stops them, in one loop.
+/// `examples/loop_mio.rs` reads and stops the sessions of several runtimes in one loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     id: Option<u64>,
@@ -56,12 +55,12 @@ pub struct Session {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Connection {
     Open,
-    /// The caller is to close it, with this end.
+    /// The caller must close the connection, which then has this end.
     ToClose(SessionEnd),
     Over(SessionEnd),
 }
 
-/// What a [`Session`] asks for.
+/// The next action of a [`Session`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{End, Session, SessionAction};
@@ -78,17 +77,17 @@ enum Connection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the exchange advances only when the action is done"]
 pub enum SessionAction {
-    /// Read the session's connection: [`Session::received`], and at its end [`Session::ended`]. The
-    /// connection of a `user_events` session carries no data, and only its end is of interest (F-23).
+    /// Read the session's connection. Call [`Session::received`] and, at its end, [`Session::ended`].
+    /// The connection of a `user_events` session carries no data, only its end (F-23).
     ///
-    /// Continue *while* a stop is pending ([`Session::stop`]): a runtime does not answer it before
-    /// the stream has been read, so doing one after the other blocks forever (F-75).
+    /// Continue *while* a stop is pending ([`Session::stop`]). A runtime does not answer the stop
+    /// before the stream has been read, so waiting for the reply first blocks forever (F-75).
     Read,
-    /// The session's connection has ended; wait for the stop's reply, or for the end of its
+    /// The session's connection has ended. Wait for the stop's reply, or for the end of the stop's
     /// connection.
     AwaitStop,
-    /// Close the session's connection, then [`Session::hung_up`]. The stream exceeds the caller's
-    /// limit, or was to be stopped before its first byte arrived.
+    /// Close the session's connection, then call [`Session::hung_up`]. The stream exceeds the
+    /// caller's limit, or was stopped before its first byte arrived.
     HangUp,
     /// The exchange is over.
     Finished(SessionOutcome),
@@ -109,22 +108,23 @@ pub enum SessionAction {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionOutcome {
-    /// Whether the session streamed; otherwise it wrote `user_events`.
+    /// Whether the session streamed. Otherwise it wrote `user_events`.
     pub streamed: bool,
-    /// How many bytes of the stream arrived, within the limit.
+    /// The number of bytes of the stream that arrived within the limit.
     pub bytes: u64,
-    /// How its connection ended.
+    /// How the session's connection ended.
     pub end: SessionEnd,
-    /// The outcome of its last `StopTracing`.
+    /// The outcome of the session's last `StopTracing`.
     pub stop: StopOutcome,
 }
 
 impl SessionOutcome {
-    /// Returns whether a stream is complete; a session that wrote `user_events` has none. Treat an
-    /// incomplete stream as corrupted: the target died, or the connection was cut off.
+    /// Returns whether the stream is complete. Treat an incomplete stream as corrupted, because the
+    /// target died or the connection was cut off. A session that wrote `user_events` has no stream
+    /// and is never complete.
     ///
-    /// That requires that the runtime answered the stop with OK, which it does once the rundown is
-    /// written (F-76), and that the stream was then closed, not given up or longer than the limit.
+    /// A stream is complete if the runtime answered the stop with OK, which it does once the
+    /// rundown is written (F-76). It must also have closed the stream within the caller's limits.
     pub fn is_complete(&self) -> bool {
         let stopped = matches!(self.stop, StopOutcome::Answered | StopOutcome::AnsweredWithoutId);
         self.streamed && stopped && self.end == SessionEnd::Ended(End::Closed)
@@ -136,7 +136,7 @@ impl SessionOutcome {
 /// ```
 /// use dotnet_diagnostics_ipc::exchange::{Session, SessionAction, SessionEnd};
 ///
-/// // More bytes than the limit: the excess is returned, and the caller must close the connection.
+/// // More bytes arrive than the limit, so the caller must close the connection.
 /// let mut session = Session::streaming(Some(42), 3);
 /// assert_eq!(session.received(b"abcde")?, b"abc");
 /// assert_eq!(session.action(), SessionAction::HangUp);
@@ -148,12 +148,12 @@ impl SessionOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SessionEnd {
-    /// By itself.
+    /// The connection ended without the caller.
     Ended(End),
-    /// The caller closed it.
+    /// The caller closed the connection.
     HungUp,
-    /// The caller closed it because it exceeded the limit; for a `user_events` session, because any
-    /// byte arrived.
+    /// The caller closed the connection because the stream exceeded the limit. A `user_events`
+    /// session exceeds it with its first byte.
     LimitReached,
 }
 
@@ -174,30 +174,31 @@ pub enum SessionEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StopOutcome {
-    /// It was not sent while the session's connection was open. Later it means nothing: unknown ids
-    /// are answered with OK (F-31). A session of which no byte arrived is closed instead (F-160).
+    /// No stop was sent while the session's connection was open. A later stop would mean nothing,
+    /// because unknown ids are answered with OK (F-31). A session of which no byte arrived is
+    /// closed instead (F-160).
     NotSent,
-    /// It is pending.
+    /// The stop is pending.
     Awaited,
-    /// OK, with the session's id (F-31).
+    /// The reply was OK with the session's id (F-31).
     Answered,
-    /// OK, without an id: the generic OK (F-2).
+    /// The reply was OK without an id, the generic OK (F-2).
     AnsweredWithoutId,
-    /// OK, with the id of another session: it is unknown which one was stopped.
+    /// The reply was OK with the id of another session, so it is unknown which session was stopped.
     OtherId(u64),
-    /// An error.
+    /// The reply was an error.
     Refused(HResult),
-    /// The message received is not a reply.
+    /// The message received is not a valid reply.
     Malformed,
-    /// The stop's connection ended without a reply. After a timeout it may still be answered, if the
-    /// stream is read.
+    /// The stop's connection ended without a reply. After a timeout the runtime may still answer, if
+    /// the stream is read.
     Unanswered(End),
 }
 
 impl Session {
-    /// A session that streams over its connection; the caller accepts `limit` bytes. Without the
-    /// id, which the generic OK lacks ([`AfterReply::Stream`](super::AfterReply::Stream)), it
-    /// cannot be stopped, only closed.
+    /// Returns a session that streams over its connection, of which the caller accepts `limit`
+    /// bytes. A session without an id, which the generic OK lacks
+    /// ([`AfterReply::Stream`](super::AfterReply::Stream)), cannot be stopped, only closed.
     pub const fn streaming(session_id: Option<u64>, limit: u64) -> Self {
         Self {
             id: session_id,
@@ -208,13 +209,13 @@ impl Session {
         }
     }
 
-    /// A session that writes `user_events`: a stream without a byte, which ends with its connection
+    /// Returns a session that writes `user_events`. It has no stream and ends with its connection
     /// (F-23).
     pub const fn user_events(session_id: Option<u64>) -> Self {
         Self { streams: false, ..Self::streaming(session_id, 0) }
     }
 
-    /// Returns the current action. Has no side effects.
+    /// Returns the current action, and changes nothing.
     pub const fn action(&self) -> SessionAction {
         match (self.connection, self.stop) {
             (Connection::Open, _) => SessionAction::Read,
@@ -229,8 +230,8 @@ impl Session {
         }
     }
 
-    /// Reports bytes that arrived on the session's connection. Returns those within the limit; the
-    /// others are not counted.
+    /// Reports bytes that arrived on the session's connection. Returns the bytes within the limit;
+    /// the others are not counted.
     pub fn received<'i>(&mut self, bytes: &'i [u8]) -> Result<&'i [u8], MisuseError> {
         if self.connection != Connection::Open {
             return Err(MisuseError::NotAsked);
@@ -250,8 +251,8 @@ impl Session {
         self.end(SessionEnd::Ended(end))
     }
 
-    /// Reports that the caller has closed the session's connection, on request or on its own
-    /// initiative. That ends a `user_events` session (F-23); a stream closed before its end is
+    /// Reports that the caller has closed the session's connection, as asked or by its own
+    /// decision. This ends a `user_events` session (F-23), and leaves an unfinished stream
     /// incomplete.
     pub fn hung_up(&mut self) -> Result<(), MisuseError> {
         self.end(SessionEnd::HungUp)
@@ -266,28 +267,28 @@ impl Session {
         Ok(())
     }
 
-    /// Returns how many bytes of the stream arrived so far, within the limit.
+    /// Returns the number of bytes of the stream that arrived so far, within the limit.
     pub const fn bytes(&self) -> u64 {
         self.stream.passed()
     }
 
-    /// Returns the state of its stop: [`StopOutcome::Awaited`] while one is pending.
+    /// Returns the state of the stop, which is [`StopOutcome::Awaited`] while one is pending.
     pub const fn stop(&self) -> StopOutcome {
         self.stop
     }
 
-    /// Returns the session's id; `None` if the runtime did not report it (F-2).
+    /// Returns the session's id, or `None` if the runtime did not report it (F-2).
     pub const fn id(&self) -> Option<u64> {
         self.id
     }
 
-    /// Begins to stop the session, before anything is sent: the end of the stream may arrive before a later
-    /// call. Returns the request to send; a failed stop may be repeated. `None` if no byte of the stream has
-    /// arrived: the action is then [`HangUp`](SessionAction::HangUp), because `StopTracing` would harm a
-    /// runtime that waits at its start (F-160).
+    /// Begins to stop the session. Call it before sending, because the end of the stream may arrive before a
+    /// later call. Returns the request to send. A failed stop may be repeated. Returns `None` if no byte of
+    /// the stream has arrived, because `StopTracing` would harm a runtime that is suspended at its start
+    /// (F-160); the action is then [`HangUp`](SessionAction::HangUp).
     ///
     /// # Errors
-    /// [`MisuseError`] if the session's connection has ended, its id is unknown, or a stop is
+    /// [`MisuseError`] if the session's connection has ended, if its id is unknown, or if a stop is
     /// pending or was answered with OK.
     pub fn begin_stop(&mut self) -> Result<Option<StopTracing>, MisuseError> {
         let repeatable = matches!(
@@ -309,12 +310,12 @@ impl Session {
         Ok(Some(StopTracing { session_id }))
     }
 
-    /// Reports how `StopTracing` ended; `buffer` has its reply. The same report again changes
+    /// Reports the outcome of `StopTracing`; `buffer` has its reply. A repeated report changes
     /// nothing.
     ///
     /// # Errors
-    /// [`MisuseError`] if no stop is pending, if `buffer` is shorter than the reply, and if the
-    /// outcome is that it should be larger: the client can still continue.
+    /// [`MisuseError`] if no stop is pending, or if `buffer` is shorter than the reply. Also after
+    /// [`Outcome::BufferTooSmall`], because the client can still continue.
     pub fn stop_finished(&mut self, outcome: Outcome, buffer: &[u8]) -> Result<(), MisuseError> {
         let stop = match outcome {
             Outcome::Ok { size, .. } => {
@@ -335,7 +336,7 @@ impl Session {
         Ok(())
     }
 
-    /// Reports that the stop was not sent, because no connection was available. It may be repeated.
+    /// Reports that no connection was available to send the stop, which may be repeated.
     pub fn stop_not_sent(&mut self) -> Result<(), MisuseError> {
         if self.stop != StopOutcome::Awaited {
             return Err(MisuseError::NotAsked);
@@ -344,7 +345,7 @@ impl Session {
         Ok(())
     }
 
-    /// Returns what the stop's reply means.
+    /// Returns the outcome that the stop's reply means.
     fn judge(&self, reply: &[u8]) -> StopOutcome {
         match Message::decode(reply).and_then(|message| message.reply_as::<StopTracing>()) {
             Ok(Reply::Ok(reply)) if Some(reply.session_id) == self.id => StopOutcome::Answered,
@@ -373,7 +374,7 @@ mod tests {
         Outcome::Ok { size, then: AfterReply::Close }
     }
 
-    /// Every outcome of a stop.
+    /// Returns every outcome of a stop, with the reply and the session's value for it.
     fn stops() -> Vec<(Outcome, &'static [u8], StopOutcome)> {
         let malformed = crate::wire::WireErrorKind::BadMagic;
         let mut stops: Vec<(Outcome, &'static [u8], StopOutcome)> = std::vec![
@@ -396,7 +397,7 @@ mod tests {
         stops
     }
 
-    /// A session whose first byte has arrived.
+    /// Returns a session whose first byte has arrived.
     fn begun(limit: u64) -> Session {
         let mut session = Session::streaming(Some(42), limit);
         session.received(b"a").unwrap();
@@ -449,7 +450,7 @@ mod tests {
             assert_eq!(session.begin_stop(), Err(MisuseError::NotAsked));
             session.stop_finished(reply, buffer).unwrap();
             let once = session.clone();
-            // An equal report changes nothing, and another one is refused.
+            // Repeating a report changes nothing, and a different report is refused.
             assert_eq!(session.stop_finished(reply, buffer), Ok(()));
             let other = Outcome::Error { size: 24, hresult: HResult::FAIL };
             assert_eq!((session.stop_finished(other, &[]), &session), (NOT_ASKED, &once));
@@ -484,7 +485,7 @@ mod tests {
         }
     }
 
-    /// `StopTracing` harms a runtime that waits at its start (F-160).
+    /// `StopTracing` harms a runtime that is suspended at its start (F-160).
     #[test]
     fn session_without_a_byte_is_closed_not_stopped() {
         let mut session = Session::streaming(Some(42), 100);

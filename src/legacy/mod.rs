@@ -1,4 +1,4 @@
-//! Read and write what only the 2019 editions of the protocol have.
+//! Read and write the messages that only the 2019 editions of the protocol have.
 //!
 //! | | in the draft of 2019-05 | since .NET Core 3.x |
 //! |---|---|---|
@@ -9,16 +9,17 @@
 //! | error codes | [`DraftErrorCode`]: 0 to 4 and 0xFFFFFFFF | [`HResult`](crate::hresult::HResult) |
 //! | socket and pipe | `dotnetcore-diagnostic-…` | `dotnet-diagnostic-…` |
 //!
-//! The draft and the 3.x edition end with the previous protocol, "Current Implementation (OLD)":
-//! [`OldRequest`] and [`OldReply`].
+//! The draft and the 3.x edition end with a description of the previous protocol, "Current
+//! Implementation (OLD)": [`OldRequest`] and [`OldReply`].
 //!
-//! No tested release speaks any of this. Only functions whose names say so decode it, never
+//! No tested release implements any of this. Only functions that have the draft or the old protocol
+//! in their name decode these messages, never
 //! [`Message::request`](crate::message::Message::request).
 #![forbid(unsafe_code)]
 
 //! # Example
 //!
-//! Name a request of the previous protocol:
+//! Print the name of a request of the previous protocol:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::legacy::OldRequestType;

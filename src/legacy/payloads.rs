@@ -1,4 +1,4 @@
-//! The payloads of the draft of 2019-05, and the previous protocol.
+//! The payloads of the 2019-05 draft, and the messages of the previous protocol.
 
 use crate::hresult::HResult;
 use crate::message::eventpipe::EventLevel;
@@ -6,9 +6,9 @@ use crate::wire::macros::{open_enum, wire_struct};
 use crate::wire::{Array, Encode, EncodeError, Field, IpcString, Reader, Sink, WireError};
 
 wire_struct! {
-    /// `CollectTracing`, `0x0202`, in the 2019 draft: with a path in place of the format.
+    /// The `CollectTracing` request (`0x0202`) of the 2019 draft, which has a path in place of the format.
     ///
-    /// No released runtime accepts it: only this type's own functions decode it, never
+    /// No released runtime accepts it. Only this type's own functions decode it, never
     /// [`Message::request`](crate::message::Message::request).
     ///
     /// ```
@@ -18,9 +18,9 @@ wire_struct! {
     /// assert_eq!(request.encoded_len(), Ok(12));
     /// ```
     pub struct DraftCollectTracing<'a> {
-        /// The size of the buffer, in MB.
+        /// The size of the session's buffer in MB.
         pub circular_buffer_mb: u32 = CircularBufferMb,
-        /// "Currently unused", to be sent absent.
+        /// A path that is "Currently unused" and should be absent.
         pub output_path: IpcString<'a> = OutputPath,
         /// The providers to enable.
         pub providers: Array<'a, DraftProviderConfig<'a>> = Providers,
@@ -28,7 +28,7 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// `provider_config` with the field names of the 2019 draft and the editions up to .NET 6.
+    /// A provider (`provider_config`) with the field names of the 2019 draft and the editions up to .NET 6.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{legacy::DraftProviderConfig, message::eventpipe::EventLevel, wire::{Encode as _, IpcString}};
@@ -42,20 +42,20 @@ wire_struct! {
     /// assert_eq!(provider.encoded_len(), Ok(48));
     /// ```
     pub struct DraftProviderConfig<'a> {
-        /// Groups of events.
+        /// The groups of events, as bits that the provider defines.
         pub keywords: u64 = Keywords,
         /// The level of detail.
         pub log_level: EventLevel = LogLevel,
-        /// The provider's name.
+        /// The name of the provider.
         pub provider_name: IpcString<'a> = ProviderName,
-        /// Later called `arguments`. Called optional here, but always present (F-83).
+        /// The field that is later called `arguments`. The document calls it optional, but it is always present (F-83).
         pub filter_data: IpcString<'a> = FilterData,
     }
 }
 
 open_enum! {
-    /// `DiagnosticServerErrorCode` of the 2019 draft: the `uint32_t` of its error messages. Since 3.x it is an HRESULT.
-    /// It has 4 bytes; the draft's table prints 8 (F-1).
+    /// The error code of the 2019 draft: `DiagnosticServerErrorCode`, a `uint32_t`. It has 4 bytes, though the draft's
+    /// table prints 8 (F-1). Since 3.x, an HRESULT replaces it.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{hresult::HResult, legacy::DraftErrorCode};
@@ -75,13 +75,13 @@ open_enum! {
         UNKNOWN_MAGIC = 3, "UnknownMagic";
         /// The request is not possible.
         BAD_INPUT = 4, "BadInput";
-        /// Anything else.
+        /// Any other error.
         UNKNOWN_ERROR = 0xffff_ffff, "UnknownError";
     }
 }
 
 impl DraftErrorCode {
-    /// Every code named in the draft.
+    /// Every code that the draft names.
     pub const NAMED: &'static [Self] = &[
         Self::OK,
         Self::BAD_ENCODING,
@@ -91,8 +91,7 @@ impl DraftErrorCode {
         Self::UNKNOWN_ERROR,
     ];
 
-    /// The HRESULT with the same name in later editions. There is none for `BadInput` or for a code
-    /// without name.
+    /// Returns the HRESULT with the same name in later editions. `BadInput` and codes without a name have none.
     pub const fn hresult(self) -> Option<HResult> {
         match self {
             Self::OK => Some(HResult::OK),
@@ -106,7 +105,7 @@ impl DraftErrorCode {
 }
 
 open_enum! {
-    /// `DiagnosticMessageType` of the old protocol.
+    /// The type of a request of the old protocol: `DiagnosticMessageType`.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::legacy::OldRequestType;
@@ -117,20 +116,21 @@ open_enum! {
     pub enum OldRequestType {
         /// Start a session that writes a file.
         START = 1024, "StartEventPipeTracing";
-        /// Stop a session. Printed without a number: follows 1024.
+        /// Stop a session. The document prints no number; the value follows 1024.
         STOP = 1025, "StopEventPipeTracing";
-        /// Start a session that streams into the connection. Printed without a number: follows 1025.
+        /// Start a session that streams over the connection. The document prints no number; the value follows 1025.
         COLLECT = 1026, "CollectEventPipeTracing";
     }
 }
 
 wire_struct! {
-    /// `MessageHeader` of the old protocol (sections "Current Implementation (OLD)" of the 2019-05 and 3.x editions).
+    /// The header of a request of the old protocol: `MessageHeader` (sections "Current Implementation (OLD)" of the
+    /// 2019-05 and 3.x editions).
     ///
-    /// It has no magic and no size. No edition gives the payload after these 8 bytes (the session to stop, the providers to
-    /// enable): it is left to the caller.
+    /// It has no magic and no size. The caller handles the payload after these 8 bytes (the session to stop, the providers
+    /// to enable), because no edition describes it.
     ///
-    /// The flow, in which [`OldReply`](super::OldReply) is the session id:
+    /// An exchange consists of these messages; [`OldReply`](super::OldReply) is the session id:
     ///
     /// ```text
     /// runtime <- client : MessageHeader { CollectEventPipeTracing }
@@ -149,17 +149,17 @@ wire_struct! {
     /// assert_eq!(request, OldRequest { request_type: OldRequestType::COLLECT, pid: 12345 });
     /// ```
     pub struct OldRequest {
-        /// The request's type.
+        /// The type of the request.
         pub request_type: OldRequestType = RequestType,
-        /// The process; 32 bits, unlike later `processId`s.
+        /// The process id, in 32 bits unlike later `processId` fields.
         pub pid: u32 = Pid,
     }
 }
 
-/// The reply of the old protocol to each [`OldRequest`]: a bare session id, little-endian and without
-/// header; 0 is an error, after which the runtime closes.
+/// The reply of the old protocol to each [`OldRequest`]: a bare little-endian session id without a
+/// header. 0 is an error, after which the runtime closes the connection.
 ///
-/// No edition gives the width of the id, and the bytes do not show it, so the caller gives it.
+/// The caller gives the width of the id, because no edition gives it and the bytes do not show it.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::legacy::OldReply;
@@ -172,14 +172,14 @@ wire_struct! {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OldReply {
-    /// 4 bytes, as "control is handled via `uint32` enum values" may be read.
+    /// An id of 4 bytes, one reading of "control is handled via `uint32` enum values".
     Bits32(u32),
-    /// 8 bytes, as in sources of that time.
+    /// An id of 8 bytes, as in source code of that time.
     Bits64(u64),
 }
 
 impl OldReply {
-    /// Reads 4 bytes at the front of `bytes`. Also returns the rest, which belongs to the stream.
+    /// Reads an id of 4 bytes at the front of `bytes`. Also returns the rest, which belongs to the stream.
     ///
     /// # Errors
     /// [`UnexpectedEnd`](crate::wire::WireErrorKind::UnexpectedEnd) if there are fewer bytes.
@@ -188,16 +188,16 @@ impl OldReply {
         Ok((Self::Bits32(reader.field(Field::SessionId)?), reader.rest()))
     }
 
-    /// Reads 8 bytes at the front of `bytes`. Also returns the rest, which belongs to the stream.
+    /// Reads an id of 8 bytes at the front of `bytes`. Also returns the rest, which belongs to the stream.
     ///
     /// # Errors
-    /// As [`decode_32`](Self::decode_32).
+    /// Returns the error of [`decode_32`](Self::decode_32).
     pub fn decode_64(bytes: &[u8]) -> Result<(Self, &[u8]), WireError> {
         let mut reader = Reader::new(bytes);
         Ok((Self::Bits64(reader.field(Field::SessionId)?), reader.rest()))
     }
 
-    /// Returns the session; `None` if the reply is the error.
+    /// Returns the session id, or `None` if the reply is the error.
     pub fn session_id(self) -> Option<u64> {
         let id = match self {
             Self::Bits32(id) => id.into(),

@@ -1,8 +1,8 @@
-//! Request a dump: the Dump commands, `0x01`.
+//! Request a dump: the Dump commands, set `0x01`.
 
 //! # Example
 //!
-//! Ask for a dump of everything:
+//! Request a full dump:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::message::Request as _;
@@ -21,7 +21,7 @@ use crate::wire::{
 };
 
 open_enum! {
-    /// How much a dump holds.
+    /// The contents of a dump.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::dump::DumpType;
@@ -31,16 +31,16 @@ open_enum! {
     pub enum DumpType {
         /// Stacks and modules.
         NORMAL = 1, "Normal";
-        /// Also the heaps.
+        /// Stacks, modules and heaps.
         WITH_HEAP = 2, "WithHeap";
-        /// As normal, without personal data.
+        /// Like `NORMAL`, without personal data.
         TRIAGE = 3, "Triage";
         /// Everything.
         FULL = 4, "Full";
     }
 }
 
-/// The flags of [`GenerateCoreDump2`] and [`GenerateCoreDump3`] (F-50): bits; unknown ones are
+/// The flags of [`GenerateCoreDump2`] and [`GenerateCoreDump3`] as bits (F-50). Unknown bits are
 /// kept.
 ///
 /// ```
@@ -58,12 +58,12 @@ impl DumpFlags {
     pub const NONE: Self = Self(0);
     /// Log to the target's console.
     pub const LOGGING: Self = Self(1);
-    /// Log more.
+    /// Log in more detail.
     pub const VERBOSE_LOGGING: Self = Self(2);
     /// Write a crash report next to the dump.
     pub const CRASH_REPORT: Self = Self(4);
 
-    /// Whether all flags of `other` are set.
+    /// Returns whether all flags of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -81,13 +81,13 @@ number_formats! { DumpFlags, |it| it.0, Binary Octal LowerHex UpperHex }
 
 newtype! { DumpFlags, None }
 
-/// Declares a request for a dump: the fields that all have, and its own after them.
+/// Declares a request for a dump: the shared fields, then the request's own.
 macro_rules! dump_request {
     ($(#[$meta:meta])* $Request:ident, $COMMAND:ident, { $($last:tt)* }) => {
         wire_struct! {
             $(#[$meta])*
             pub struct $Request<'a> {
-                /// Where the target writes the dump. An absent name kills the target (F-72).
+                /// The file to which the target writes the dump. An absent name kills the target (F-72).
                 pub dump_name: IpcString<'a> = DumpName,
                 /// The contents of the dump.
                 pub dump_type: DumpType = DumpType,
@@ -111,9 +111,9 @@ macro_rules! dump_request {
 }
 
 dump_request! {
-    /// `GenerateCoreDump`, `0x0101`, called `CreateCoreDump` in the document (F-49). Since .NET Core 3.x.
+    /// The `GenerateCoreDump` request (`0x0101`, since .NET Core 3.x), called `CreateCoreDump` in the document (F-49).
     ///
-    /// Answered by a [`ResultReply`] once the dump is written; other clients wait until then (F-75).
+    /// The reply is a [`ResultReply`], sent once the dump is written. Other clients wait until then (F-75).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, dump::{DumpType, GenerateCoreDump}};
@@ -122,15 +122,15 @@ dump_request! {
     /// assert_eq!(request.encode_message(&mut [0; 64]), Ok(46));
     /// ```
     GenerateCoreDump, GENERATE_CORE_DUMP, {
-        /// 1 to log to the target's console, 0 not to log. A `uint`, not a `bool`.
+        /// 1 to log to the target's console, 0 not to. A `uint`, not a `bool`.
         pub diagnostics: u32 = Diagnostics,
     }
 }
 
 dump_request! {
-    /// `GenerateCoreDump2`, `0x0102`: as [`GenerateCoreDump`], with flags. Since .NET 6 (F-48, F-50).
+    /// The `GenerateCoreDump2` request (`0x0102`, since .NET 6): [`GenerateCoreDump`] with flags (F-48, F-50).
     ///
-    /// The document gives only its number. Answered by a [`ResultReply`].
+    /// The document gives only its number. The reply is a [`ResultReply`].
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, dump::{DumpFlags, DumpType, GenerateCoreDump2}};
@@ -139,15 +139,16 @@ dump_request! {
     /// assert_eq!(request.encode_message(&mut [0; 64]), Ok(36));
     /// ```
     GenerateCoreDump2, GENERATE_CORE_DUMP2, {
-        /// Flags.
+        /// What else the target does: logging, a crash report.
         pub flags: DumpFlags = Flags,
     }
 }
 
 dump_request! {
-    /// `GenerateCoreDump3`, `0x0103`: as [`GenerateCoreDump2`]; a failure includes a text. Since .NET 7 (F-48, F-50, F-81).
+    /// The `GenerateCoreDump3` request (`0x0103`, since .NET 7): like [`GenerateCoreDump2`], but a failure includes a text
+    /// (F-48, F-50, F-81).
     ///
-    /// The document gives only its number. Answered by a [`ResultReply`], or by an [`ErrorReply`](super::server::ErrorReply) whose
+    /// The document gives only its number. The reply is a [`ResultReply`], or an [`ErrorReply`](super::server::ErrorReply) whose
     /// `message` is the reason.
     ///
     /// ```
@@ -158,7 +159,7 @@ dump_request! {
     /// assert_eq!(error.to_string(), "GenerateCoreDump3.dumpType at byte 28: dump type 9 is not one of 1 to 4");
     /// ```
     GenerateCoreDump3, GENERATE_CORE_DUMP3, {
-        /// Flags.
+        /// What else the target does: logging, a crash report.
         pub flags: DumpFlags = Flags,
     }
 }

@@ -1,4 +1,4 @@
-//! A message as bytes, its header and its payload; what all requests have in common.
+//! Messages as bytes: their header, their payload, and the trait of all requests.
 
 use crate::command::{Command, Continuation};
 use crate::header::{HEADER_LEN, Header};
@@ -7,7 +7,7 @@ use crate::wire::{
     WireError, WireErrorKind, clamp,
 };
 
-/// A message: its header, and its payload as bytes.
+/// A message: the code from its header, and its payload as bytes.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::Command;
@@ -22,20 +22,19 @@ use crate::wire::{
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'a> {
-    /// The header's code.
+    /// The code in the header.
     pub command: Command,
-    /// The header's `reserved`; 0 in a canonical message.
+    /// The header's `reserved` field, which is 0 in a canonical message.
     pub reserved: u16,
     /// The bytes after the header, up to the header's `size`.
     pub payload: &'a [u8],
 }
 
 impl<'a> Message<'a> {
-    /// Reads the message at the front of `bytes`. Also returns the rest, which belongs to the
-    /// continuation.
+    /// Reads the message at the front of `bytes`. Also returns the bytes of the continuation.
     ///
     /// # Errors
-    /// As [`Header::decode`], and [`EndOfInput`](WireErrorKind::EndOfInput) if there are fewer
+    /// The errors of [`Header::decode`], and [`EndOfInput`](WireErrorKind::EndOfInput) if there are fewer
     /// bytes than `size`.
     #[inline]
     pub fn decode_prefix(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), WireError> {
@@ -45,7 +44,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The message at the front of `bytes`, and the rest.
+    /// Splits `bytes` into the message at the front and the rest.
     #[inline]
     fn split(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let header = Header::read(bytes)?;
@@ -53,24 +52,24 @@ impl<'a> Message<'a> {
         Some((Self::of(header, message), rest))
     }
 
-    /// The message that is all of `bytes`.
+    /// Returns the message that fills `bytes`.
     #[inline]
     fn whole(bytes: &'a [u8]) -> Option<Self> {
         let header = Header::read(bytes)?;
         (usize::from(header.size) == bytes.len()).then(|| Self::of(header, bytes))
     }
 
-    /// The message whose header, at the front of `bytes`, was read.
+    /// Returns the message in `bytes` whose header has been read.
     #[inline]
     pub(crate) fn of(header: Header, bytes: &'a [u8]) -> Self {
         let payload = bytes.get(HEADER_LEN..).unwrap_or_default();
         Self { command: header.command, reserved: header.reserved, payload }
     }
 
-    /// Reads a message that is all of `bytes`.
+    /// Reads a message that fills `bytes`.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode_prefix), and
+    /// The errors of [`decode_prefix`](Self::decode_prefix), and
     /// [`BytesAfterMessage`](WireErrorKind::BytesAfterMessage) if there are more bytes
     /// than `size`.
     #[inline]
@@ -85,7 +84,7 @@ impl<'a> Message<'a> {
     /// the header.
     ///
     /// # Errors
-    /// Those of `T`.
+    /// Returns the error of `T::decode`.
     #[inline]
     pub fn decode_payload<T: Decode<'a>>(&self) -> Result<(T, &'a [u8]), WireError> {
         let mut reader = self.reader();
@@ -93,25 +92,25 @@ impl<'a> Message<'a> {
         Ok((value, reader.rest()))
     }
 
-    /// Whether encoding `payload` under the header's command gives this message byte for byte.
+    /// Returns whether encoding `payload` with the header's command gives this message exactly.
     pub fn is_canonical<T: Encode + ?Sized>(&self, payload: &T) -> bool {
         let mut comparer = Comparer::new(self.payload);
         self.reserved == 0 && payload.encode(&mut comparer).is_ok() && comparer.matched()
     }
 
-    /// A reader of the payload, with offsets from the header.
+    /// Returns a reader of the payload, with offsets from the header.
     #[inline]
     fn reader(&self) -> Reader<'a> {
         Reader::at(self.payload, HEADER_LEN)
     }
 
-    /// An error unless the header has `command`.
+    /// Returns an error unless the header has `command`.
     #[doc(hidden)]
     pub fn expect(&self, command: Command) -> Result<(), WireError> {
         if self.command == command { Ok(()) } else { Err(not_that(self.command, command)) }
     }
 
-    /// Returns what `read` reads from the payload. The path of an error begins with `command`.
+    /// Calls `read` with the payload. The path of an error begins with `command`.
     #[inline]
     pub(super) fn read<T>(
         &self,
@@ -126,7 +125,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Why there is no whole message at the front of `bytes`.
+/// Explains why there is no whole message at the front of `bytes`.
 #[cold]
 #[inline(never)]
 fn not_whole(bytes: &[u8]) -> WireError {
@@ -139,7 +138,7 @@ fn not_whole(bytes: &[u8]) -> WireError {
     }
 }
 
-/// Why `bytes` are not one whole message.
+/// Explains why `bytes` are not one whole message.
 #[cold]
 #[inline(never)]
 fn not_one(bytes: &[u8]) -> WireError {
@@ -148,7 +147,7 @@ fn not_one(bytes: &[u8]) -> WireError {
     WireError::new(kind, bytes.len().saturating_sub(rest.len())).in_root(Root::PAYLOAD)
 }
 
-/// The header has another command.
+/// Returns the error of a header that has another command than `expected`.
 #[cold]
 #[inline(never)]
 pub(super) fn not_that(have: Command, expected: Command) -> WireError {
@@ -156,13 +155,13 @@ pub(super) fn not_that(have: Command, expected: Command) -> WireError {
     wrong_code(kind, have.set == expected.set)
 }
 
-/// The header has a command where a reply is expected.
+/// Returns the error of a header that has a command where a reply is expected.
 #[cold]
 pub(super) fn not_a_reply(have: Command) -> WireError {
     wrong_code(WireErrorKind::NotAReply { code: have.code() }, have.set == Command::OK.set)
 }
 
-/// An error at the command's id, or at its set if that differs too.
+/// Returns an error at the command's id, or at its set if the set differs too.
 #[cold]
 fn wrong_code(kind: WireErrorKind, is_of_set: bool) -> WireError {
     let (offset, field) = if is_of_set { (17, Field::CommandId) } else { (16, Field::CommandSet) };
@@ -197,7 +196,7 @@ pub fn encode<T: Encode + ?Sized>(
     write_header(command, sink)
 }
 
-/// Writes the header before a payload. Returns the size of the message.
+/// Writes the header before a payload, and returns the size of the message.
 #[inline]
 fn write_header(command: Command, sink: SliceSink<'_>) -> Result<usize, EncodeError> {
     let size = size(sink.len())?;
@@ -208,7 +207,7 @@ fn write_header(command: Command, sink: SliceSink<'_>) -> Result<usize, EncodeEr
     Ok(len)
 }
 
-/// The message as a vector of bytes.
+/// Encodes a message to a vector.
 ///
 /// # Errors
 /// [`MessageTooLarge`](EncodeError::MessageTooLarge) beyond 65,535 bytes.
@@ -229,50 +228,50 @@ fn size(len: usize) -> Result<u16, EncodeError> {
     u16::try_from(len).map_err(|_| EncodeError::MessageTooLarge { len })
 }
 
-/// A request: its command, its reply, and the values that a server refuses.
+/// A request, with its command, its reply, and the checks that a server makes.
 ///
-/// The protocol's requests are in the sibling modules. The trait is not sealed: a command newer
-/// than this crate can implement it and use the same exchanges.
+/// The sibling modules have the protocol's requests. The trait is not sealed, so that your crate
+/// can implement it for a command newer than this crate and use the same exchanges.
 pub trait Request<'a>: Decode<'a> + Encode {
-    /// The command in the header.
+    /// The code in the header of the request.
     const COMMAND: Command;
 
     /// The payload of the OK reply.
     type Reply: Decode<'a> + Encode;
 
-    /// What follows the OK reply.
+    /// Returns what follows the OK reply on the connection.
     fn continuation(&self) -> Continuation {
         Self::COMMAND.continuation().unwrap_or(Continuation::Close)
     }
 
-    /// Whether a server accepts the values (F-16 and others). Decoding does not check them.
+    /// Checks that a server would accept the values (F-16 and others). Decoding checks none.
     ///
     /// # Errors
-    /// The first refused value, with its offset in the encoded message.
+    /// Returns the first refused value, with its offset in the encoded message.
     fn check_limits(&self) -> Result<(), WireError> {
         in_request(Self::COMMAND, self.check_values())
     }
 
-    /// The checks of [`check_limits`](Self::check_limits) for this request.
+    /// Makes the checks of [`check_limits`](Self::check_limits) for this request.
     ///
     /// # Errors
-    /// The first refused value, with its offset in the payload.
+    /// Returns the first refused value, with its offset in the payload.
     #[doc(hidden)]
     fn check_values(&self) -> Result<(), WireError> {
         Ok(())
     }
 
-    /// Writes header and payload to the front of `buffer`, and returns their size in bytes.
+    /// Encodes the message to the front of `buffer`, and returns its size in bytes.
     ///
     /// # Errors
-    /// As [`encode`].
+    /// Returns the errors of [`encode`].
     #[inline]
     fn encode_message(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
         encode(Self::COMMAND, self, buffer)
     }
 }
 
-/// What is refused in the payload of a request of `command`, with its place in the message.
+/// Moves the error of a check from the payload into the message of `command`.
 #[inline]
 pub(super) fn in_request(
     command: Command,

@@ -1,13 +1,12 @@
-//! Read and write messages: a header and a payload; the request and the reply of every command.
+//! Read and write messages: a header and a payload. Has the request and the reply of every command.
 //!
-//! Bytes become a [`Message`], a message becomes a typed request ([`Message::request_as`]) or reply
-//! ([`Message::reply_as`]), or an enum of all kinds ([`AnyRequest`], [`AnyReply`]). In the other
-//! direction, [`encode`] and [`Request::encode_message`] write into the caller's buffer.
+//! [`Message::decode`] splits bytes into header and payload. [`Message::request_as`] and
+//! [`Message::reply_as`] read the payload as the request or reply of one command; [`AnyRequest`]
+//! and [`AnyReply`] are those of any. [`encode`] and [`Request::encode_message`] write to a buffer.
 //!
-//! A payload has the fields of its struct in their order, without padding. Integers are
-//! little-endian, and a `bool` is one byte; an enum such as
-//! [`EventLevel`](eventpipe::EventLevel) has the 4 bytes of its number. [`wire`](crate::wire) has
-//! the layout of strings, arrays and GUIDs.
+//! A payload is the fields of its struct in order, without padding. Integers are little-endian, a
+//! `bool` is one byte, and an enum such as [`EventLevel`](eventpipe::EventLevel) is a number of 4
+//! bytes. [`wire`](crate::wire) has the layout of strings, arrays and GUIDs.
 #![forbid(unsafe_code)]
 
 //! # Example

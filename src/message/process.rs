@@ -1,8 +1,8 @@
-//! Query and control a process: the Process commands, `0x04`.
+//! Query and control a process: the Process commands, set `0x04`.
 
 //! # Example
 //!
-//! Set a variable of a process, and resume it:
+//! Set an environment variable of a process, and resume it:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::message::Request as _;
@@ -39,9 +39,10 @@ macro_rules! empty_request {
 }
 
 empty_request! {
-    /// `ProcessInfo`, `0x0400`: no payload; answered by a [`ProcessInfoReply`]. Since .NET 5.
+    /// The `ProcessInfo` request (`0x0400`, since .NET 5) for the process id, cookie, command line, OS and architecture.
     ///
-    /// Never send it with a payload: released runtimes then answer with raw memory (F-71).
+    /// It has no payload, and the reply is a [`ProcessInfoReply`]. Never send it with a payload,
+    /// because released runtimes then answer with raw memory (F-71).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, process::ProcessInfo};
@@ -55,9 +56,10 @@ empty_request! {
 }
 
 empty_request! {
-    /// `ProcessInfo2`, `0x0404`: no payload; answered by a [`ProcessInfo2Reply`]. Since .NET 6.
+    /// The `ProcessInfo2` request (`0x0404`, since .NET 6), which adds the entry assembly and the runtime's version.
     ///
-    /// One edition prints its header with 0x0402, which asks for the environment (F-84).
+    /// It has no payload, and the reply is a [`ProcessInfo2Reply`]. One edition prints its header
+    /// with 0x0402, the code of [`ProcessEnvironment`] (F-84).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, process::ProcessInfo2};
@@ -71,7 +73,8 @@ empty_request! {
 }
 
 empty_request! {
-    /// `ProcessInfo3`, `0x0408`: no payload; answered by a [`ProcessInfo3Reply`]. Since .NET 8.
+    /// The `ProcessInfo3` request (`0x0408`, since .NET 8), which adds the runtime identifier. It
+    /// has no payload, and the reply is a [`ProcessInfo3Reply`].
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, process::ProcessInfo3};
@@ -81,7 +84,7 @@ empty_request! {
     ProcessInfo3, PROCESS_INFO3, ProcessInfo3Reply<'a>
 }
 
-/// Declares a reply about a process: the fields that all have, with its own before and after them.
+/// Declares a reply about a process: the shared fields, with the reply's own before and after them.
 macro_rules! process_info {
     ($(#[$meta:meta])* $Reply:ident, { $($before:tt)* }, { $($after:tt)* }) => {
         wire_struct! {
@@ -90,13 +93,13 @@ macro_rules! process_info {
                 $($before)*
                 /// The process id in the target's own pid namespace; 64 bits (F-35).
                 pub process_id: u64 = ProcessId,
-                /// The cookie of the runtime, equal in all its answers and advertises.
+                /// The cookie of the runtime, the same in all its replies and advertises.
                 pub runtime_cookie: Guid = RuntimeCookie,
-                /// The executable, and its arguments once the runtime has started (F-79).
+                /// The executable, followed by its arguments once the runtime has started (F-79).
                 pub command_line: IpcString<'a> = CommandLine,
-                /// `Linux`, `macOS`, `Windows`, `Unknown`, and others that the document does not list (F-38).
+                /// The operating system: `Linux`, `macOS`, `Windows`, `Unknown`, or others that the document does not list (F-38).
                 pub os: IpcString<'a> = Os,
-                /// `x64`, `arm64`, …, and others that the document does not list (F-38).
+                /// The architecture: `x64`, `arm64`, …, or others that the document does not list (F-38).
                 pub arch: IpcString<'a> = Arch,
                 $($after)*
             }
@@ -105,7 +108,7 @@ macro_rules! process_info {
 }
 
 process_info! {
-    /// The reply to [`ProcessInfo`], in the order of the document's list, not of its struct (F-34).
+    /// The reply to [`ProcessInfo`], with the fields in the order of the document's list, not of its struct (F-34).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{message::process::ProcessInfoReply, wire::{Encode as _, Guid}};
@@ -142,7 +145,7 @@ process_info! {
     ProcessInfo2Reply, {}, {
         /// The name of the entry assembly; empty before it is loaded (F-39).
         pub managed_entrypoint_assembly_name: IpcString<'a> = ManagedEntrypointAssemblyName,
-        /// The version of the runtime, such as `8.0.30` or with a suffix.
+        /// The version of the runtime, such as `8.0.30`, possibly with a suffix.
         pub clr_product_version: IpcString<'a> = ClrProductVersion,
     }
 }
@@ -168,16 +171,16 @@ process_info! {
     /// assert_eq!(reply.encoded_len(), Ok(4 + 96 + 24));
     /// ```
     ProcessInfo3Reply, {
-        /// The version of this payload, 1 so far. Later ones only append (F-36).
+        /// The version of this payload, which is 1 so far. Later versions only append fields (F-36).
         pub version: u32 = Version,
     }, {
         /// The name of the entry assembly; empty before it is loaded.
         pub managed_entrypoint_assembly_name: IpcString<'a> = ManagedEntrypointAssemblyName,
         /// The version of the runtime.
         pub clr_product_version: IpcString<'a> = ClrProductVersion,
-        /// The platform the runtime was built for, with hyphens: `linux-musl-arm64` (F-37).
+        /// The platform for which the runtime was built, with hyphens: `linux-musl-arm64` (F-37).
         pub runtime_identifier: IpcString<'a> = RuntimeIdentifier,
-        /// Appended by later versions; kept and written again.
+        /// The bytes that later versions append, kept when the reply is encoded again.
         pub tail: Tail<'a> = Tail,
     }
 }
@@ -216,7 +219,8 @@ impl<'a> Visit<'a> for Tail<'a> {
 }
 
 empty_request! {
-    /// `ProcessEnvironment`, `0x0402`: no payload; answered by a [`ProcessEnvironmentReply`], then the block. Since .NET 5.
+    /// The `ProcessEnvironment` request (`0x0402`, since .NET 5) for the environment variables. It has no payload. The
+    /// reply is a [`ProcessEnvironmentReply`], followed by the environment block.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, process::ProcessEnvironment};
@@ -227,7 +231,7 @@ empty_request! {
 }
 
 wire_struct! {
-    /// The reply to [`ProcessEnvironment`]: 26 bytes in total (F-43), then the block.
+    /// The reply to [`ProcessEnvironment`], 26 bytes in total (F-43). The environment block follows it.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{message::process::ProcessEnvironmentReply, wire::Encode as _};
@@ -237,16 +241,16 @@ wire_struct! {
     pub struct ProcessEnvironmentReply {
         /// The size of the environment block that follows, in bytes.
         pub n_incoming_bytes: u32 = NIncomingBytes,
-        /// Unused. Kept as received.
+        /// Unused; kept as received.
         pub future: u16 = Future,
     }
 }
 
 wire_struct! {
-    /// `SetEnvironmentVariable`, `0x0403`. Since .NET 6.
+    /// The `SetEnvironmentVariable` request (`0x0403`, since .NET 6), which sets or deletes a variable of the target.
     ///
-    /// An absent value deletes the variable (F-44); if it does not exist, the answer is an error (F-80). Answered by a
-    /// [`ResultReply`].
+    /// An absent value deletes the variable (F-44). If the variable does not exist, the reply is an error (F-80).
+    /// Otherwise it is a [`ResultReply`].
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{message::{Request as _, process::SetEnvironmentVariable}, wire::IpcString};
@@ -255,9 +259,9 @@ wire_struct! {
     /// assert_eq!(delete.encode_message(&mut [0; 64]), Ok(20 + 8 + 4));
     /// ```
     pub struct SetEnvironmentVariable<'a> {
-        /// The variable's name. For runtimes, it ends at the first NUL.
+        /// The name of the variable. Runtimes end it at the first NUL.
         pub name: IpcString<'a> = Name,
-        /// The value of the variable; absent to delete it.
+        /// The value of the variable, absent to delete the variable.
         pub value: IpcString<'a> = Value,
     }
 }
@@ -272,10 +276,10 @@ impl<'a> Request<'a> for SetEnvironmentVariable<'a> {
 }
 
 empty_request! {
-    /// `ResumeRuntime`, `0x0401`: no payload; answered by a [`ResultReply`] (F-41). Since .NET 5.
+    /// The `ResumeRuntime` request (`0x0401`, since .NET 5), which lets a suspended runtime start.
+    /// It has no payload, and the reply is a [`ResultReply`] (F-41).
     ///
-    /// Releases only the port on which it arrives. On any other port, the answer is OK and nothing
-    /// happens (F-42).
+    /// It releases only the port on which it arrives. On any other port, the reply is OK and nothing happens (F-42).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, process::ResumeRuntime};
@@ -286,11 +290,10 @@ empty_request! {
 }
 
 wire_struct! {
-    /// `ApplyStartupHook`, `0x0407`: run at once if the runtime has started (F-47). Since .NET 8.
+    /// The `ApplyStartupHook` request (`0x0407`, since .NET 8), which loads an assembly and runs
+    /// its startup hook. A runtime that has started runs the hook at once (F-47).
     ///
-    /// A hook that cannot be loaded ends the process on 9.0.5 (P-2).
-    ///
-    /// Answered by a [`ResultReply`].
+    /// On 9.0.5, a hook that cannot be loaded ends the process (P-2). The reply is a [`ResultReply`].
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, process::ApplyStartupHook};
@@ -298,7 +301,7 @@ wire_struct! {
     /// assert_eq!(ApplyStartupHook { startup_hook_path: "/h.dll".into() }.encode_message(&mut [0; 64]), Ok(20 + 18));
     /// ```
     pub struct ApplyStartupHook<'a> {
-        /// A managed assembly on the target's machine. Absent is refused; empty is not (P-1).
+        /// The path of a managed assembly on the target's machine. Runtimes refuse an absent path, but not an empty one (P-1).
         pub startup_hook_path: IpcString<'a> = StartupHookPath,
     }
 }
@@ -313,7 +316,7 @@ impl<'a> Request<'a> for ApplyStartupHook<'a> {
 }
 
 open_enum! {
-    /// What [`EnablePerfMap`] writes.
+    /// The files that [`EnablePerfMap`] tells the runtime to write.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::process::PerfMapType;
@@ -323,7 +326,7 @@ open_enum! {
     pub enum PerfMapType {
         /// No map. The document lists this number, but runtimes refuse it (F-46).
         DISABLED = 0, "DISABLED";
-        /// Both.
+        /// A jitdump file and a perf map file.
         ALL = 1, "ALL";
         /// A jitdump file.
         JIT_DUMP = 2, "JITDUMP";
@@ -333,9 +336,9 @@ open_enum! {
 }
 
 wire_struct! {
-    /// `EnablePerfMap`, `0x0405`. Since .NET 8.
+    /// The `EnablePerfMap` request (`0x0405`, since .NET 8), which tells the runtime to write a perf map or jitdump.
     ///
-    /// Answered by a [`ResultReply`].
+    /// The reply is a [`ResultReply`].
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, process::{EnablePerfMap, PerfMapType}};
@@ -344,7 +347,7 @@ wire_struct! {
     /// assert!(EnablePerfMap { perf_map_type: PerfMapType::DISABLED }.check_limits().is_err());
     /// ```
     pub struct EnablePerfMap {
-        /// What to write.
+        /// The files to write.
         pub perf_map_type: PerfMapType = PerfMapType,
     }
 }
@@ -355,7 +358,7 @@ impl Request<'_> for EnablePerfMap {
 
     fn check_values(&self) -> Result<(), WireError> {
         match self.perf_map_type.0 {
-            // Compared as a signed number (P-44).
+            // Runtimes compare a signed number (P-44).
             1..=3 | 0x8000_0000.. => Ok(()),
             n => self.refuse(Field::PerfMapType, WireErrorKind::UnknownPerfMapType { map_type: n }),
         }
@@ -363,9 +366,11 @@ impl Request<'_> for EnablePerfMap {
 }
 
 empty_request! {
-    /// `DisablePerfMap`, `0x0406`: no payload; answered by a [`ResultReply`]. Since .NET 8.
+    /// The `DisablePerfMap` request (`0x0406`, since .NET 8), which tells the runtime to stop
+    /// writing the files of [`EnablePerfMap`].
     ///
-    /// The document prints its header with 0x0405 (F-45), which without payload kills a runtime (F-84).
+    /// It has no payload, and the reply is a [`ResultReply`]. The document prints its header with
+    /// 0x0405 (F-45), which kills a runtime if it has no payload (F-84).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, process::DisablePerfMap};

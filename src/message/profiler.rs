@@ -1,4 +1,4 @@
-//! Attach a profiler: the Profiler commands, `0x03`.
+//! Attach a profiler: the Profiler commands, set `0x03`.
 
 //! # Example
 //!
@@ -22,10 +22,10 @@ use crate::command::Command;
 use crate::wire::{Clsid, IpcString, macros::wire_struct};
 
 wire_struct! {
-    /// `AttachProfiler`, `0x0301`. Since .NET Core 3.x.
+    /// The `AttachProfiler` request (`0x0301`, since .NET Core 3.x), which loads a profiler into a running process.
     ///
-    /// The document prints the `CLSID` with 14 bytes (F-52), and `clientData` with two lengths (F-53): it has one. Answered by a
-    /// [`ResultReply`] once the profiler is attached.
+    /// The reply is a [`ResultReply`], sent once the profiler is attached. The document prints the `CLSID` with 14 bytes (F-52)
+    /// and `clientData` with two lengths (F-53); on the wire they have 16 bytes and one length.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, profiler::AttachProfiler};
@@ -40,13 +40,13 @@ wire_struct! {
     /// # Ok::<(), dotnet_diagnostics_ipc::text::TextError>(())
     /// ```
     pub struct AttachProfiler<'a> {
-        /// In milliseconds (F-55).
+        /// The time that the profiler has to attach, in milliseconds (F-55).
         pub attach_timeout: u32 = AttachTimeout,
-        /// The profiler's class id.
+        /// The class id of the profiler.
         pub profiler_guid: Clsid = ProfilerGuid,
         /// The path of the profiler's library on the target.
         pub profiler_path: IpcString<'a> = ProfilerPath,
-        /// Passed to the profiler unchanged. Released runtimes check its length the wrong way round (F-54).
+        /// Data that the profiler receives unchanged. Released runtimes check its length the wrong way round (F-54).
         pub client_data: &'a [u8] = ClientData,
     }
 }
@@ -57,9 +57,10 @@ impl<'a> Request<'a> for AttachProfiler<'a> {
 }
 
 wire_struct! {
-    /// `StartupProfiler`, `0x0302`: the profiler of a runtime that is still suspended (F-51). Since .NET 6.
+    /// The `StartupProfiler` request (`0x0302`, since .NET 6), which sets the profiler of a runtime that is
+    /// still suspended (F-51).
     ///
-    /// The document gives only its number. Answered by a [`ResultReply`], even by runtimes that have started (P-4).
+    /// The document gives only its number. The reply is a [`ResultReply`], even from runtimes that have started (P-4).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, profiler::StartupProfiler};
@@ -69,7 +70,7 @@ wire_struct! {
     /// assert_eq!(request.encode_message(&mut [0; 64]), Ok(20 + 16 + 8));
     /// ```
     pub struct StartupProfiler<'a> {
-        /// The profiler's class id.
+        /// The class id of the profiler.
         pub profiler_guid: Clsid = ProfilerGuid,
         /// The path of the profiler's library on the target.
         pub profiler_path: IpcString<'a> = ProfilerPath,

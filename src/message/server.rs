@@ -2,7 +2,7 @@
 
 //! # Example
 //!
-//! Read the result that most commands answer with:
+//! Read the result that answers most commands:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::message::{Message, Reply, process::ResumeRuntime};
@@ -24,7 +24,7 @@ use crate::wire::{
 wire_struct! {
     /// The payload of the OK reply to every command that only succeeds or fails.
     ///
-    /// The document prints a size of 28 (F-1) or, for `ResumeRuntime`, no payload (F-41); runtimes send 24.
+    /// Runtimes send 24 bytes. The document prints 28 (F-1) or, for `ResumeRuntime`, none (F-41).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{hresult::HResult, message::{Message, Reply, process::ResumeRuntime, server::ResultReply}};
@@ -34,16 +34,16 @@ wire_struct! {
     /// # Ok::<(), dotnet_diagnostics_ipc::wire::WireError>(())
     /// ```
     pub struct ResultReply {
-        /// 0 for success.
+        /// The result code, 0 for success.
         pub hresult: HResult = HResult,
     }
 }
 
-/// The payload of an error (`0xFFFF`, section "Errors"): 4 bytes, and after `GenerateCoreDump3` a
-/// string with the reason (F-50, F-81).
+/// The payload of an error (`0xFFFF`, section "Errors"): a code of 4 bytes and, in the reply to
+/// `GenerateCoreDump3`, a string with the reason (F-50, F-81).
 ///
-/// The document prints a size of 28 and gives the code 8 bytes; runtimes send 24 (F-1). Do not wait
-/// for a close after an error: some runtimes keep the connection open (F-5, F-74).
+/// The document prints 28 bytes and a code of 8; runtimes send 24 in total (F-1). Do not wait for a
+/// close after an error, because some runtimes keep the connection open (F-5, F-74).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{command::Command, hresult::HResult, message::{Message, server::ErrorReply}};
@@ -55,27 +55,27 @@ wire_struct! {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorReply<'a> {
-    /// What went wrong.
+    /// The code of the error.
     pub hresult: HResult,
-    /// The reason, from `GenerateCoreDump3`. `None` if the payload ends with the code.
+    /// The reason, in the reply to `GenerateCoreDump3`. `None` if the payload ends after the code.
     pub message: Option<IpcString<'a>>,
 }
 
 impl<'a> ErrorReply<'a> {
-    /// An error with a code and no text.
+    /// Returns an error with a code and no text.
     pub const fn new(hresult: HResult) -> Self {
         Self { hresult, message: None }
     }
 
-    /// Whether the errors of `command` may carry text.
+    /// Returns whether errors in reply to `command` may carry a text.
     pub fn has_message(command: Option<Command>) -> bool {
         command.is_some_and(|command| command.code() == Command::GENERATE_CORE_DUMP3.code())
     }
 
-    /// Reads the payload of an error that answers `command`.
+    /// Reads the payload of an error in reply to `command`.
     ///
     /// # Errors
-    /// Those of the payload. The header's command is ignored.
+    /// Returns the error of the payload. The command in the header is ignored.
     #[inline]
     pub fn from_message(
         message: &Message<'a>,
@@ -110,7 +110,7 @@ impl Encode for ErrorReply<'_> {
     }
 }
 
-/// No payload: the generic OK (F-2).
+/// Encodes no payload, as in the generic OK (F-2).
 impl Encode for () {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, _: &mut S) -> Result<(), EncodeError> {

@@ -1,4 +1,4 @@
-//! Reads a message as a typed request or reply: of one command, or of any.
+//! Reads a message as a typed request or reply, either of one command or of any command.
 
 use core::fmt;
 
@@ -13,25 +13,25 @@ use crate::wire::{
     Cursor, Decode as _, Encode, EncodeError, Failed, Sink, Visit as _, Visitor, WireError,
 };
 
-/// A reply to a request: the command's own payload, the generic OK, or an error.
+/// A reply to a request: OK with the command's payload, the generic OK, or an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply<'a, T> {
-    /// `0xFF00` with the command's payload.
+    /// An OK (`0xFF00`) with the command's payload.
     Ok(T),
-    /// `0xFF00` without payload: the generic OK of the document, 20 bytes. Current runtimes never
-    /// send it (F-2).
+    /// An OK (`0xFF00`) without payload: the generic OK of the document, 20 bytes. Current runtimes
+    /// never send it (F-2).
     OkWithoutPayload,
-    /// `0xFFFF`.
+    /// An error (`0xFFFF`).
     Error(ErrorReply<'a>),
 }
 
 impl<'a> Message<'a> {
-    /// Reads the message as the request `R`. Bytes after the last field are ignored, as in runtimes
+    /// Reads the message as the request `R`. Ignores bytes after the last field, as runtimes do
     /// (F-4).
     ///
     /// # Errors
     /// [`UnexpectedCommand`](crate::wire::WireErrorKind::UnexpectedCommand) if the header has
-    /// another command, and those of the payload.
+    /// another command, otherwise the error of the payload.
     #[inline]
     pub fn request_as<R: Request<'a>>(&self) -> Result<R, WireError> {
         self.read(R::COMMAND, |cursor| {
@@ -46,7 +46,7 @@ impl<'a> Message<'a> {
     /// Reads the message as a request of any command.
     ///
     /// # Errors
-    /// Those of the payload of a known command.
+    /// Returns the error of the payload of a known command.
     pub fn request(&self) -> Result<AnyRequest<'a>, WireError> {
         let command = self.command;
         self.read(command, |cursor| {
@@ -55,21 +55,21 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// Reads the message as the reply to the request `R`. Bytes after the last field are ignored.
+    /// Reads the message as the reply to the request `R`. Ignores bytes after the last field.
     ///
     /// # Errors
-    /// [`NotAReply`](crate::wire::WireErrorKind::NotAReply), and those of the payload.
+    /// [`NotAReply`](crate::wire::WireErrorKind::NotAReply), or the error of the payload.
     #[inline]
     pub fn reply_as<R: Request<'a>>(&self) -> Result<Reply<'a, R::Reply>, WireError> {
         let read_ok = |cursor: &mut Cursor<'a, '_>| R::Reply::read(cursor).map(Reply::Ok);
         self.reply(Some(R::COMMAND), read_ok, || Reply::OkWithoutPayload, Reply::Error)
     }
 
-    /// Reads the message as the reply to `command`; without it, only errors and the generic OK can
-    /// be distinguished.
+    /// Reads the message as the reply to `command`. Without a command, only errors and the generic
+    /// OK can be told apart.
     ///
     /// # Errors
-    /// [`NotAReply`](crate::wire::WireErrorKind::NotAReply), and those of the payload.
+    /// [`NotAReply`](crate::wire::WireErrorKind::NotAReply), or the error of the payload.
     pub fn reply_to(&self, command: Option<Command>) -> Result<AnyReply<'a>, WireError> {
         let read_ok = |cursor: &mut Cursor<'a, '_>| match command.and_then(Command::reply_type) {
             Some(reply_type) => AnyReply::build(reply_type, cursor),
@@ -78,7 +78,7 @@ impl<'a> Message<'a> {
         self.reply(command, read_ok, || AnyReply::OkWithoutPayload, AnyReply::Error)
     }
 
-    /// What this reply to `command` announces.
+    /// Reads what this reply to `command` announces.
     #[inline]
     pub(crate) fn announced(
         &self,
@@ -89,8 +89,8 @@ impl<'a> Message<'a> {
         self.reply(Some(command), ok.0, || Announced::Nothing, of_error)
     }
 
-    /// Reads the reply to `command`; `read_ok` reads the payload of an OK that has one. Each returns what
-    /// the caller does, as a reply is too large to be moved into another type.
+    /// Reads the reply to `command`; `read_ok` reads the payload of an OK that has one. The closures
+    /// return the caller's type, because a reply is too large to be moved into another type.
     #[inline]
     fn reply<T>(
         &self,
@@ -100,7 +100,6 @@ impl<'a> Message<'a> {
         of_error: impl FnOnce(ErrorReply<'a>) -> T,
     ) -> Result<T, WireError> {
         self.read(command.unwrap_or(self.command), |cursor| {
-            // The code as one number.
             let code = self.command.code();
             if code == Command::OK.code() {
                 if self.payload.is_empty() {
@@ -135,9 +134,10 @@ macro_rules! requests {
                 #[doc = concat!("[`", stringify!($Request), "`](super::", stringify!($module), "::", stringify!($Request), ").")]
                 $Request(super::$module::$Request $(<$lt>)?),
             )*
-            /// An unknown command. A server answers [`UNKNOWN_COMMAND`](crate::hresult::HResult::UNKNOWN_COMMAND).
+            /// An unknown command, which a server answers with
+            /// [`UNKNOWN_COMMAND`](crate::hresult::HResult::UNKNOWN_COMMAND).
             Unknown {
-                /// The header's code.
+                /// The code in the header.
                 command: Command,
                 /// The payload as received.
                 payload: &'a [u8],
@@ -145,7 +145,7 @@ macro_rules! requests {
         }
 
         impl<'a> AnyRequest<'a> {
-            /// The payload of a known command from any source.
+            /// Reads the payload of a known command from any source.
             #[doc(hidden)]
             pub fn build<S: Visitor<'a>>(command: Command, source: &mut S) -> Result<Option<Self>, S::Error> {
                 match command {
@@ -154,7 +154,7 @@ macro_rules! requests {
                 }
             }
 
-            /// The command in the header.
+            /// Returns the command in the header.
             pub fn command(&self) -> Command {
                 match self {
                     $(Self::$Request(_) => Command::$CONST,)*
@@ -162,7 +162,7 @@ macro_rules! requests {
                 }
             }
 
-            /// What follows an OK reply. `None` for an unknown command.
+            /// Returns what follows an OK reply, or `None` for an unknown command.
             pub fn continuation(&self) -> Option<Continuation> {
                 match self {
                     $(Self::$Request(request) => Some(request.continuation()),)*
@@ -170,10 +170,10 @@ macro_rules! requests {
                 }
             }
 
-            /// Whether a server accepts the values; see [`Request::check_limits`].
+            /// Checks that a server would accept the values; see [`Request::check_limits`].
             ///
             /// # Errors
-            /// The first refused value.
+            /// Returns the first refused value.
             pub fn check_limits(&self) -> Result<(), WireError> {
                 let checked = match self {
                     $(Self::$Request(request) => request.check_values(),)*
@@ -183,9 +183,9 @@ macro_rules! requests {
             }
         }
 
-        // The request's own command and reply are those of its line.
+        // Checks that each line of the table names the request's own command and reply.
         const _: () = {
-            #[allow(clippy::extra_unused_lifetimes, reason = "of the replies")]
+            #[allow(clippy::extra_unused_lifetimes, reason = "the replies use it")]
             const fn _replies<'a>() {
                 $(let _: fn(<super::$module::$Request $(<$lt>)? as Request<'a>>::Reply) -> AnyReply<'a> = AnyReply::$reply;)*
             }
@@ -193,7 +193,7 @@ macro_rules! requests {
             $(assert!(super::$module::$Request::COMMAND.code() == Command::$CONST.code());)*
         };
 
-        /// The payload.
+        /// Encodes the payload.
         impl Encode for AnyRequest<'_> {
             fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
                 match self {
@@ -226,9 +226,9 @@ macro_rules! replies {
             $($(#[$meta])* $Variant(super::$module::$Reply $(<$lt>)?),)*
             /// The generic OK, without payload (F-2).
             OkWithoutPayload,
-            /// An error.
+            /// An error reply.
             Error(ErrorReply<'a>),
-            /// An OK to an unknown command.
+            /// An OK in reply to an unknown command.
             Unknown {
                 /// The payload as received.
                 payload: &'a [u8],
@@ -236,7 +236,7 @@ macro_rules! replies {
         }
 
         impl<'a> AnyReply<'a> {
-            /// The payload of an OK reply from any source.
+            /// Reads the payload of an OK reply from any source.
             #[doc(hidden)]
             pub fn build<S: Visitor<'a>>(reply_type: ReplyType, source: &mut S) -> Result<Self, S::Error> {
                 match reply_type {
@@ -244,7 +244,7 @@ macro_rules! replies {
                 }
             }
 
-            /// The code in the header of this reply: OK or Error.
+            /// Returns the code in the header of this reply: OK or Error.
             pub const fn command(&self) -> Command {
                 match self {
                     Self::Error(_) => Command::ERROR,
@@ -253,7 +253,7 @@ macro_rules! replies {
             }
         }
 
-        /// The payload.
+        /// Encodes the payload.
         impl Encode for AnyReply<'_> {
             fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
                 match self {
@@ -269,12 +269,12 @@ macro_rules! replies {
 
 each_reply!(replies);
 
-/// Decodes the payload of an OK reply to one command. A function pointer, so that a program with
-/// one command links one decoder.
+/// A function that decodes the payload of an OK reply to one command. A program that sends one
+/// command links only that command's decoder.
 #[derive(Clone, Copy)]
 pub(crate) struct OkPayload(fn(&mut Cursor<'_, '_>) -> Result<Announced, Failed>);
 
-/// What a reply announces.
+/// What a reply announces to the exchange.
 #[derive(Clone, Copy)]
 pub(crate) enum Announced {
     Nothing,
@@ -301,7 +301,7 @@ macro_rules! ok_payload {
 
 each_reply!(ok_payload);
 
-/// The command determines the function.
+/// Two values are equal because the command determines the function.
 impl PartialEq for OkPayload {
     fn eq(&self, _: &Self) -> bool {
         true

@@ -1,20 +1,20 @@
 //! Parse the environment variables that configure diagnostic ports and suspension at startup.
 //!
-//! Section "Diagnostic Ports". A runtime has its default port, and one for each configuration in
-//! `DOTNET_DiagnosticPorts`; each of them can suspend it at startup.
+//! A runtime has its default port, and one port for each configuration in `DOTNET_DiagnosticPorts`.
+//! Each port can suspend the runtime at startup. See section "Diagnostic Ports" of the document.
 //!
-//! | question | type |
+//! | question | item |
 //! |---|---|
-//! | which ports does a runtime make of this text? | [`Ports`] |
-//! | which parts does it ignore, and why? | [`ignored`] |
+//! | which ports does a runtime open for this text? | [`Ports`] |
+//! | which parts does a runtime ignore, and why? | [`ignored`] |
 //! | does the document allow the text? | [`strict`] |
-//! | how to write it? | [`WritePorts`] |
-//! | does the default port suspend? | [`default_port_suspend`] |
+//! | how is the text written? | [`WritePorts`] |
+//! | does the default port suspend the runtime? | [`default_port_suspend`] |
 //! | which ports must still be resumed? | [`Suspension`] |
 //!
 #![cfg_attr(doc, doc = include_str!("../pictures/ports.svg"))]
 //!
-//! Text is `&str`: a runtime reads the variable as Unicode, and invalid bytes do not survive
+//! Text is `&str`, because a runtime reads the variable as Unicode and replaces invalid bytes
 //! (F-79).
 #![forbid(unsafe_code)]
 
@@ -37,8 +37,8 @@ pub use ports::{
 };
 pub use suspension::{PortId, ResumeEffect, Suspension, default_port_suspend};
 
-/// The variable with the configurations of ports. If it is unset, net10.0.9 also reads
-/// `COMPlus_DiagnosticPorts`, contrary to F-78: clear both.
+/// The variable that configures additional ports. If it is unset, net10.0.9 also reads
+/// `COMPlus_DiagnosticPorts`, contrary to F-78, so clear both.
 pub const PORTS_VARIABLE: &str = "DOTNET_DiagnosticPorts";
 
 /// The variable with the suspend mode of the default port (F-86). Edition 5 once prints it as

@@ -1,5 +1,4 @@
-//! The ports in `DOTNET_DiagnosticPorts`: as a runtime reads them, as the document allows them, and
-//! written.
+//! The ports in `DOTNET_DiagnosticPorts`: read as runtimes do, checked strictly, and written.
 
 use crate::endpoint::{PIPE_PREFIX, encode_as_text};
 use crate::text::{TextError, TextErrorKind, reasons};
@@ -15,14 +14,14 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SuspendMode {
-    /// `suspend`: it does. The default of a configured port (not of the default port).
+    /// `suspend`: the runtime waits. The default of a configured port, but not of the default port.
     #[default]
     Suspend,
-    /// `nosuspend`: it does not.
+    /// `nosuspend`: the runtime does not wait.
     NoSuspend,
 }
 
-/// A port as configured: `<port address>[,tag[...]]`.
+/// A configured port: `<port address>[,tag[...]]`.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{PortConfig, Ports, SuspendMode};
@@ -33,16 +32,16 @@ pub enum SuspendMode {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PortConfig<'a> {
-    /// Unix: the path of the tool's socket. Windows: the name of its pipe. Builds for Android, iOS and
-    /// tvOS expect `HOST:PORT` here, and Mono in a browser a URL with `ws:`, `wss:` or `js:` (F-156).
-    /// As in the text, including spaces and `~`.
+    /// The path of the tool's socket on Unix, or the name of its pipe on Windows. Builds for Android,
+    /// iOS and tvOS expect `HOST:PORT`, and Mono in a browser expects a URL with `ws:`, `wss:` or
+    /// `js:` (F-156). The address is unchanged, including spaces and `~`.
     pub address: &'a str,
-    /// Whether the runtime waits.
+    /// Whether the port suspends the runtime.
     pub suspend_mode: SuspendMode,
 }
 
 impl SuspendMode {
-    /// The tag.
+    /// Returns the tag.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Suspend => "suspend",
@@ -50,20 +49,20 @@ impl SuspendMode {
         }
     }
 
-    /// Whether it is [`Suspend`](Self::Suspend).
+    /// Returns whether the mode is [`Suspend`](Self::Suspend).
     pub const fn suspends(self) -> bool {
         matches!(self, Self::Suspend)
     }
 }
 
 impl<'a> PortConfig<'a> {
-    /// A port without tags: it suspends.
+    /// Returns a port without tags, which suspends the runtime.
     pub const fn new(address: &'a str) -> Self {
         Self { address, suspend_mode: SuspendMode::Suspend }
     }
 }
 
-/// The first tag of each kind.
+/// The first tag of each kind in a configuration.
 #[derive(Clone, Copy, Default)]
 struct Tags {
     mode: Option<SuspendMode>,
@@ -71,8 +70,8 @@ struct Tags {
 }
 
 impl Tags {
-    /// Adds a tag as a runtime reads it: case is ignored (F-59), spaces are not (F-78). Returns why it
-    /// is ignored, if it is.
+    /// Adds a tag as a runtime reads it, ignoring case (F-59) but not spaces (F-78). Returns the
+    /// reason if the runtime ignores the tag.
     fn add(&mut self, tag: &str) -> Option<IgnoredReason> {
         let is_tag = |name: &str| name.eq_ignore_ascii_case(tag);
         let is_later = if is_tag("suspend") {
@@ -88,30 +87,30 @@ impl Tags {
     }
 }
 
-/// Keeps the first tag of a kind. Returns whether there was one before.
+/// Keeps the first tag of a kind. Returns whether there was an earlier one.
 fn keep_first<T>(first: &mut Option<T>, tag: T) -> bool {
     let is_later = first.is_some();
     first.get_or_insert(tag);
     is_later
 }
 
-/// The part of the variable that a runtime reads: C strings end at a NUL.
+/// Returns the part of the variable that a runtime reads, up to a NUL.
 fn readable(text: &str) -> &str {
     text.split('\0').next().unwrap_or_default()
 }
 
-/// Whether an address is empty or only white space (C's `isspace`): runtimes treat both alike.
+/// Returns whether an address is empty or only white space in C (`isspace`).
 fn is_blank(address: &str) -> bool {
     address.bytes().all(|byte| is_white_space(byte.into()))
 }
 
-/// The port of one configuration, or why a runtime makes none. Fields are split as by `strtok`: empty
-/// ones are skipped (F-59).
+/// Returns the port of one configuration, or the reason why a runtime opens none. Fields are split as
+/// by `strtok`, which skips empty ones (F-59).
 fn port(entry: &str) -> Result<PortConfig<'_>, IgnoredReason> {
     if entry.is_empty() {
         return Err(IgnoredReason::EmptyPort);
     }
-    // An array: a search for a single `char` contains a panic, which is never reached.
+    // Splits by an array, because a search for a single `char` contains an unreachable panic.
     let mut fields = entry.split([',']).filter(|field| !field.is_empty());
     let address = fields.next().filter(|address| !is_blank(address));
     let address = address.ok_or(IgnoredReason::NoAddress)?;
@@ -125,18 +124,18 @@ fn port(entry: &str) -> Result<PortConfig<'_>, IgnoredReason> {
     Ok(PortConfig { address, suspend_mode: tags.mode.unwrap_or_default() })
 }
 
-/// The ports that a runtime makes of `DOTNET_DiagnosticPorts`, in the order in which it builds
-/// them: from last to first (F-59).
+/// The ports that a runtime opens for `DOTNET_DiagnosticPorts`, in the order in which it builds
+/// them, from last to first (F-59).
 ///
-/// Nothing is refused. As shipped:
-/// - `;` separates ports, `,` separates an address and its tags, and empty parts are skipped, as
-///   with C's `strtok`: `,,path` has the address `path`.
-/// - Nothing is trimmed: `path, nosuspend` suspends, ` path ` is a path with spaces (F-78). `~` is
-///   not expanded (F-60). An address of only white space counts as empty, and its port is dropped.
-/// - Tags ignore case; tags other than `suspend`, `nosuspend`, `connect`, `listen` are ignored; the
-///   first of a kind wins.
-/// - A port whose type is `listen` is dropped (F-58, F-78). After `connect` it is a later tag, and
-///   the port is built (seen on net10.0.9, though F-78 says "anywhere").
+/// Any text is accepted, as in runtimes:
+/// - `;` separates ports, and `,` separates an address and its tags. Empty parts are skipped, as by
+///   C's `strtok`, so `,,path` has the address `path`.
+/// - White space is kept: `path, nosuspend` suspends, and ` path ` is a path with spaces (F-78).
+///   `~` is not expanded (F-60). A port whose address is only white space is dropped.
+/// - The case of tags is ignored, and so are tags other than `suspend`, `nosuspend`, `connect` and
+///   `listen`. The first tag of a kind counts.
+/// - A port whose type is `listen` is dropped (F-58, F-78). If `connect` precedes `listen`, the
+///   port is built (observed on net10.0.9, though F-78 says "anywhere").
 ///
 /// [`ignored`] reports the ignored parts.
 ///
@@ -155,7 +154,7 @@ pub struct Ports<'a> {
 }
 
 impl<'a> Ports<'a> {
-    /// The ports of `text`, the value of the variable.
+    /// Returns the ports of `text`, the value of the variable.
     pub fn new(text: &'a str) -> Self {
         Self { entries: readable(text).rsplit(';') }
     }
@@ -169,7 +168,7 @@ impl<'a> Iterator for Ports<'a> {
     }
 }
 
-/// An ignored part of `DOTNET_DiagnosticPorts`, and why.
+/// A part of `DOTNET_DiagnosticPorts` that a runtime ignores, with the reason.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{IgnoredReason, ignored};
@@ -181,36 +180,36 @@ impl<'a> Iterator for Ports<'a> {
 pub struct IgnoredPart<'a> {
     /// The byte offset of the part in the text.
     pub offset: usize,
-    /// The part.
+    /// The text of the part.
     pub text: &'a str,
-    /// The reason.
+    /// The reason why it is ignored.
     pub reason: IgnoredReason,
 }
 
 reasons! {
-    /// Why a part is ignored.
+    /// The reason why a runtime ignores a part.
     pub enum IgnoredReason {
-        /// An empty part before, between or after semicolons.
+        /// The part before, between or after semicolons is empty.
         EmptyPort, "empty_port", "nothing between semicolons";
-        /// A configuration of only commas, or whose address is only white space. The whole of it is
+        /// The configuration has only commas, or its address is only white space. All of it is
         /// dropped.
         NoAddress, "no_address", "the address is empty";
-        /// An empty part before, between or after commas.
+        /// The part before, between or after commas is empty.
         EmptyField, "empty_field", "nothing between commas";
-        /// Not one of `suspend`, `nosuspend`, `connect`, `listen`, in any case.
+        /// The tag is not `suspend`, `nosuspend`, `connect` or `listen`, in any case.
         UnknownTag, "unknown_tag", "unknown tag";
-        /// A tag of the same kind precedes it.
+        /// An earlier tag of the configuration has the same kind.
         LaterTag, "later_tag", "repeats an earlier tag";
-        /// A configuration whose type is `listen` (F-58). The whole of it is dropped, and its other
-        /// parts are not reported one by one.
+        /// The type of the configuration is `listen` (F-58). All of it is dropped, and its parts
+        /// are not reported one by one.
         ListenPort, "listen_port", "runtimes create no additional listening port";
-        /// After a NUL. Environment variables cannot contain one.
+        /// The text follows a NUL, which an environment variable cannot contain.
         BehindNul, "behind_nul", "follows a NUL, which ends the text";
     }
 }
 
-/// Returns the parts that a runtime ignores, in the order of the text. Empty for an empty text, which
-/// counts as unset.
+/// Returns the parts that a runtime ignores, in the order of the text. There are none for an empty
+/// text, which counts as unset.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{IgnoredReason, ignored};
@@ -242,12 +241,12 @@ pub fn ignored(text: &str) -> impl Iterator<Item = IgnoredPart<'_>> + Clone {
     parts.chain(behind.map(|text| part(text, IgnoredReason::BehindNul)))
 }
 
-/// The offset of `part` in `whole`, which contains it.
+/// Returns the offset of `part` in `whole`, which contains it.
 fn offset_in(whole: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }
 
-/// Reads `DOTNET_DiagnosticPorts` strictly by the document's grammar, and returns the ports like
+/// Parses `DOTNET_DiagnosticPorts` strictly by the document's grammar, and returns the ports like
 /// [`Ports`].
 ///
 /// ```text
@@ -255,16 +254,16 @@ fn offset_in(whole: &str, part: &str) -> usize {
 /// tag ::= <SUSPEND_MODE> | <PORT_TYPE>    <SUSPEND_MODE> ::= suspend | nosuspend    <PORT_TYPE> ::= connect
 /// ```
 ///
-/// No part is empty, and tags are spelled as printed. More than one of a kind is allowed: the text
-/// says that the first counts. An address is anything except white space, even the name of a tag
-/// (`nosuspend,connect`), and has no `\\.\pipe\` prefix. The document's "full path" is not checked,
-/// since the same text is a pipe's name on Windows.
+/// No part may be empty, and tags must be spelled as printed. A kind of tag may occur more than
+/// once, because the document says that the first counts. An address may be anything except white
+/// space, even the name of a tag (`nosuspend,connect`), without a `\\.\pipe\` prefix. The
+/// document's "full path" is not checked, because the same text is a pipe's name on Windows.
 ///
-/// By this grammar two of the document's examples are wrong: `…;~/mydiagport.sock,nosuspend;` ends
-/// with a semicolon and `<path>,nosuspend,suspend,suspend,` with a comma. Runtimes accept both.
+/// Two of the document's examples break this grammar. `…;~/mydiagport.sock,nosuspend;` ends with a
+/// semicolon and `<path>,nosuspend,suspend,suspend,` with a comma. Runtimes accept both.
 ///
 /// # Errors
-/// [`TextError`] for the first invalid part.
+/// Returns a [`TextError`] for the first invalid part.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::{port::strict, text::TextErrorKind};
@@ -300,12 +299,11 @@ pub fn strict(text: &str) -> Result<Ports<'_>, TextError> {
     Ok(Ports::new(text))
 }
 
-/// Writes `DOTNET_DiagnosticPorts` for the given ports, by [`Display`](fmt::Display) or
-/// [`Encode`](crate::wire::Encode).
-/// Defaults are not written.
+/// Writes `DOTNET_DiagnosticPorts` for the given ports, through [`Display`](fmt::Display) or
+/// [`Encode`](crate::wire::Encode). Defaults are omitted.
 ///
-/// The ports are in the order in which a runtime builds them, as in [`Ports`](super::Ports): the
-/// last is written first.
+/// The ports are in the order in which a runtime builds them, as in [`Ports`](super::Ports). The
+/// last port is written first.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{PortConfig, Ports, SuspendMode, WritePorts};
@@ -322,8 +320,8 @@ pub struct WritePorts<'p, 'a> {
 }
 
 impl<'p, 'a> WritePorts<'p, 'a> {
-    /// The text of `ports`. `None` if one of them cannot be written: its address is empty or
-    /// blank, or contains a `;`, a `,` or a NUL.
+    /// Returns a writer of `ports`, or `None` if one of them cannot be written because its address
+    /// is empty or blank, or contains a `;`, a `,` or a NUL.
     pub fn new(ports: &'p [PortConfig<'a>]) -> Option<Self> {
         let can_stand = |port: &PortConfig<'_>| {
             !is_blank(port.address) && !port.address.contains([';', ',', '\0'])

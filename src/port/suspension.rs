@@ -1,13 +1,13 @@
-//! Which ports suspend a runtime, and must be resumed before it starts.
+//! The ports that suspend a runtime and must be resumed before it starts.
 
 use super::PortConfig;
 
-/// Reads `DOTNET_DefaultDiagnosticPortSuspend` as a runtime does (F-86): a 32-bit hexadecimal number,
-/// parsed like C's `strtoul`, without its sign. The default port suspends the runtime at startup if
-/// it is not zero. `None`, for another text or a larger number, counts as unset.
+/// Parses `DOTNET_DefaultDiagnosticPortSuspend` as a runtime does (F-86): a 32-bit hexadecimal
+/// number, parsed like C's `strtoul` and without its sign. A number other than 0 suspends the runtime
+/// at its default port. `None` means unset, as for other text or a larger number.
 ///
-/// It may begin with white space, a sign, and `0x` or `0X`, and any text may follow. The document has
-/// only `1` and `0`.
+/// White space, a sign, and `0x` or `0X` may precede the number, and any text may follow it. The
+/// document has only `1` and `0`.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::default_port_suspend;
@@ -19,7 +19,7 @@ pub fn default_port_suspend(text: &str) -> Option<u32> {
     let rest = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
     let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
     let is_digit = |c: char| c.is_ascii_hexdigit();
-    // "0x" without a digit after it is the number 0.
+    // Without a digit after it, "0x" is the number 0.
     let prefixed = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X"));
     let digits = prefixed.filter(|digits| digits.starts_with(is_digit)).unwrap_or(rest);
     let behind = digits.trim_start_matches(is_digit);
@@ -38,7 +38,7 @@ pub fn default_port_suspend(text: &str) -> Option<u32> {
 pub enum PortId {
     /// The default port, which every runtime has.
     Default,
-    /// The n-th of [`Ports`](super::Ports), from 0.
+    /// The n-th port of [`Ports`](super::Ports), counted from 0.
     Configured(usize),
 }
 
@@ -54,21 +54,21 @@ pub enum PortId {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResumeEffect {
-    /// None: the port does not suspend, or was resumed before.
+    /// The port does not suspend, or was resumed before.
     Nothing,
-    /// The port was resumed; the runtime waits for others.
+    /// The port was resumed, and the runtime waits for others.
     Waits {
-        /// How many.
+        /// The number of ports that the runtime waits for.
         left: usize,
     },
-    /// It was the last: the runtime starts.
+    /// The last port was resumed, and the runtime starts.
     Starts,
 }
 
-/// Which ports still suspend a runtime: a value of up to `N` configured ports and the default port.
+/// The ports that still suspend a runtime: the default port and up to `N` configured ports.
 ///
-/// A resume counts only for the port it arrives on, and the runtime starts when no suspended port
-/// is left (F-42).
+/// A resume counts only for the port on which it arrives. The runtime starts when no port suspends
+/// it any longer (F-42).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::port::{PortId, Ports, ResumeEffect, Suspension};
@@ -88,8 +88,8 @@ pub struct Suspension<const N: usize> {
 }
 
 impl<const N: usize> Suspension<N> {
-    /// A runtime before its start, or `None` if there are more than `N` of `ports`.
-    /// `default_suspends`: see [`default_port_suspend`].
+    /// Returns the state of a runtime before its start, or `None` if there are more than `N` of
+    /// `ports`. For `default_suspends` see [`default_port_suspend`].
     pub fn new<'a>(
         default_suspends: bool,
         ports: impl IntoIterator<Item = PortConfig<'a>>,
@@ -102,7 +102,7 @@ impl<const N: usize> Suspension<N> {
         Some(state)
     }
 
-    /// How many ports must still be resumed.
+    /// Returns the number of ports that must still be resumed.
     pub fn left(&self) -> usize {
         self.waits
             .iter()
@@ -111,12 +111,12 @@ impl<const N: usize> Suspension<N> {
             .saturating_add(usize::from(self.default_waits))
     }
 
-    /// Whether no port suspends the runtime any longer.
+    /// Returns whether no port suspends the runtime any longer.
     pub fn is_started(&self) -> bool {
         self.left() == 0
     }
 
-    /// Whether the runtime waits for a resume on `port`; `None` if it has no such port.
+    /// Returns whether the runtime waits for a resume on `port`, or `None` if it has no such port.
     fn waits_for(&self, port: PortId) -> Option<bool> {
         match port {
             PortId::Default => Some(self.default_waits),
@@ -124,7 +124,7 @@ impl<const N: usize> Suspension<N> {
         }
     }
 
-    /// A `ResumeRuntime` arrives on `port`; `None` if the runtime has no such port.
+    /// Applies a `ResumeRuntime` that arrives on `port`. `None` if the runtime has no such port.
     pub fn resume(&mut self, port: PortId) -> Option<ResumeEffect> {
         if !self.waits_for(port)? {
             return Some(ResumeEffect::Nothing);

@@ -1,4 +1,4 @@
-//! Writes values of the grammar field by field, as bytes chosen by someone else decide.
+//! Generates values field by field, with choices made from a caller's bytes.
 
 use crate::command::Command;
 use crate::hresult::HResult;
@@ -10,7 +10,7 @@ use ::arbitrary::Unstructured;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-/// How values are chosen.
+/// The kind of values that are generated.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::testing::{Made, Style};
@@ -21,16 +21,15 @@ use core::convert::Infallible;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Style {
-    /// Small numbers, short text, few items, and sometimes anything.
+    /// Small numbers, short texts and few items, and occasionally any value.
     #[default]
     Plain,
-    /// Numbers at the limits of what readers check, one provider more than servers accept (F-16),
-    /// names a unit too long (F-65), text that is absent, empty or not Unicode.
+    /// Numbers at the limits that readers check, one provider more than servers accept (F-16),
+    /// names one unit too long (F-65), and text that is absent, empty or not Unicode.
     Boundary,
 }
 
-/// Numbers on both sides of a reader's check: levels, formats, counts of providers, sizes of parts,
-/// signs.
+/// Numbers on both sides of a reader's check: levels, formats, counts, sizes of parts, signs.
 const EDGES: [u32; 18] = [
     0,
     1,
@@ -52,7 +51,7 @@ const EDGES: [u32; 18] = [
     0xffff_ffff,
 ];
 
-/// Text that readers have failed on.
+/// Text that readers have mishandled.
 const TEXTS: [&str; 6] = [
     "a",
     "Microsoft-Windows-DotNETRuntime",
@@ -62,12 +61,12 @@ const TEXTS: [&str; 6] = [
     "\u{1f600}",
 ];
 
-/// Units that are not text, or end it early.
+/// Units that are not text, or that end it early.
 const UNITS: [&[u16]; 4] = [&[0], &[0x61, 0, 0x62], &[0xd800], &[0xdc00, 0xd800]];
 
-/// A visitor that writes each part. It returns a value only where that decides which parts follow.
+/// A visitor that writes each part. It returns only values that decide which parts follow.
 ///
-/// Once the given bytes are used up, every decision is the smallest.
+/// Every choice is the smallest once the given bytes are used up.
 pub(super) struct Generator<'c> {
     input: Unstructured<'c>,
     style: Style,
@@ -91,7 +90,7 @@ impl<'c> Generator<'c> {
         encode_to_vec(command, &Tail(&self.out)).expect("no generated payload is too large")
     }
 
-    /// Chooses one of `count`.
+    /// Chooses a number below `count`.
     pub(super) fn below(&mut self, count: usize) -> usize {
         self.input.int_in_range(0..=count.saturating_sub(1)).unwrap_or_default()
     }
@@ -109,7 +108,7 @@ impl<'c> Generator<'c> {
         self.input.arbitrary().unwrap_or_default()
     }
 
-    /// Chooses 64 bits, often small.
+    /// Chooses a number of 64 bits, often a small one.
     fn any_number(&mut self) -> u64 {
         match (self.style, self.yes()) {
             (Style::Plain, false) => u64::from(self.any_byte() & 7),
@@ -125,7 +124,7 @@ impl<'c> Generator<'c> {
         self.input.bytes(count).unwrap_or_default()
     }
 
-    /// Chooses the number of items of an array.
+    /// Chooses the number of items in an array.
     fn item_count(&mut self) -> u32 {
         match (self.style, self.any_byte()) {
             (Style::Boundary, 248..) => 1001,
@@ -135,7 +134,7 @@ impl<'c> Generator<'c> {
         }
     }
 
-    /// Chooses the units of a string without its NUL; `None` for absent.
+    /// Chooses the units of a string without its NUL, or `None` for absent.
     fn text(&mut self) -> Option<Vec<u16>> {
         Some(match self.below(6) {
             0 => return None,
@@ -164,7 +163,7 @@ impl<'c> Generator<'c> {
         self.put(u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
     }
 
-    /// Changes `bytes` at one place, usually after the first `spared` ones.
+    /// Changes `bytes` at one place, usually after the first `spared` bytes.
     pub(super) fn damage(&mut self, bytes: &mut Vec<u8>, spared: usize) {
         let front = if self.below(8) > 0 { spared } else { 0 };
         let at =
@@ -192,7 +191,7 @@ impl<'c> Generator<'c> {
                 bytes.drain(at..end);
             }
             _ => {
-                // Doubled, but never beyond the largest message.
+                // Doubles the bytes, but never beyond the largest message.
                 let again =
                     bytes.get(at..).filter(|rest| rest.len() < 4096).unwrap_or_default().to_vec();
                 bytes.extend(again);
@@ -259,7 +258,7 @@ impl<'a> Visitor<'a> for Generator<'_> {
     }
 
     fn array<T: Visit<'a>>(&mut self) -> Result<Array<'a, T>, Infallible> {
-        // Far less than a message: the last item may double it.
+        // This is far below the largest message, because the last item may double the size.
         const ENOUGH: usize = 24 << 10;
         let (at, most) = (self.out.len(), self.item_count());
         self.put_count(0);

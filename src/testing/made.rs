@@ -1,4 +1,4 @@
-//! Values and messages that own their bytes, valid or damaged.
+//! Messages and values that own their bytes, valid or damaged.
 
 use super::Style;
 use super::generator::Generator;
@@ -14,9 +14,9 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// A value that owns its wire form, and lends the value. `T` is any message or part of one.
+/// A generated value that owns its wire form. `T` is any message or part of one.
 ///
-/// Two of them are equal if their bytes are, and so are their values: the bytes are canonical.
+/// Two values are equal if their bytes are, because the bytes are canonical.
 ///
 /// ```
 /// use arbitrary::{Arbitrary as _, Unstructured};
@@ -40,12 +40,12 @@ pub struct Made<T> {
 }
 
 impl<T: Visit<'static>> Made<T> {
-    /// Generates a value by `chosen`.
+    /// Generates a value from the bytes `chosen`.
     pub fn new(chosen: &[u8], style: Style) -> Self {
         Self { bytes: Generator::new(chosen, style).value::<T>(), of: PhantomData }
     }
 
-    /// Returns the wire form: the bytes of a payload, or of a part of one.
+    /// Returns the wire form, which is a payload or a part of one.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -77,7 +77,7 @@ impl<T: Visit<'static>> fmt::Debug for Made<T> {
     }
 }
 
-/// A request of any command, known or not, as a whole message that owns its bytes.
+/// A generated request of any command, known or not. It owns the bytes of the whole message.
 ///
 /// ```
 /// use arbitrary::{Arbitrary as _, Unstructured};
@@ -92,7 +92,7 @@ impl<T: Visit<'static>> fmt::Debug for Made<T> {
 pub struct MadeRequest(Vec<u8>);
 
 impl MadeRequest {
-    /// Generates a request by `chosen`.
+    /// Generates a request from the bytes `chosen`.
     pub fn new(chosen: &[u8], style: Style) -> Self {
         let mut generator = Generator::new(chosen, style);
         let which = generator.below(Command::known().len().saturating_add(1));
@@ -102,7 +102,7 @@ impl MadeRequest {
         }
         let Ok(_) = Tail::build(&mut generator);
         let (set, id) = (generator.any_byte(), generator.any_byte());
-        // A known command becomes an unknown neighbour.
+        // Replaces a known command by an unknown neighbour.
         let known = Command { set, id }.reply_type().is_some();
         Self(generator.message(Command { set, id: if known { id | 0x80 } else { id } }))
     }
@@ -126,7 +126,7 @@ impl fmt::Debug for MadeRequest {
     }
 }
 
-/// A reply of any kind, as a whole message that owns its bytes, with the command it answers.
+/// A generated reply of any kind that owns its whole message, with the command that it answers.
 ///
 /// ```
 /// use arbitrary::{Arbitrary as _, Unstructured};
@@ -144,7 +144,7 @@ pub struct MadeReply {
 }
 
 impl MadeReply {
-    /// Generates a reply by `chosen`.
+    /// Generates a reply from the bytes `chosen`.
     pub fn new(chosen: &[u8], style: Style) -> Self {
         let mut generator = Generator::new(chosen, style);
         let commands: Vec<_> = Command::known().collect();
@@ -178,7 +178,7 @@ impl MadeReply {
         Self { answers, bytes: generator.message(code) }
     }
 
-    /// Returns the command that it answers; `None` if that is unknown.
+    /// Returns the command that the reply answers, or `None` if it is unknown.
     pub fn answers(&self) -> Option<Command> {
         self.answers
     }
@@ -202,8 +202,8 @@ impl fmt::Debug for MadeReply {
     }
 }
 
-/// A valid message after a change: bytes changed, cut, doubled or omitted, counts raised, a wrong
-/// size. Sometimes nothing is changed.
+/// A message that was damaged, or occasionally left valid. Damage changes, cuts, doubles or omits
+/// bytes, raises counts, or makes the size wrong.
 ///
 /// ```
 /// use arbitrary::{Arbitrary as _, Unstructured};
@@ -220,7 +220,7 @@ impl fmt::Debug for MadeReply {
 pub struct Hostile(pub Vec<u8>);
 
 impl Hostile {
-    /// Generates a request or reply by the first half of `chosen`, and the changes by the rest.
+    /// Generates a message from the first half of `chosen`, and its damage from the rest.
     pub fn new(chosen: &[u8], style: Style) -> Self {
         let (message, damage) = chosen.split_at_checked(chosen.len() / 2).unwrap_or_default();
         let mut generator = Generator::new(damage, style);
@@ -232,7 +232,7 @@ impl Hostile {
         for _ in 0..generator.below(4) {
             generator.damage(&mut bytes, 14);
         }
-        // The size is usually corrected: otherwise the rest is not checked.
+        // The size is usually corrected, because a wrong size hides all other damage.
         if generator.below(4) > 0 {
             put_size(&mut bytes);
         }
@@ -240,7 +240,7 @@ impl Hostile {
     }
 }
 
-/// Writes the size of `bytes` into their header, if there is one.
+/// Writes the size of `bytes` to their header, if there is one.
 fn put_size(bytes: &mut [u8]) {
     let size = u16::try_from(bytes.len()).unwrap_or(u16::MAX).to_le_bytes();
     let header = bytes.first_chunk_mut::<HEADER_LEN>();
@@ -249,7 +249,7 @@ fn put_size(bytes: &mut [u8]) {
     }
 }
 
-/// Implements `Arbitrary` by `new`; the first byte chooses the style.
+/// Implements `Arbitrary` with `new`. The first byte chooses the style.
 macro_rules! arbitrary {
     ($($Name:ident $(<$T:ident>)?)*) => {$(
         impl<'a $(, $T: Visit<'static>)?> Arbitrary<'a> for $Name $(<$T>)? {

@@ -1,11 +1,11 @@
 //! Generate valid, extreme and damaged messages, for fuzzers and proptest.
 #![forbid(unsafe_code)]
 
-//! Feature `arbitrary`. The value is chosen by a fuzzer's bytes, and the same bytes give the same
-//! value. [`MadeRequest`] and [`MadeReply`] are whole messages, [`Made`] is a value of any type of
-//! the grammar; each owns its bytes and lends the value. [`Hostile`] is a message of a faulty or
-//! malicious peer. What is not a message, such as [`SocketName`](crate::endpoint::SocketName) or
-//! [`Record`](crate::user_events::Record), implements `Arbitrary` itself.
+//! Needs the feature `arbitrary`. The bytes of a fuzzer determine the generated value.
+//! [`MadeRequest`] and [`MadeReply`] are whole messages, and [`Made`] is a value of any message
+//! part; each owns its bytes and lends the value. [`Hostile`] is a message from a faulty or
+//! malicious peer. Types outside messages, such as [`SocketName`](crate::endpoint::SocketName) or
+//! [`Record`](crate::user_events::Record), implement `Arbitrary` themselves.
 //!
 //! ```
 //! use arbitrary::Unstructured;
@@ -17,7 +17,7 @@
 //! let made: MadeRequest = chosen.arbitrary()?;
 //! assert_eq!(Message::decode(made.bytes()).and_then(|message| message.request()), Ok(made.request()));
 //!
-//! // In place of this crate, the code under test: it must not panic.
+//! // Call the code under test here; it must not panic.
 //! let peer: Hostile = chosen.arbitrary()?;
 //! let _ = Message::decode_prefix(&peer.0);
 //! # Ok::<(), arbitrary::Error>(())
@@ -30,9 +30,9 @@ mod parts;
 pub use generator::Style;
 pub use made::{Hostile, Made, MadeReply, MadeRequest};
 
-/// A proptest strategy for any type with `Arbitrary`. Values shrink to fewer and smaller parts.
+/// Returns a proptest strategy for any type with `Arbitrary`, which shrinks to smaller values.
 ///
-/// Feature `proptest`. Messages have either [`Style`]; for one of them, map bytes with
+/// Needs the feature `proptest`. Messages have either [`Style`]. To choose a style, map bytes with
 /// [`MadeRequest::new`].
 ///
 /// ```

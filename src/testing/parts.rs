@@ -1,5 +1,5 @@
-//! `Arbitrary` for what is not a message: names, codes, and the parts of continuations and of
-//! `user_events`. Nothing is allocated; text and bytes are borrowed from the input.
+//! Implements `Arbitrary` for types outside messages: names, codes, and the parts of continuations
+//! and `user_events`. Allocates nothing, because text and bytes are borrowed from the input.
 
 use crate::advertise::Advertise;
 use crate::command::Command;
@@ -15,7 +15,7 @@ use crate::user_events::{
 use crate::wire::{Decode as _, Guid, Reader};
 use ::arbitrary::{Arbitrary, Error, Result, Unstructured};
 
-/// Implements `Arbitrary` for a struct whose fields may be anything.
+/// Implements `Arbitrary` for a struct whose fields may have any value.
 macro_rules! of_fields {
     ($($Name:ident $(<$lt:lifetime>)? { $($field:ident),* })*) => {$(
         impl<'a> Arbitrary<'a> for $Name $(<$lt>)? {
@@ -26,7 +26,7 @@ macro_rules! of_fields {
     )*};
 }
 
-/// Implements `Arbitrary` for one of a few values.
+/// Implements `Arbitrary` for a type with a few values.
 macro_rules! one_of {
     ($($Name:ident: $($value:expr),*;)*) => {$(
         impl<'a> Arbitrary<'a> for $Name {
@@ -55,7 +55,7 @@ one_of! {
     UserRegSize: Self::Packed, Self::Padded;
 }
 
-/// Usually a known one.
+/// Chooses a known command in most cases.
 impl<'a> Arbitrary<'a> for Command {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let commands = || Self::known().chain([Self::OK, Self::ERROR]);
@@ -64,7 +64,7 @@ impl<'a> Arbitrary<'a> for Command {
     }
 }
 
-/// Half of them have a name.
+/// Chooses a code with a name in half of the cases.
 impl<'a> Arbitrary<'a> for HResult {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         if input.arbitrary()? {
@@ -81,7 +81,7 @@ impl<'a> Arbitrary<'a> for Guid {
     }
 }
 
-/// The size is valid: 20 and more.
+/// Chooses a valid size, 20 or more.
 impl<'a> Arbitrary<'a> for Header {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let size = input.int_in_range(20..=u16::MAX)?;
@@ -89,7 +89,7 @@ impl<'a> Arbitrary<'a> for Header {
     }
 }
 
-/// With or without a final NUL.
+/// Chooses an entry with or without a final NUL.
 impl<'a> Arbitrary<'a> for Entry<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let units: &[u8] = input.arbitrary()?;
@@ -97,18 +97,18 @@ impl<'a> Arbitrary<'a> for Entry<'a> {
     }
 }
 
-/// A port that a runtime may have read from its variable, with any allowed address.
+/// Chooses a port that a runtime may have read from its variable, with any allowed address.
 impl<'a> Arbitrary<'a> for PortConfig<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let text: &str = input.arbitrary()?;
         let address = text.split([';', ',', '\0']).next().unwrap_or_default();
         let port = Self { address, suspend_mode: input.arbitrary()? };
-        // A blank address counts as none.
+        // A blank address means no port.
         if address.trim().is_empty() { Err(Error::IncorrectFormat) } else { Ok(port) }
     }
 }
 
-/// A name of at most 436 bytes of UTF-8 without spaces and NULs.
+/// Chooses a name of at most 436 bytes in UTF-8 without spaces and NULs.
 impl<'a> Arbitrary<'a> for TracepointCommand<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let text: &str = input.arbitrary()?;
@@ -117,7 +117,7 @@ impl<'a> Arbitrary<'a> for TracepointCommand<'a> {
     }
 }
 
-/// At most 65,535 bytes, with or without a provider's name at the front.
+/// Chooses at most 65,535 bytes, with or without a provider's name at the front.
 impl<'a> Arbitrary<'a> for Metadata<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let bytes: &[u8] = input.arbitrary()?;
@@ -130,7 +130,7 @@ impl<'a> Arbitrary<'a> for Metadata<'a> {
     }
 }
 
-/// An unknown item has an unknown label.
+/// Chooses an unknown label for an unknown item.
 impl<'a> Arbitrary<'a> for ExtensionItem<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         Ok(match input.arbitrary()? {
@@ -142,14 +142,14 @@ impl<'a> Arbitrary<'a> for ExtensionItem<'a> {
     }
 }
 
-/// Bytes of the input that decode as items.
+/// Chooses bytes of the input that decode as items.
 impl<'a> Arbitrary<'a> for Extension<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         Self::decode(&mut Reader::new(input.arbitrary()?)).map_err(|_| Error::IncorrectFormat)
     }
 }
 
-/// Parts of at most 65,535 bytes.
+/// Chooses parts of at most 65,535 bytes.
 impl<'a> Arbitrary<'a> for RecordV1<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let event_id: u16 = input.arbitrary()?;
@@ -158,7 +158,7 @@ impl<'a> Arbitrary<'a> for RecordV1<'a> {
     }
 }
 
-/// A version other than 1 is not interpreted.
+/// Chooses bytes for a version other than 1, which is not interpreted.
 impl<'a> Arbitrary<'a> for Record<'a> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         Ok(match input.arbitrary()? {

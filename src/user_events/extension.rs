@@ -1,4 +1,4 @@
-//! The extension of a record: labelled pieces, one after another.
+//! The extension of a record: labelled items, one after another.
 
 use crate::message::process::Tail;
 use crate::wire::{
@@ -8,22 +8,22 @@ use crate::wire::{
 };
 use core::fmt;
 
-/// The data of label 0x01: the document's `array<byte> metadata`.
+/// The data of label 0x01, the document's `array<byte> metadata`.
 ///
 /// | bytes | what |
 /// |---|---|
-/// | 4 | length of the rest |
-/// | 2 × n + 2 | the provider's name, UTF-16LE, with a NUL; missing in early .NET 10 builds (F-27) |
+/// | 4 | length of the following bytes |
+/// | 2 × n + 2 | the provider's name in UTF-16LE with a NUL; missing in early .NET 10 builds (F-27) |
 /// | … | the event's own metadata, as in a `MetadataBlock` of nettrace version 5, without `MetadataId` and `ProviderName` |
 ///
-/// So everything after the length equals the payload of a stream's metadata after `MetadataId`
-/// (P-23). For a native event this is its id, an empty name, keywords, version, level, and a field
-/// count of 0.
+/// The bytes after the length equal the payload of a stream's metadata after `MetadataId` (P-23).
+/// For a native event, the event's own metadata is its id, an empty name, keywords, version, level,
+/// and a field count of 0.
 ///
-/// The bytes do not show whether the name is present: that depends on the runtime. So the decoded
-/// bytes are kept whole; call [`split_provider_name`](Self::split_provider_name) only if the name
-/// is known to be present. Early builds begin with the event's id, a `u32`. Equality compares the
-/// bytes.
+/// The bytes do not show whether the name is present, because that depends on the runtime. Decoding
+/// therefore keeps them whole. Call [`split_provider_name`](Self::split_provider_name) only if you
+/// know that the name is present. The bytes of early builds begin with the event's id, a `u32`.
+/// Equality compares the bytes.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::Metadata;
@@ -37,22 +37,22 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Metadata<'a> {
-    /// Present, and without an inner NUL; `None` if it is part of `rest`, or missing.
+    /// The name if it was given, without an inner NUL. `None` if it is part of `rest`, or missing.
     provider_name: Option<IpcString<'a>>,
     rest: &'a [u8],
 }
 
 impl<'a> Metadata<'a> {
-    /// The bytes after the length, unchanged.
+    /// Returns metadata of these bytes after the length, unchanged.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { provider_name: None, rest: bytes }
     }
 
-    /// The provider's name, then the event's own metadata, as runtimes send it.
+    /// Returns metadata of the provider's name and the event's own metadata, as runtimes send it.
     ///
     /// # Errors
     /// [`EncodeError::EmptyName`] if the name is absent, [`EncodeError::ForbiddenUnit`] if it
-    /// contains a NUL, which would end it.
+    /// contains a NUL, which would end the name.
     pub fn named(provider_name: IpcString<'a>, metadata: &'a [u8]) -> Result<Self, EncodeError> {
         if provider_name.is_absent() {
             return Err(EncodeError::EmptyName);
@@ -63,11 +63,11 @@ impl<'a> Metadata<'a> {
         Ok(Self { provider_name: Some(provider_name), rest: metadata })
     }
 
-    /// The provider's name and the event's own metadata, for a runtime that sends the name.
+    /// Splits the provider's name from the event's own metadata, if the runtime sends the name.
     ///
     /// # Errors
     /// [`UnexpectedEnd`](WireErrorKind::UnexpectedEnd) of `provider_name` if the bytes end before
-    /// its NUL. The offset counts from the end of the length.
+    /// its NUL. The offset counts from the first byte after the length.
     pub fn split_provider_name(&self) -> Result<(IpcString<'a>, &'a [u8]), WireError> {
         if let Some(name) = self.provider_name {
             return Ok((name, self.rest));
@@ -97,7 +97,7 @@ impl<'a> Metadata<'a> {
         units.flat_map(u16::to_le_bytes).chain(self.rest.iter().copied())
     }
 
-    /// How many bytes follow the length.
+    /// Returns the number of bytes after the length.
     pub fn len(&self) -> usize {
         let name = self
             .provider_name
@@ -105,7 +105,7 @@ impl<'a> Metadata<'a> {
         name.saturating_add(self.rest.len())
     }
 
-    /// Whether there are no bytes: the event has no metadata.
+    /// Returns whether there are no bytes, because the event has no metadata.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -129,7 +129,7 @@ impl<'a> Decode<'a> for Metadata<'a> {
     decode_from! { &'a [u8], Self::new }
 }
 
-/// The bytes after the length: they do not show whether they begin with a provider's name.
+/// Reads the bytes after the length as a whole.
 impl<'a> Visit<'a> for Metadata<'a> {
     type Of<'o> = Metadata<'o>;
 
@@ -151,14 +151,14 @@ impl Encode for Metadata<'_> {
     }
 }
 
-/// One piece of an [`Extension`]: a label, and data whose length depends on it.
+/// An item of an [`Extension`]: a label, and data whose length depends on the label.
 ///
 /// | label | data |
 /// |---|---|
 /// | 0x01 | [`Metadata`]: 4 bytes of length, then that many bytes (F-27) |
 /// | 0x02 | `ActivityId`: 16 bytes; printed as `uint16` (F-26) |
 /// | 0x03 | `RelatedActivityId`: 16 bytes |
-/// | other | unknown, and so is its length: takes the rest (F-87) |
+/// | other | unknown data of unknown length, which take the rest (F-87) |
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::ExtensionItem;
@@ -170,12 +170,12 @@ impl Encode for Metadata<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExtensionItem<'a> {
-    /// The event's metadata. The runtime sends it only the first time (P-23), for native events too
-    /// (F-28); racing threads may each send it, and so may each version of an event (P-20).
+    /// The event's metadata. The runtime sends it only with the first record (P-23), for native
+    /// events too (F-28). Racing threads may each send it, as may each version of an event (P-20).
     Metadata(Metadata<'a>),
-    /// The activity in which the event was written. Omitted by the runtime if zero.
+    /// The activity in which the event was written. Runtimes omit it if it is zero.
     ActivityId(Guid),
-    /// The activity that caused the other one. Omitted by the runtime if zero.
+    /// The activity that caused the event's activity. Runtimes omit it if it is zero.
     RelatedActivityId(Guid),
     /// An unknown label, and everything after it.
     Unknown {
@@ -191,7 +191,7 @@ const ACTIVITY_ID: u8 = 0x02;
 const RELATED_ACTIVITY_ID: u8 = 0x03;
 
 impl ExtensionItem<'_> {
-    /// The label.
+    /// Returns the label.
     pub const fn label(&self) -> u8 {
         match self {
             Self::Metadata(_) => METADATA,
@@ -247,12 +247,12 @@ impl Encode for ExtensionItem<'_> {
     }
 }
 
-/// The extension of a record (section "Extension Blob Format"): any number of [`ExtensionItem`]s,
+/// The extension of a record (section "Extension Blob Format"): any number of [`ExtensionItem`]s up
 /// to the end of the bytes.
 ///
-/// Holds either bytes, each item already checked, or the caller's items. Equality compares the
-/// items. Items may occur in any order and more than once; runtimes write metadata, `ActivityId`,
-/// `RelatedActivityId`, and omit what is missing (F-67).
+/// Holds either checked bytes or the caller's items. Equality compares the items. Items may occur
+/// in any order and more than once. Runtimes write metadata, `ActivityId` and `RelatedActivityId`,
+/// and omit missing items (F-67).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::{Extension, ExtensionItem, Metadata};
@@ -270,16 +270,16 @@ pub struct Extension<'a>(Repr<'a>);
 
 #[derive(Clone, Copy)]
 enum Repr<'a> {
-    /// Items that are known to decode.
+    /// Bytes whose items are known to decode.
     Wire(&'a [u8]),
     Items(&'a [ExtensionItem<'a>]),
 }
 
 impl<'a> Extension<'a> {
-    /// The empty extension, of no bytes.
+    /// The empty extension without bytes.
     pub const EMPTY: Self = Self::new(&[]);
 
-    /// An extension of the caller's items.
+    /// Returns an extension of the caller's items.
     pub const fn new(items: &'a [ExtensionItem<'a>]) -> Self {
         Self(Repr::Items(items))
     }
@@ -291,12 +291,12 @@ impl<'a> Extension<'a> {
             Repr::Items(items) => ([].as_slice(), items),
         };
         let mut reader = Reader::new(bytes);
-        // `None` only at the end: `Extension::decode` read every item.
+        // This is `None` only at the end, because `Extension::decode` read every item.
         let read = core::iter::from_fn(move || ExtensionItem::decode(&mut reader).ok());
         read.chain(items.iter().copied())
     }
 
-    /// The first metadata.
+    /// Returns the first metadata.
     pub fn metadata(&self) -> Option<Metadata<'a>> {
         self.iter().find_map(|item| {
             if let ExtensionItem::Metadata(metadata) = item { Some(metadata) } else { None }
@@ -318,8 +318,8 @@ impl fmt::Debug for Extension<'_> {
     }
 }
 
-/// Takes the rest: only the record knows the length of an extension. A fault is in
-/// `extension[1].metadata`.
+/// Takes the rest of the bytes, because only the record has the length of an extension. The path of
+/// an error is like `extension[1].metadata`.
 impl<'a> Decode<'a> for Extension<'a> {
     const MIN_LEN: usize = 0;
 
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn name_ends_at_nul_unit_not_at_two_zero_bytes() {
-        // Units 0x0041, 0x4100: two adjacent zero bytes, at an odd offset.
+        // The units 0x0041 and 0x4100 have two adjacent zero bytes at an odd offset.
         let block = Metadata::new(b"\x41\x00\x00\x41\0\0\x07");
         assert_eq!(
             block.split_provider_name(),
@@ -403,7 +403,7 @@ mod tests {
             Metadata::named("a\0b".into(), &[]),
             Err(EncodeError::ForbiddenUnit { unit: 0 })
         );
-        // A name of only its NUL can be read back.
+        // A name that is only its NUL can be read back.
         assert_eq!(
             Metadata::named("".into(), &[]).unwrap().split_provider_name(),
             Ok(("".into(), &[][..]))

@@ -1,27 +1,28 @@
-//! Write and read what a `user_events` session sends to the Linux kernel: registration of
+//! Write and read the data that a `user_events` session sends to the Linux kernel: registrations of
 //! tracepoints, and records.
 //!
 //! A [`CollectTracing5`](crate::message::eventpipe::CollectTracing5) with a
 //! [`UserEventsSession`](crate::message::eventpipe::UserEventsSession) names tracepoints. The
 //! runtime then
 //!
-//! 1. makes a [`TracepointCommand`] of each name and registers it: [`UserReg`], [`DIAG_IOCSREG`];
-//! 2. decides which tracepoint each event goes to: [`route`];
+//! 1. makes a [`TracepointCommand`] of each name and registers it with [`UserReg`] and
+//!    [`DIAG_IOCSREG`];
+//! 2. chooses the tracepoint of each event as [`route`] does;
 //! 3. writes a [`WrittenRecord`], whose [`Extension`] has the event's metadata the first time;
-//! 4. at the end of the session removes the tracepoints: [`UserUnreg`], [`DIAG_IOCSUNREG`].
+//! 4. removes the tracepoints at the end of the session with [`UserUnreg`] and [`DIAG_IOCSUNREG`].
 //!
 //! A reader of the tracepoint gets the [`Record`] without its `write_index`. Only the first record
-//! of an event has its metadata: store them by tracepoint, process id and event id. Keep the first
-//! metadata, but if others arrive for the same key, a record without metadata may belong to either
-//! (P-23).
+//! of an event has its metadata, so store the metadata by tracepoint, process id and event id. Keep
+//! the first metadata. If other metadata arrives for the same key, a record without metadata may
+//! belong to either (P-23).
 //!
-//! A failing registration ends the request: later names are not registered, earlier ones are
-//! removed again, and the client gets `E_FAIL` (P-22). A name that contains a space fails this way:
-//! the kernel reads the part after the space as fields.
+//! A failed registration ends the request. Later names are not registered, earlier ones are removed
+//! again, and the client gets `E_FAIL` (P-22). A name with a space fails this way, because the
+//! kernel reads the part after the space as fields.
 //!
-//! Sections "`User_events` format" and "Which events have metadata?" of the document, editions 10
-//! and 10+; F-25 to F-29, F-64 to F-67, F-87; P-18 to P-23. This module does not open a file:
-//! `user_events_data` and the `ioctl`s are left to the caller.
+//! This module opens no file; `user_events_data` and the `ioctl`s are left to the caller. See the
+//! sections "`User_events` format" and "Which events have metadata?" of the document, editions 10
+//! and 10+; F-25 to F-29, F-64 to F-67, F-87; P-18 to P-23.
 #![forbid(unsafe_code)]
 
 //! # Example

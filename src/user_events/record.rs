@@ -1,4 +1,4 @@
-//! The record of an event: as the runtime writes it to `user_events_data`, and as a reader of the
+//! The record of an event, as the runtime writes it to `user_events_data` and as a reader of the
 //! tracepoint gets it.
 
 use super::Extension;
@@ -7,7 +7,7 @@ use crate::wire::{
 };
 use core::ops::Range;
 
-/// A `__rel_loc` attribute: a `u32` that represents an array (F-66).
+/// A `__rel_loc` attribute: a `u32` that locates an array (F-66).
 ///
 /// | bits | what |
 /// |---|---|
@@ -26,17 +26,17 @@ use core::ops::Range;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RelLoc {
-    /// From the end of the attribute to the first byte.
+    /// The offset of the first byte from the end of the attribute.
     pub offset: u16,
-    /// The length in bytes.
+    /// The length of the array in bytes.
     pub len: u16,
 }
 
 impl RelLoc {
-    /// `len` bytes that begin `distance` bytes after the end of the attribute.
+    /// Returns the location of `len` bytes that begin `distance` bytes after the attribute's end.
     ///
     /// # Errors
-    /// [`EncodeError::PartTooLong`] with the value that does not fit in 16 bits.
+    /// [`EncodeError::PartTooLong`] with a value that does not fit in 16 bits.
     pub fn new(distance: usize, len: usize) -> Result<Self, EncodeError> {
         let fit = |n: usize| {
             u16::try_from(n).map_err(|_| EncodeError::PartTooLong { len: n, max: u16::MAX })
@@ -44,21 +44,21 @@ impl RelLoc {
         Ok(Self { len: fit(len)?, offset: fit(distance)? })
     }
 
-    /// The number on the wire.
+    /// Returns the number on the wire.
     pub const fn to_u32(self) -> u32 {
         (self.len as u32) << 16 | self.offset as u32
     }
 
-    /// From the number on the wire.
+    /// Returns the location for the number on the wire.
     pub const fn from_u32(number: u32) -> Self {
         let [a, b, c, d] = number.to_le_bytes();
         Self { offset: u16::from_le_bytes([a, b]), len: u16::from_le_bytes([c, d]) }
     }
 
-    /// The range of these bytes, if the attribute ends at `end` and the data are at `data`.
+    /// Returns the range of the array if the attribute ends at `end` and the data are at `data`.
     ///
-    /// `None` if any of them is outside the data. This applies to an empty array too: its place
-    /// must be from the first byte of the data to the end of the data.
+    /// Returns `None` if any byte is outside the data. An empty array too must begin between the
+    /// first byte of the data and the end of the data.
     pub fn resolve(self, end: usize, data: Range<usize>) -> Option<Range<usize>> {
         let start = end.checked_add(self.offset.into())?;
         let stop = start.checked_add(self.len.into())?;
@@ -77,7 +77,7 @@ impl Encode for RelLoc {
     }
 }
 
-/// A record as a reader of the tracepoint gets it: without the `write_index`, which the kernel
+/// A record as a reader of the tracepoint gets it, without the `write_index`, which the kernel
 /// removes.
 ///
 /// | offset | bytes | what |
@@ -85,8 +85,8 @@ impl Encode for RelLoc {
 /// | 0 | 1 | `version` |
 /// | 1 | … | [`RecordV1`] if the version is 1 |
 ///
-/// Perf and tracefs prepend the fields common to all tracepoints; offsets inside do not depend on
-/// that. An unknown version is not an error: the rest is kept unchanged.
+/// Perf and tracefs prepend the fields that all tracepoints have, which does not change the offsets
+/// inside. A record of an unknown version is no error, and is kept unchanged.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::{Record, RecordV1};
@@ -103,30 +103,30 @@ impl Encode for RelLoc {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// Version 1.
+    /// A record of version 1.
     V1(RecordV1<'a>),
-    /// An unknown version.
+    /// A record of an unknown version.
     Other {
         /// The version.
         version: u8,
-        /// Everything after it.
+        /// The bytes after the version.
         rest: &'a [u8],
     },
 }
 
-/// A record of version 1, after its `version` (sections "Tracepoint Format V1" and "`User_events`
-/// Writing"; F-25, F-66).
+/// A record of version 1 after its `version` field (sections "Tracepoint Format V1" and
+/// "`User_events` Writing"; F-25, F-66).
 ///
 /// | offset in [`Record`] | bytes | what |
 /// |---|---|---|
 /// | 1 | 2 | `event_id` |
-/// | 3 | 4 | `extension`, a [`RelLoc`]: its bytes begin 4 after its end |
-/// | 7 | 4 | `payload`, a [`RelLoc`]: its bytes begin after those of the extension |
+/// | 3 | 4 | `extension`, a [`RelLoc`] of bytes that begin 4 after its end |
+/// | 7 | 4 | `payload`, a [`RelLoc`] of bytes that begin after the extension |
 /// | 11 | … | the bytes of the extension, then of the payload |
 ///
-/// When reading, both may be anywhere after the fixed fields, may leave gaps and may overlap, as
-/// the kernel allows; bytes after them are ignored (a reader may get a padded record). When
-/// writing, they are as above.
+/// Decoding accepts both parts anywhere after the fixed fields, with gaps and overlaps, as the
+/// kernel does. It ignores bytes after them, because a reader may get a padded record. Encoding
+/// puts them as above.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::{Extension, RecordV1};
@@ -140,22 +140,22 @@ pub enum Record<'a> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordV1<'a> {
-    /// The event's id; the runtime writes only the lower 16 bits (F-29).
+    /// The event's id, of which the runtime writes only the lower 16 bits (F-29).
     pub event_id: u16,
-    /// The bytes of an [`Extension`].
+    /// The bytes of the [`Extension`].
     pub extension: &'a [u8],
     /// The event's arguments, encoded as in a nettrace stream.
     pub payload: &'a [u8],
 }
 
-/// The length of the fixed fields, including `version`.
+/// The length of the fixed fields in bytes, including `version`.
 const FIXED_LEN: usize = 11;
-/// The ends of the two `__rel_loc`.
+/// The offsets at which the two `__rel_loc` end.
 const EXTENSION_END: usize = 7;
 const PAYLOAD_END: usize = FIXED_LEN;
 
 impl Record<'_> {
-    /// The version of the layout.
+    /// Returns the version of the layout.
     pub const fn version(&self) -> u8 {
         match self {
             Self::V1(_) => 1,
@@ -165,11 +165,11 @@ impl Record<'_> {
 }
 
 impl<'a> RecordV1<'a> {
-    /// A record, if it can be written.
+    /// Returns a record, if its parts fit.
     ///
     /// # Errors
     /// [`EncodeError::EventIdTooLarge`]; [`EncodeError::PartTooLong`] if extension or payload have
-    /// more than 65,535 bytes. Runtimes truncate the id, and drop the parts (F-29).
+    /// more than 65,535 bytes. Runtimes truncate the id, and drop such parts (F-29).
     pub fn new(event_id: u32, extension: &'a [u8], payload: &'a [u8]) -> Result<Self, EncodeError> {
         let id =
             u16::try_from(event_id).map_err(|_| EncodeError::EventIdTooLarge { id: event_id })?;
@@ -177,10 +177,10 @@ impl<'a> RecordV1<'a> {
         record.locations().map(|_| record)
     }
 
-    /// The items of the extension.
+    /// Decodes the extension.
     ///
     /// # Errors
-    /// If they do not decode; offsets count from the first byte of the extension.
+    /// Returns the error of an item. Its offset counts from the first byte of the extension.
     pub fn extension(&self) -> Result<Extension<'a>, WireError> {
         Extension::decode(&mut Reader::new(self.extension))
     }
@@ -192,14 +192,13 @@ impl<'a> RecordV1<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads a record, which takes the rest. The fixed fields are read before the locations are
-    /// checked.
+    /// Reads a record up to the end of the bytes: first the fixed fields, then the locations.
     ///
     /// # Errors
     /// [`UnexpectedEnd`](crate::wire::WireErrorKind::UnexpectedEnd) in a fixed field;
-    /// [`RelLocOutOfRange`](WireErrorKind::RelLocOutOfRange) at the `__rel_loc` of
-    /// `extension` or `payload` if any of its bytes is outside the data after the fixed fields.
-    /// An empty array must have a place there too.
+    /// [`RelLocOutOfRange`](WireErrorKind::RelLocOutOfRange) at the `__rel_loc` of `extension` or
+    /// `payload` if any of its bytes is outside the data after the fixed fields, or if an empty
+    /// array has its place there.
     pub fn decode(reader: &mut Reader<'a>) -> Result<Self, WireError> {
         let (all, start) = (reader.rest(), reader.offset());
         let (version, fixed) = reader.read(|cursor| {
@@ -231,8 +230,8 @@ impl<'a> Record<'a> {
 }
 
 /// # Errors
-/// [`EncodeError::PartTooLong`] as [`RecordV1::new`]; [`EncodeError::NotUnknown`] for version 1 as
-/// [`Record::Other`].
+/// [`EncodeError::PartTooLong`] as in [`RecordV1::new`]; [`EncodeError::NotUnknown`] for version 1
+/// in [`Record::Other`].
 impl Encode for Record<'_> {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
@@ -273,17 +272,17 @@ impl Encode for Record<'_> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenRecord<'a> {
-    /// As given by the registration: identifies the tracepoint.
+    /// The number that registration returned, which identifies the tracepoint.
     pub write_index: u32,
     /// The record as a reader gets it.
     pub record: Record<'a>,
 }
 
 impl<'a> WrittenRecord<'a> {
-    /// Reads the index and the record, which takes the rest.
+    /// Reads the index and the record up to the end of the bytes.
     ///
     /// # Errors
-    /// As [`Record::decode`].
+    /// Returns the errors of [`Record::decode`].
     pub fn decode(reader: &mut Reader<'a>) -> Result<Self, WireError> {
         Ok(Self { write_index: reader.field(Field::WriteIndex)?, record: Record::decode(reader)? })
     }

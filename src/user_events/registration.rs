@@ -6,13 +6,13 @@
 //! | bits | what | `DIAG_IOCSREG` | `DIAG_IOCSUNREG` |
 //! |---|---|---|---|
 //! | 31–30 | direction: 1 = the caller writes, 2 = the caller reads | 3, `_IOWR` | 1, `_IOW` |
-//! | 29–16 | size of the argument | that of a pointer | that of a pointer |
+//! | 29–16 | size of the argument | size of a pointer | size of a pointer |
 //! | 15–8 | type | `'*'` | `'*'` |
 //! | 7–0 | number | 0 | 2 |
 //!
 //! The argument's type is declared as a pointer to the structure, so its size is that of a pointer:
-//! 8 bytes in a 64-bit process, 4 in a 32-bit one. `PowerPC`, MIPS, SPARC and Alpha encode
-//! direction and size differently; these numbers are wrong there.
+//! 8 bytes in a 64-bit process, 4 in a 32-bit one. These numbers are wrong on `PowerPC`, MIPS,
+//! SPARC and Alpha, which encode direction and size differently.
 
 use crate::message::eventpipe::MAX_TRACEPOINT_NAME_LEN;
 use crate::wire::{
@@ -25,7 +25,7 @@ use core::fmt;
 pub const TRACEPOINT_FORMAT_V1: &str =
     "u8 version; u16 event_id; __rel_loc u8[] extension; __rel_loc u8[] payload";
 
-/// The longest command string that the kernel accepts, including the NUL (F-65).
+/// The maximum length of a command string that the kernel accepts, including the NUL (F-65).
 pub const MAX_COMMAND_LEN: usize = 512;
 
 /// The command string of a tracepoint (section "`User_events` Registration", F-65).
@@ -36,11 +36,11 @@ pub const MAX_COMMAND_LEN: usize = 512;
 /// | 1 | a space |
 /// | 74 | [`TRACEPOINT_FORMAT_V1`] |
 ///
-/// A [`UserReg`](super::UserReg) points to it, followed by a NUL. Names are UTF-16 in a session
-/// request, and UTF-8 here: the limit is in bytes, not units. A name that contains a space or NUL,
-/// or is not valid Unicode, has no command string. Runtimes do not check: they register the part
-/// before the NUL, a session whose name has a space fails with `E_FAIL` (P-22), and released .NET
-/// 10 builds crash on a longer name (P-19).
+/// A [`UserReg`](super::UserReg) points to the command string, followed by a NUL. Names are UTF-16
+/// in a session request but UTF-8 here, so the limit is in bytes, not units. A name that contains a
+/// space or NUL, or is not valid Unicode, has no command string. Runtimes do not check names: they
+/// register the part before the NUL, a session whose name has a space fails with `E_FAIL` (P-22),
+/// and released .NET 10 builds crash on a longer name (P-19).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::TracepointCommand;
@@ -57,12 +57,12 @@ pub const MAX_COMMAND_LEN: usize = 512;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracepointCommand<'a> {
-    /// Checked: not empty, no NUL or space, Unicode, not too long.
+    /// The name, checked to be nonempty Unicode without NUL or space, and not too long.
     name: IpcString<'a>,
 }
 
 impl<'a> TracepointCommand<'a> {
-    /// The command string of the tracepoint `name`.
+    /// Returns the command string of the tracepoint `name`.
     ///
     /// # Errors
     /// [`EncodeError::EmptyName`] if it is empty or absent, [`EncodeError::ForbiddenUnit`] at a
@@ -89,16 +89,14 @@ impl<'a> TracepointCommand<'a> {
         Ok(Self { name })
     }
 
-    /// Reads a command string, without the final NUL. The first space ends the name.
+    /// Parses a command string without the final NUL. The first space ends the name.
     ///
     /// # Errors
-    /// For `tracepoint_name`: [`EmptyTracepointName`](WireErrorKind::EmptyCommandName) at
-    /// its place, [`BadTracepointName`](WireErrorKind::BadTracepointName) at the first
-    /// NUL or byte that is not UTF-8,
-    /// [`TracepointNameTooLong`](WireErrorKind::CommandNameTooLong) at the first byte
-    /// beyond the limit. Otherwise
-    /// [`UnknownTracepointFormat`](WireErrorKind::UnknownTracepointFormat) at the first byte
-    /// that differs from [`TRACEPOINT_FORMAT_V1`] (or at the end of the text).
+    /// For `tracepoint_name`: [`EmptyTracepointName`](WireErrorKind::EmptyCommandName),
+    /// [`BadTracepointName`](WireErrorKind::BadTracepointName) at the first NUL or byte that is not
+    /// UTF-8, [`TracepointNameTooLong`](WireErrorKind::CommandNameTooLong) at the first byte beyond
+    /// the limit. Otherwise [`UnknownTracepointFormat`](WireErrorKind::UnknownTracepointFormat) at
+    /// the first byte that differs from [`TRACEPOINT_FORMAT_V1`] (or at the end of the text).
     pub fn parse(text: &'a [u8]) -> Result<Self, WireError> {
         let of_name =
             |kind, offset| Err(WireError::new(kind, offset).within(Field::TracepointName));
@@ -130,12 +128,12 @@ impl<'a> TracepointCommand<'a> {
         Ok(Self { name: IpcString::new(utf8.unwrap_or_default()) })
     }
 
-    /// The tracepoint's name.
+    /// Returns the tracepoint's name.
     pub const fn name(&self) -> IpcString<'a> {
         self.name
     }
 
-    /// Writes the text and a final NUL, as the kernel expects, and returns the length in bytes,
+    /// Writes the text and a final NUL, as the kernel expects. Returns the length in bytes,
     /// including the NUL.
     ///
     /// # Errors
@@ -148,18 +146,18 @@ impl<'a> TracepointCommand<'a> {
     }
 }
 
-/// The text, without a NUL.
+/// Writes the text without a NUL.
 impl fmt::Display for TracepointCommand<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {TRACEPOINT_FORMAT_V1}", self.name)
     }
 }
 
-/// The text in UTF-8, without a NUL.
+/// Writes the text in UTF-8 without a NUL.
 impl Encode for TracepointCommand<'_> {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
-        // All of it is text: `new` and `parse` checked that.
+        // `new` and `parse` checked that the whole name is text.
         self.name.put_utf8(sink);
         sink.put(b" ");
         sink.put(TRACEPOINT_FORMAT_V1.as_bytes());
@@ -167,7 +165,7 @@ impl Encode for TracepointCommand<'_> {
     }
 }
 
-/// The size of a [`UserReg`] as runtimes pass it, and its maximum.
+/// The size of a [`UserReg`] as runtimes pass it, which is also the maximum.
 pub const USER_REG_LEN: usize = 32;
 
 /// The size of a [`UserReg`] without padding.
@@ -176,8 +174,8 @@ pub const USER_REG_PACKED_LEN: usize = 28;
 /// The `size` of a [`UserReg`], which determines whether padding follows the fields.
 ///
 /// The kernel's own structure is packed and has 28 bytes (F-64). The runtime's structure is not
-/// packed: on platforms that align 64-bit integers to 8, the compiler rounds it up to 32, and .NET
-/// passes that (P-18). A kernel accepts a longer structure than its own if the rest is zero.
+/// packed. On platforms that align 64-bit integers to 8, the compiler rounds it up to 32, and .NET
+/// passes that size (P-18). A kernel accepts a structure longer than its own if the rest is zero.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::UserRegSize;
@@ -187,15 +185,15 @@ pub const USER_REG_PACKED_LEN: usize = 28;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum UserRegSize {
-    /// 28: only the fields, as in the kernel's documents.
+    /// 28 bytes: only the fields, as in the kernel's documents.
     Packed,
-    /// 32: 4 bytes of zero after the fields, as in runtimes.
+    /// 32 bytes: the fields and 4 zero bytes, as in runtimes.
     #[default]
     Padded,
 }
 
 impl UserRegSize {
-    /// The value of the field: all bytes, including padding.
+    /// Returns the value of the field, the number of all bytes including padding.
     pub const fn bytes(self) -> u32 {
         match self {
             Self::Packed => 28,
@@ -203,7 +201,7 @@ impl UserRegSize {
         }
     }
 
-    /// The size given by `bytes`.
+    /// Returns the size with this value of the field.
     #[inline]
     pub const fn from_bytes(bytes: u32) -> Option<Self> {
         match bytes {
@@ -221,7 +219,7 @@ impl UserRegSize {
         Self::from_bytes(size).ok_or_else(|| WireError::new(wrong, offset).within(Field::Size))
     }
 
-    /// The bytes after the fields.
+    /// Returns the bytes after the fields.
     pub(crate) const fn padding(self) -> &'static [u8] {
         match self {
             Self::Packed => &[],
@@ -237,7 +235,7 @@ impl Encode for UserRegSize {
     }
 }
 
-/// `struct user_reg`: the argument of [`DIAG_IOCSREG`](super::DIAG_IOCSREG) (F-64, P-18).
+/// The kernel's `struct user_reg`, for [`DIAG_IOCSREG`](super::DIAG_IOCSREG) (F-64, P-18).
 ///
 /// | offset | bytes | what |
 /// |---|---|---|
@@ -251,7 +249,7 @@ impl Encode for UserRegSize {
 /// | 28 | 4 or 0 | padding: zero |
 ///
 /// The fields have the same offsets in 32-bit and 64-bit processes. Integers are little-endian
-/// here; the kernel uses the machine's byte order, which differs only on machines such as s390x.
+/// here. The kernel uses the machine's byte order, which differs only on machines such as s390x.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::{USER_REG_LEN, USER_REG_PACKED_LEN, UserReg, UserRegSize};
@@ -263,10 +261,10 @@ impl Encode for UserRegSize {
 /// reg.encode(&mut sink)?;
 /// assert_eq!(sink.finish(), Ok(USER_REG_LEN));
 /// assert_eq!((&bytes[..8], &bytes[28..]), (&[32, 0, 0, 0, 31, 4, 0, 0][..], &[0; 4][..]));
-/// // What the kernel did:
+/// // The kernel sets the index:
 /// bytes[24] = 5;
 /// assert_eq!(UserReg::decode(&mut Reader::new(&bytes)).unwrap().write_index, 5);
-/// // As the kernel's documents have it:
+/// // The form in the kernel's documents:
 /// let packed = UserReg { size: UserRegSize::Packed, ..reg };
 /// assert_eq!(packed.encoded_len(), Ok(USER_REG_PACKED_LEN));
 /// # Ok::<(), dotnet_diagnostics_ipc::wire::EncodeError>(())
@@ -280,13 +278,13 @@ pub struct UserReg {
     pub enable_bit: u8,
     /// The number of bytes at `enable_addr`. The runtime uses 4.
     pub enable_size: u8,
-    /// The runtime uses none.
+    /// The flags. The runtime sets none.
     pub flags: u16,
-    /// The address of the bit, in the process that registers.
+    /// The address of the bit in the registering process.
     pub enable_addr: u64,
-    /// The address of the [`TracepointCommand`](super::TracepointCommand), followed by a NUL.
+    /// The address of the [`TracepointCommand`](super::TracepointCommand), which ends with a NUL.
     pub name_args: u64,
-    /// The first field of a record; 0 before the kernel has set it.
+    /// The first field of a record. It is 0 before the kernel has set it.
     pub write_index: u32,
 }
 
@@ -309,14 +307,14 @@ impl UserReg {
     /// The number of the `ioctl`, without direction and size.
     const IOCTL: u32 = 0;
 
-    /// The runtime's bit.
+    /// The bit that the runtime uses.
     pub const RUNTIME_ENABLE_BIT: u8 = 31;
-    /// The runtime's number of bytes at `enable_addr`.
+    /// The number of bytes at `enable_addr` that the runtime uses.
     pub const RUNTIME_ENABLE_SIZE: u8 = 4;
-    /// The runtime's flags: none.
+    /// The flags that the runtime sets, which are none.
     pub const RUNTIME_FLAGS: u16 = 0;
 
-    /// A registration as the runtime makes it, including padding (P-18).
+    /// Returns a registration as the runtime makes it, with padding (P-18).
     pub const fn new(enable_addr: u64, name_args: u64) -> Self {
         Self {
             size: UserRegSize::Padded,
@@ -329,13 +327,13 @@ impl UserReg {
         }
     }
 
-    /// Reads a structure, including padding, and moves the reader after it.
+    /// Reads a structure with its padding, and advances the reader.
     ///
     /// # Errors
     /// [`WrongStructSize`](WireErrorKind::WrongStructSize) at `size`;
     /// [`UnexpectedEnd`](crate::wire::WireErrorKind::UnexpectedEnd) in a field or in the padding;
-    /// [`NonZeroPadding`](WireErrorKind::NonZeroPadding) at the first byte of the padding
-    /// that is not zero, as the kernel refuses it (`E2BIG`).
+    /// [`NonZeroPadding`](WireErrorKind::NonZeroPadding) at the first padding byte that is not
+    /// zero, which the kernel refuses (`E2BIG`).
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let size = UserRegSize::decode(reader)?;
         let reg = Self {
@@ -358,14 +356,14 @@ impl UserReg {
     }
 }
 
-/// The size of a [`UserUnreg`].
+/// The size of a [`UserUnreg`] in bytes.
 pub const USER_UNREG_LEN: usize = 16;
 
 /// The size of a [`UserUnreg`], in the type of its `size` field.
 const SIZE: u32 = 16;
 
-/// `struct user_unreg`: the argument of [`DIAG_IOCSUNREG`](super::DIAG_IOCSUNREG) (F-87). Packed or
-/// not, it has 16 bytes, and no padding, unlike a [`UserReg`].
+/// The kernel's `struct user_unreg`, the argument of [`DIAG_IOCSUNREG`](super::DIAG_IOCSUNREG)
+/// (F-87). It has 16 bytes and, unlike a [`UserReg`], no padding.
 ///
 /// | offset | bytes | what |
 /// |---|---|---|
@@ -388,9 +386,9 @@ const SIZE: u32 = 16;
 pub struct UserUnreg {
     /// The `enable_bit` of the registration.
     pub disable_bit: u8,
-    /// 0; kept as received.
+    /// A byte that is 0; kept as received.
     pub reserved: u8,
-    /// 0; kept as received.
+    /// A number that is 0; kept as received.
     pub reserved2: u16,
     /// The `enable_addr` of the registration.
     pub disable_addr: u64,
@@ -400,7 +398,7 @@ impl UserUnreg {
     /// The number of the `ioctl`, without direction and size.
     const IOCTL: u32 = 2;
 
-    /// The structure that ends `registration`.
+    /// Returns the structure that ends `registration`.
     pub const fn of(registration: &UserReg) -> Self {
         Self {
             disable_bit: registration.enable_bit,
@@ -410,7 +408,7 @@ impl UserUnreg {
         }
     }
 
-    /// Reads a structure and moves the reader after it.
+    /// Reads a structure and advances the reader.
     ///
     /// # Errors
     /// [`WrongStructSize`](WireErrorKind::WrongStructSize) at `size`;
@@ -447,22 +445,22 @@ impl Encode for UserUnreg {
 const WRITE: u32 = 1;
 const READ: u32 = 2;
 
-/// Registers a tracepoint, in a 64-bit process (F-64). The argument points to a [`UserReg`].
+/// Registers a tracepoint in a 64-bit process (F-64). The argument points to a [`UserReg`].
 ///
 /// ```
 /// assert_eq!(dotnet_diagnostics_ipc::user_events::DIAG_IOCSREG, 0xC008_2A00);
 /// ```
 pub const DIAG_IOCSREG: u32 = number(READ | WRITE, 8, UserReg::IOCTL);
-/// Registers a tracepoint, in a 32-bit process.
+/// Registers a tracepoint in a 32-bit process.
 pub const DIAG_IOCSREG_32: u32 = number(READ | WRITE, 4, UserReg::IOCTL);
 
-/// Ends a registration, in a 64-bit process (F-64). The argument points to a [`UserUnreg`].
+/// Ends a registration in a 64-bit process (F-64). The argument points to a [`UserUnreg`].
 ///
 /// ```
 /// assert_eq!(dotnet_diagnostics_ipc::user_events::DIAG_IOCSUNREG, 0x4008_2A02);
 /// ```
 pub const DIAG_IOCSUNREG: u32 = number(WRITE, 8, UserUnreg::IOCTL);
-/// Ends a registration, in a 32-bit process.
+/// Ends a registration in a 32-bit process.
 pub const DIAG_IOCSUNREG_32: u32 = number(WRITE, 4, UserUnreg::IOCTL);
 
 const fn number(direction: u32, pointer_size: u32, nr: u32) -> u32 {

@@ -1,4 +1,4 @@
-//! The tracepoint of an event.
+//! Chooses the tracepoint of an event.
 
 use crate::message::eventpipe::{EventLevel, UserEventsProviderConfig};
 use crate::wire::IpcString;
@@ -13,15 +13,15 @@ use crate::wire::IpcString;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventTraits {
-    /// The groups of the event; 0 if none.
+    /// The groups of the event, or 0 for none.
     pub keywords: u64,
-    /// The level of detail.
+    /// The level of detail of the event.
     pub level: EventLevel,
-    /// The id of the event, all 32 bits: a record has only the lower 16 (F-29).
+    /// The id of the event with all 32 bits, of which a record has only the lower 16 (F-29).
     pub id: u32,
 }
 
-/// The tracepoint of an event, or the first reason for having none.
+/// The tracepoint of an event, or the first reason why it has none.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::user_events::Route;
@@ -31,20 +31,20 @@ pub struct EventTraits {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route<'a> {
-    /// To this tracepoint.
+    /// The event is written to this tracepoint.
     Tracepoint(IpcString<'a>),
-    /// The level of the event is above `logLevel`.
+    /// The level of the event is above the provider's `logLevel`.
     Level,
-    /// The provider has none of its keywords.
+    /// The provider has none of the event's keywords.
     Keywords,
-    /// The filter excludes its id.
+    /// The provider's filter excludes the event's id.
     Filter,
-    /// No set lists its id, and there is no default tracepoint.
+    /// No set lists the event's id, and there is no default tracepoint.
     NoTracepoint,
 }
 
 impl<'a> Route<'a> {
-    /// The tracepoint, if the event is written.
+    /// Returns the tracepoint if the event is written.
     pub const fn tracepoint(self) -> Option<IpcString<'a>> {
         match self {
             Self::Tracepoint(name) => Some(name),
@@ -53,17 +53,17 @@ impl<'a> Route<'a> {
     }
 }
 
-/// The tracepoint of an event of `provider` (section "`CollectTracing5`"). Checked in this order:
+/// Returns the tracepoint of an event (section "`CollectTracing5`"). The checks are in this order:
 ///
-/// 1. Level: it passes if its level is `LogAlways` (0) or at most `logLevel`.
-/// 2. Keywords: it passes if it has none, or one of `keywords`.
-/// 3. The filter, which only checks the id:
+/// 1. The event's level is `LogAlways` (0) or at most `logLevel`.
+/// 2. The event has no keywords, or one of `keywords`.
+/// 3. The filter allows the event's id:
 ///    [`EventFilter::allows`](crate::message::eventpipe::EventFilter::allows).
-/// 4. The set that lists the id, else the default tracepoint:
+/// 4. A set lists the id, or there is a default tracepoint:
 ///    [`TracepointConfig::tracepoint_for`](crate::message::eventpipe::TracepointConfig::tracepoint_for).
 ///
-/// The first two are the ETW rules, which the document refers to. So a provider with `keywords` 0
-/// gets only events without keywords, one with `logLevel` 0 only those of level 0.
+/// The first two are the ETW rules, to which the document refers. So a provider with `keywords` 0
+/// gets only events without keywords, and one with `logLevel` 0 gets only events of level 0.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::message::eventpipe::{

@@ -1,4 +1,4 @@
-//! `array<T>`: a 32-bit count, then the items.
+//! `array<T>`: a 32-bit count followed by the items.
 
 use core::{fmt, marker::PhantomData};
 
@@ -6,11 +6,10 @@ use super::EncodeError;
 use super::reader::{Cursor, Decode, Failed, decode_by_read};
 use super::sink::{Encode, Sink, count_of};
 
-/// The protocol's `array<T>`: a count of 4 bytes, then the items, one after another.
+/// The protocol's `array<T>`: a count of 4 bytes followed by the items.
 ///
-/// Holds either bytes from the wire, each item already checked, or the caller's slice. Equality
-/// compares the items. A count too large for the remaining bytes is refused before any item is read
-/// (F-9).
+/// Holds either checked bytes from the wire or the caller's slice. Equality compares the items. A
+/// count that is too large for the remaining bytes is refused before any item is read (F-9).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::wire::{Array, Decode as _, Reader};
@@ -24,7 +23,7 @@ pub struct Array<'a, T>(Repr<'a, T>);
 
 #[derive(Clone, Copy)]
 enum Repr<'a, T> {
-    /// `count` items, each known to decode.
+    /// `count` items, all known to decode.
     Wire {
         count: u32,
         items: &'a [u8],
@@ -34,15 +33,15 @@ enum Repr<'a, T> {
 }
 
 impl<'a, T> Array<'a, T> {
-    /// The array of no items.
+    /// The empty array.
     pub const EMPTY: Self = Self::new(&[]);
 
-    /// An array of the caller's items.
+    /// Returns an array of the caller's items.
     pub const fn new(items: &'a [T]) -> Self {
         Self(Repr::Slice(items))
     }
 
-    /// The number of items.
+    /// Returns the number of items.
     #[inline]
     pub const fn len(&self) -> usize {
         match self.0 {
@@ -51,7 +50,7 @@ impl<'a, T> Array<'a, T> {
         }
     }
 
-    /// Whether there are no items.
+    /// Returns whether there are no items.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
@@ -59,7 +58,7 @@ impl<'a, T> Array<'a, T> {
 }
 
 impl<'a, T: Decode<'a> + Copy> Array<'a, T> {
-    /// The items, by value.
+    /// Returns an iterator over the items, by value.
     #[inline]
     pub fn iter(&self) -> Iter<'a, T> {
         Iter {
@@ -92,7 +91,7 @@ impl<'a, T: Decode<'a> + Copy> Iterator for Iter<'a, T> {
     fn next(&mut self) -> Option<T> {
         self.left = self.left.checked_sub(1)?;
         match &mut self.items {
-            // Cannot fail: `Array::read` checked every item.
+            // This cannot fail, because `Array::read` checked every item.
             Items::Wire(cursor) => T::read(cursor).ok(),
             Items::Slice(items) => items.next().copied(),
         }
@@ -101,7 +100,7 @@ impl<'a, T: Decode<'a> + Copy> Iterator for Iter<'a, T> {
     #[inline]
     fn fold<B, F: FnMut(B, T) -> B>(self, init: B, mut f: F) -> B {
         match self.items {
-            // Each number alone: nothing depends on the one before it, so many are read at a time.
+            // Numbers do not depend on each other, so the compiler can read many at a time.
             Items::Wire(cursor) if T::IS_NUMBER => {
                 let numbers = cursor.rest().chunks_exact(T::MIN_LEN.max(1)).take(self.left);
                 numbers.filter_map(|bytes| T::read(&mut Cursor::again(bytes)).ok()).fold(init, f)
@@ -174,7 +173,7 @@ impl<'a, T: Decode<'a>> Decode<'a> for Array<'a, T> {
 }
 
 impl<'a, T: Decode<'a>> Array<'a, T> {
-    /// Reads `count` items, without a count before them.
+    /// Reads `count` items without a count before them.
     #[inline]
     pub(crate) fn items(count: u32, cursor: &mut Cursor<'a, '_>) -> Result<Self, Failed> {
         let all = cursor.rest();
@@ -206,7 +205,7 @@ impl<'a, T: Decode<'a> + Encode + Copy> Encode for Array<'a, T> {
     }
 }
 
-/// `array<byte>`: a 32-bit count, then the bytes.
+/// Writes `array<byte>`: a 32-bit count followed by the bytes.
 impl Encode for &[u8] {
     #[inline]
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError> {
@@ -232,7 +231,7 @@ mod tests {
 
     #[test]
     fn items_from_wire_are_written_in_canonical_form() {
-        // A filter with a bool of 2 and one id, twice.
+        // Two filters, each with a bool of 2 and one id.
         let wire = b"\x02\0\0\0\x02\x01\0\0\0\x07\0\0\0\x02\x01\0\0\0\x08\0\0\0";
         let filters = Array::<EventFilter<'_>>::decode(&mut Reader::new(wire)).unwrap();
         let mut written = [0; 22];

@@ -1,8 +1,8 @@
-//! Why a message cannot be encoded.
+//! The error of encoding.
 
 use core::fmt;
 
-/// Why a message cannot be encoded. Nothing is ever truncated.
+/// The reason why a message cannot be encoded. Encoding never truncates.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::message::{Request as _, eventpipe::StopTracing};
@@ -16,44 +16,44 @@ use core::fmt;
 pub enum EncodeError {
     /// The caller's buffer is smaller than the message.
     BufferTooSmall {
-        /// How many bytes the message takes.
+        /// The size of the message in bytes.
         needed: usize,
     },
-    /// The message takes more than 65,535 bytes, the maximum of its `size` field.
+    /// The message is larger than 65,535 bytes, the maximum of its `size` field.
     MessageTooLarge {
-        /// How many bytes it takes.
+        /// The size of the message in bytes.
         len: usize,
     },
     /// A string or array has more items than its 32-bit count can express.
     CountTooLarge {
-        /// How many items it has.
+        /// The number of items.
         count: usize,
     },
     /// A part of a record, or a tracepoint's name, is too long (F-29, F-65).
     PartTooLong {
         /// The length of the part in bytes.
         len: usize,
-        /// The maximum.
+        /// The maximum in bytes.
         max: u16,
     },
-    /// An event id that does not fit in the 16 bits of a record; runtimes truncate it (F-29).
+    /// The event id does not fit in the 16 bits of a record. Runtimes truncate it (F-29).
     EventIdTooLarge {
-        /// The id.
+        /// The event id.
         id: u32,
     },
     /// A required name is absent or empty.
     EmptyName,
-    /// A unit that would end a name too early, or that is not a character.
+    /// A unit of a name would end the name too early, or is not a character.
     ForbiddenUnit {
         /// The UTF-16 unit.
         unit: u16,
     },
-    /// A known label or version is given as an unknown one.
+    /// A label or version is given as unknown, but this crate knows it.
     NotUnknown {
         /// The label or version.
         code: u8,
     },
-    /// Something follows an unknown label, whose data have no length (F-87).
+    /// An item follows an unknown label, whose data have no known length (F-87).
     UnknownLabelNotLast {
         /// The label.
         label: u8,

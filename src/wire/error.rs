@@ -1,5 +1,5 @@
-//! The error of everything that reads or checks bytes: its kind, offset, path, layer, and a server's
-//! answer.
+//! The error of all functions that read or check bytes: its kind, offset, path and layer, and the
+//! answer of a server.
 
 use core::fmt;
 
@@ -7,11 +7,11 @@ use super::field::Field;
 use super::path::{Path, Root, clamp};
 use crate::hresult::HResult;
 
-/// The most bytes of a tracepoint's name in UTF-8: the room in a command string (F-65).
+/// The maximum length of a tracepoint's name in UTF-8 bytes, limited by a command string (F-65).
 pub(crate) const MAX_TRACEPOINT_NAME_LEN: u16 = 436;
 
-/// The part of a message in which an error is. It is the `layer` of the vectors, and the only part of
-/// an error that other implementations must match.
+/// The part of a message that has the error. The vectors call it `layer`; it is the only part of an
+/// error that other implementations must match.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::wire::{Layer, WireErrorKind};
@@ -24,18 +24,18 @@ pub(crate) const MAX_TRACEPOINT_NAME_LEN: u16 = 436;
 pub enum Layer {
     /// The bytes end too early, or `size` is impossible.
     Transport,
-    /// Magic or command code.
+    /// The magic or the command code is wrong.
     Header,
-    /// The grammar of the payload.
+    /// The payload does not decode.
     Payload,
     /// The bytes decode, but a server refuses the values (F-16).
     Limits,
-    /// A server's message is not a reply.
+    /// The message of a server is not a reply.
     Reply,
 }
 
 impl Layer {
-    /// The name in the vectors: `"transport"`, `"header"`, `"payload"`, `"limits"`, `"reply"`.
+    /// Returns the name in the vectors: `"transport"`, `"header"`, `"payload"`, `"limits"` or `"reply"`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Transport => "transport",
@@ -53,8 +53,8 @@ impl fmt::Display for Layer {
     }
 }
 
-/// An error with its kind, its byte offset and the path of the field,
-/// `CollectTracing5.providers[2].arguments`. It has at most 32 bytes.
+/// An error with its kind, its byte offset and the path of the field, such as
+/// `CollectTracing5.providers[2].arguments`. It takes at most 32 bytes.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::message::Message;
@@ -82,27 +82,27 @@ impl WireError {
         Self { kind, offset: clamp(offset), path: Path::EMPTY }
     }
 
-    /// Returns what is wrong.
+    /// Returns the kind of the error.
     pub const fn kind(&self) -> WireErrorKind {
         self.kind
     }
 
-    /// Returns the offset in bytes from the start of the message, or of the decoded piece.
+    /// Returns the byte offset of the error from the start of the message, or of the decoded piece.
     pub const fn offset(&self) -> usize {
         self.offset as usize
     }
 
-    /// Returns the path of the field from the message's name.
+    /// Returns the path of the field, which begins with the message's name.
     pub const fn path(&self) -> Path {
         self.path
     }
 
-    /// Returns the layer of the error.
+    /// Returns the layer of the error, the part of a message that it is in.
     pub const fn layer(&self) -> Layer {
         self.kind.layer()
     }
 
-    /// Returns the HRESULT that a server answers to such a request.
+    /// Returns the HRESULT that a server answers to a request with this error.
     pub const fn hresult(&self) -> HResult {
         self.kind.hresult()
     }
@@ -113,7 +113,7 @@ impl WireError {
         self
     }
 
-    /// Returns the path to extend it in place, as an error is too large to pass from function to function.
+    /// Returns the path for changes in place, because an error is too large to pass by value.
     pub(crate) const fn path_mut(&mut self) -> &mut Path {
         &mut self.path
     }
@@ -135,7 +135,7 @@ impl WireError {
         self
     }
 
-    /// Gives the index `index` to the field that `within` will prepend next.
+    /// Sets the index of the field that `within` prepends next.
     #[cold]
     #[inline(never)]
     #[must_use]
@@ -144,7 +144,7 @@ impl WireError {
         self
     }
 
-    /// Makes `root` the start of the path, unless it has one.
+    /// Puts `root` at the start of the path, unless the path has a root.
     #[cold]
     #[inline(never)]
     #[must_use]
@@ -167,7 +167,7 @@ impl fmt::Display for WireError {
 
 impl core::error::Error for WireError {}
 
-/// Declares the kinds of error: for each one its layer, its name in the vectors, the HRESULT that a
+/// Declares the kinds of error, each with its layer, its name in the vectors, the HRESULT that a
 /// server answers, and its text.
 macro_rules! kinds {
     ($(
@@ -175,7 +175,7 @@ macro_rules! kinds {
         $Kind:ident $({ $($(#[$field_doc:meta])* $field:ident: $Type:ty),* })?,
         $layer:ident, $name:literal, $hresult:expr, $text:literal;
     )*) => {
-        /// What is wrong with bytes, or with a value that a server refuses.
+        /// The kind of an error in bytes, or in a value that a server refuses.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum WireErrorKind {$(
@@ -223,9 +223,9 @@ kinds! {
         /// The required number of bytes.
         needed: u32
     }, Transport, "end_of_input", HResult::BAD_ENCODING, "the input ends here, {needed} bytes are needed";
-    /// Bytes follow the end of the message.
+    /// Bytes follow the message.
     BytesAfterMessage {
-        /// How many.
+        /// The number of bytes after the message.
         extra: u32
     }, Transport, "bytes_after_message", HResult::BAD_ENCODING, "bytes after the end of the message: {extra}";
     /// The header's `size` is below the header's 20 bytes.
@@ -242,7 +242,7 @@ kinds! {
         /// The expected code.
         expected: u16
     }, Header, "unexpected_command", HResult::UNKNOWN_COMMAND, "command is {code:#06x}, expected {expected:#06x}";
-    /// A server's message whose command set is not `0xFF`, or whose id is neither OK nor Error.
+    /// The message of a server is no reply: its command set is not `0xFF`, or its id is neither OK nor Error.
     NotAReply {
         /// The code received, as `0xSSII`.
         code: u16
@@ -251,23 +251,23 @@ kinds! {
     UnexpectedEnd {
         /// The size of the field.
         needed: u32,
-        /// The rest of the payload.
+        /// The number of bytes left in the payload.
         remaining: u32
     }, Payload, "unexpected_end", HResult::BAD_ENCODING, "the field needs {needed} bytes, the payload has {remaining} left";
-    /// A string or array has a count too large for the rest of the payload.
+    /// The count of a string or array is too large for the rest of the payload.
     CountTooLarge {
         /// The count received.
         count: u32,
-        /// The rest of the payload after the count.
+        /// The number of bytes in the payload after the count.
         remaining: u32
     }, Payload, "count_too_large", HResult::BAD_ENCODING,
         "count is {count}, too large for the {remaining} bytes left in the payload";
     /// The last unit of a string is not NUL.
     MissingTerminator {
-        /// The unit received in its place.
+        /// The unit received in place of the NUL.
         unit: u16
     }, Payload, "missing_terminator", HResult::BAD_ENCODING, "the string ends with unit {unit:#06x} instead of NUL";
-    /// A `session_type` other than 0 (streaming) and 1 (`user_events`); F-18.
+    /// `session_type` is neither 0 (streaming) nor 1 (`user_events`); F-18.
     UnknownSessionType {
         /// The number received.
         session_type: u32
@@ -286,30 +286,30 @@ kinds! {
         /// The number received.
         level: u32
     }, Limits, "log_level_out_of_range", HResult::BAD_ENCODING, "level {level} is above 5 (Verbose)";
-    /// No providers.
+    /// The session has no provider.
     NoProviders, Limits, "no_providers", HResult::BAD_ENCODING, "at least one provider is needed";
-    /// More than 1,000 providers.
+    /// The session has more than 1,000 providers.
     TooManyProviders {
-        /// How many.
+        /// The number of providers.
         count: u32
     }, Limits, "too_many_providers", HResult::BAD_ENCODING, "{count} providers exceed the limit of 1000";
-    /// A provider without a name, or with a name that begins with NUL (P-43).
+    /// A provider has no name, or its name begins with a NUL (P-43).
     EmptyProviderName, Limits, "empty_provider_name", HResult::BAD_ENCODING, "the provider name is empty";
-    /// A `tracepoint_config` with neither a default tracepoint nor a set.
+    /// A `tracepoint_config` has neither a default tracepoint nor a set.
     NoTracepoint, Limits, "no_tracepoint", HResult::BAD_ENCODING, "a default tracepoint or a tracepoint set is needed";
-    /// A `tracepoint_set` without a name, or with a name that begins with NUL (P-43).
+    /// A `tracepoint_set` has no name, or its name begins with a NUL (P-43).
     EmptyTracepointName, Limits, "empty_tracepoint_name", HResult::BAD_ENCODING, "the tracepoint name is empty";
-    /// A tracepoint name of more than 436 bytes in UTF-8, the room in a command string. Runtimes
-    /// are meant to answer it with an error (F-21), but released .NET 10 builds crash on it (P-19).
+    /// The name of a tracepoint has more than 436 bytes in UTF-8, the space in a command string.
+    /// Runtimes should answer with an error (F-21), but released .NET 10 builds crash (P-19).
     TracepointNameTooLong {
         /// The length of the name in bytes.
         len: u32
     }, Limits, "tracepoint_name_too_long", HResult::FAIL,
         "the tracepoint name has {len} bytes, the maximum is {MAX_TRACEPOINT_NAME_LEN}";
-    /// An event id occurs twice in the sets of one provider. Runtimes are meant to answer it with an
-    /// error (F-21), but some crash first (F-72).
+    /// An event id occurs twice in the sets of one provider. Runtimes should answer with an error
+    /// (F-21), but some crash first (F-72).
     DuplicateEventId {
-        /// The id.
+        /// The event id.
         id: u32
     }, Limits, "duplicate_event_id", HResult::FAIL, "event id {id} occurs twice in the provider's tracepoint sets";
     /// `sessionBufferMode` is above 1 (F-30).
@@ -317,8 +317,7 @@ kinds! {
         /// The number received.
         mode: u32
     }, Limits, "unknown_buffer_mode", HResult::BAD_ENCODING, "buffer mode {mode} is neither 0 (drop) nor 1 (block)";
-    /// `perfMapType` is 0, or 4 to 0x7FFFFFFF (F-46). Runtimes read higher numbers as negative, and
-    /// accept them (P-44).
+    /// `perfMapType` is 0, or 4 to 0x7FFFFFFF (F-46). Runtimes read higher numbers as negative and accept them (P-44).
     UnknownPerfMapType {
         /// The number received.
         map_type: u32
@@ -329,20 +328,19 @@ kinds! {
         /// The number received.
         dump_type: u32
     }, Limits, "unknown_dump_type", HResult::FAIL, "dump type {dump_type} is not one of 1 to 4";
-    /// A name or path that must not be absent.
+    /// A required name or path is absent.
     AbsentName, Limits, "absent_name", HResult::INVALID_ARG, "the name or path must not be absent";
 
-    /// The server stopped and sent an error message in place of the rest of an environment block
-    /// (F-43).
+    /// An error message of the server replaces the rest of an environment block (F-43).
     ErrorMessage {
-        /// The message's HRESULT.
+        /// The HRESULT of the error message.
         hresult: HResult
     }, Reply, "error_message", hresult, "an error message begins here: {hresult}";
     /// An environment block exceeds the caller's limit.
     LimitExceeded {
         /// The limit.
         limit: u32,
-        /// The announced number.
+        /// The number that the runtime announced.
         found: u32
     }, Limits, "limit_exceeded", HResult::BAD_ENCODING, "{found} exceeds the limit of {limit}";
 
@@ -358,26 +356,26 @@ kinds! {
         /// The byte received.
         byte: u8
     }, Payload, "non_zero_padding", HResult::BAD_ENCODING, "padding is {byte:#04x}, expected 0x00";
-    /// A `__rel_loc` that points outside the data after the fixed fields (F-66).
+    /// A `__rel_loc` points outside the data after the fixed fields (F-66).
     RelLocOutOfRange {
-        /// From the end of the `__rel_loc` itself.
+        /// The offset from the end of the `__rel_loc` itself.
         offset: u16,
-        /// The length in bytes.
+        /// The length of the data in bytes.
         len: u16
     }, Payload, "rel_loc_out_of_range", HResult::BAD_ENCODING,
         "{len} bytes at offset {offset} from here are not all within the record's data";
-    /// A tracepoint's command string whose fields are not those of format version 1 (F-65).
+    /// The fields of a tracepoint's command string are not those of format version 1 (F-65).
     UnknownTracepointFormat, Payload, "unknown_tracepoint_format", HResult::BAD_ENCODING,
         "expected the fields of tracepoint format version 1";
-    /// A tracepoint's command string without a name.
+    /// A tracepoint's command string has no name.
     EmptyCommandName, Payload, "empty_tracepoint_name", HResult::BAD_ENCODING, "the tracepoint name is empty";
-    /// A tracepoint's name that leaves no room for the fields in the 512 bytes of a command string.
+    /// A tracepoint's name leaves no space for the fields in the 512 bytes of a command string.
     CommandNameTooLong {
         /// The length of the name in bytes.
         len: u32
     }, Payload, "tracepoint_name_too_long", HResult::BAD_ENCODING,
         "the tracepoint name has {len} bytes, the maximum is {MAX_TRACEPOINT_NAME_LEN}";
-    /// A byte that is not allowed in a tracepoint's name: NUL, or not UTF-8.
+    /// A byte of a tracepoint's name is a NUL or not UTF-8.
     BadTracepointName {
         /// The byte received.
         byte: u8

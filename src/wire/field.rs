@@ -1,15 +1,15 @@
-//! The document's field names.
+//! The names of fields in the protocol document.
 
 macro_rules! fields {
     ($($variant:ident = $name:literal;)*) => {
-        /// A field of a message, by its name in the protocol document.
+        /// A field of a message, named as in the protocol document.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         #[allow(missing_docs, reason = "each is the name of a field")]
         pub enum Field { $($variant,)* }
 
         impl Field {
-            /// The name in the newest edition's lists.
+            /// Returns the name in the lists of the newest edition.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }

@@ -1,4 +1,4 @@
-//! `GUID` and `CLSID`: 16 bytes, of which the first eight are three little-endian integers.
+//! `GUID` and `CLSID`: 16 bytes. The first eight are three little-endian integers.
 
 use core::{fmt, str::FromStr};
 
@@ -8,8 +8,8 @@ use crate::text::{TextError, TextErrorKind};
 
 /// A GUID: a runtime's cookie, or a profiler's class id.
 ///
-/// Three little-endian integers of 4, 2 and 2 bytes, which are shown first, and 8 bytes. No edition of the document defines this layout (F-85). A CLSID also has 16 bytes, though printed
-/// with 14 (F-52).
+/// The wire has three little-endian integers of 4, 2 and 2 bytes, then 8 single bytes. No edition of the document defines
+/// this layout (F-85). A CLSID also has 16 bytes, though it is printed with 14 (F-52).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::wire::Guid;
@@ -21,34 +21,34 @@ use crate::text::{TextError, TextErrorKind};
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Guid {
-    /// In wire order.
+    /// The bytes in wire order.
     bytes: [u8; 16],
 }
 
-/// A class id, as [`AttachProfiler`](crate::message::profiler::AttachProfiler) sends it: a GUID.
+/// A class id, as in [`AttachProfiler`](crate::message::profiler::AttachProfiler). It is a GUID.
 pub type Clsid = Guid;
 
-/// The index of the wire byte for each place in the text.
+/// The index of the wire byte for each byte of the text.
 const TEXT_ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
 
 impl Guid {
-    /// Sixteen zero bytes.
+    /// The GUID of sixteen zero bytes.
     pub const NIL: Self = Self { bytes: [0; 16] };
 
-    /// From the 16 bytes of the wire.
+    /// Returns the GUID with these 16 bytes on the wire.
     #[inline]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self { bytes }
     }
 
-    /// The 16 bytes of the wire.
+    /// Returns the 16 bytes on the wire.
     #[inline]
     pub const fn to_bytes(self) -> [u8; 16] {
         self.bytes
     }
 }
 
-/// From `8-4-4-4-12` hexadecimal digits, with or without braces.
+/// Parses `8-4-4-4-12` hexadecimal digits, with or without braces.
 impl FromStr for Guid {
     type Err = TextError;
 

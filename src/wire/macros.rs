@@ -1,9 +1,9 @@
-//! The two macros for straight-line payloads and open enums. Private: neither is exported.
+//! Macros that declare payloads and open enums. They are private and not exported.
 
-/// Declares a payload whose fields are read and written in the order of declaration.
+/// Declares a payload whose fields are read and written in the order of their declaration.
 ///
-/// `pub name: Type = FieldName,` where `FieldName` gives the document's name. The lifetime, if
-/// there is one, must be called `'a`.
+/// A field is `pub name: Type = FieldName,` where `FieldName` is its name in the document. A
+/// lifetime must be called `'a`.
 macro_rules! wire_struct {
     (
         $(#[$meta:meta])*
@@ -16,9 +16,9 @@ macro_rules! wire_struct {
         pub struct $Name $(<$lt>)? { $($(#[$field_meta])* pub $field: $Type,)* }
 
         impl<'a> $Name $(<$lt>)? {
-            /// The fields, which may follow other fields of the same object.
+            /// Builds the fields, which may follow other fields of the same object.
             #[inline(always)]
-            #[allow(clippy::inline_always, reason = "an item that is only checked is then never in memory")]
+            #[allow(clippy::inline_always, reason = "avoids storing an item that is only checked")]
             #[allow(unused_variables, reason = "a payload may have no field")]
             pub(crate) fn fields<S: $crate::wire::Visitor<'a>>(source: &mut S) -> Result<Self, S::Error> {
                 Ok(Self { $($field: source.field($crate::wire::Field::$Field)?,)* })
@@ -51,7 +51,7 @@ macro_rules! wire_struct {
             $crate::wire::decode_by_read! {}
 
             #[inline(always)]
-            #[allow(clippy::inline_always, reason = "an item that is only checked is then never in memory")]
+            #[allow(clippy::inline_always, reason = "avoids storing an item that is only checked")]
             fn read(cursor: &mut $crate::wire::Cursor<'a, '_>) -> Result<Self, $crate::wire::Failed> {
                 Self::fields(cursor)
             }
@@ -68,7 +68,7 @@ macro_rules! wire_struct {
     };
 }
 
-/// The type with another lifetime, if it has one.
+/// Names the type with another lifetime, if it has one.
 macro_rules! lent {
     ($Name:ident) => {
         type Of<'o> = Self;
@@ -78,7 +78,7 @@ macro_rules! lent {
     };
 }
 
-/// Declares a `uint` with named values. Other values are kept unchanged.
+/// Declares a `uint` with named values that keeps other values unchanged.
 macro_rules! open_enum {
     (
         $(#[$meta:meta])*
@@ -93,7 +93,7 @@ macro_rules! open_enum {
         impl $Name {
             $($(#[$value_meta])* pub const $CONST: Self = Self($value);)*
 
-            /// The name of the value, if it has one.
+            /// Returns the name of the value, if it has one.
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($value => Some($text),)*
@@ -115,7 +115,7 @@ macro_rules! open_enum {
     };
 }
 
-/// A tuple struct around a `uint`: the number itself on the wire, with names for its values.
+/// Implements the traits of a tuple struct around a `uint`, with optional names for its values.
 macro_rules! newtype {
     ($Name:ident, $names:expr) => {
         impl<'a> $crate::wire::Decode<'a> for $Name {

@@ -1,34 +1,34 @@
-//! Read and write the grammar of payloads: integers, `bool`, `string`, `array<T>`, `GUID`, and
-//! their errors.
+//! Read and write the building blocks of payloads: integers, `bool`, `string`, `array<T>` and
+//! `GUID`. Also has the errors of reading and writing.
 //!
-//! | in the document | bytes | here |
+//! | in the document | bytes | type |
 //! |---|---|---|
 //! | `byte`, `uint16_t`, `uint`, `ulong` | 1, 2, 4, 8 | `u8`, `u16`, `u32`, `u64` |
 //! | `int32 hresult` | 4 | [`HResult`](crate::hresult::HResult) |
 //! | `wchar` | 2 | `u16` |
-//! | `bool` | 1 | `bool`: any byte except 0 is true; 0 and 1 are written |
+//! | `bool` | 1 | `bool`; any byte except 0 reads as true, and 0 or 1 is written |
 //! | `string` | 4 + 2 × length | [`IpcString`] |
-//! | `array<T>` | 4 + items | [`Array`]; of bytes: `&[u8]` |
+//! | `array<T>` | 4 + items | [`Array`], or `&[u8]` for bytes |
 //! | `GUID`, `CLSID` | 16 | [`Guid`], [`Clsid`] |
 //!
-//! All numbers are little-endian, and nothing is aligned (F-13). Sections "Payloads" and
-//! "`EventPipe` Commands" of the document.
+//! Numbers are little-endian and unaligned (F-13). See the sections "Payloads" and "`EventPipe`
+//! Commands" of the document.
 //!
 //! # The passes over a message
 //!
-//! A struct declares its fields once (`wire_struct!`); each pass is made from that list.
+//! A struct declares its fields once (`wire_struct!`), and each pass is generated from that list.
 //!
-//! | pass | by | why it exists |
+//! | pass | by | result |
 //! |---|---|---|
-//! | read | [`Decode`] with a [`Reader`] | a value, or the kind, offset and path of the first error. Items of an array are read when the array is read, and again when it is walked |
+//! | read | [`Decode`] with a [`Reader`] | a value, or the kind, offset and path of the first error. Items of an array are read with the array, and again by its iterator |
 //! | write | [`Encode`] into a [`Sink`] | the bytes |
-//! | measure | the same into a sink that counts | [`Encode::encoded_len`]; the offset of the field that a server refuses |
-//! | visit | `Visit` with a `Visitor` | the parts from elsewhere than the wire: JSON, annotated dumps, generated values, the grammar as data |
+//! | measure | [`Encode`] into a sink that only counts | [`Encode::encoded_len`], or the offset of a field that a server refuses |
+//! | visit | `Visit` with a `Visitor` | values from sources other than the wire: JSON, annotated dumps, generated values, the grammar as data |
 #![forbid(unsafe_code)]
 
 //! # Example
 //!
-//! Read and write values by the grammar, for a message that this crate lacks:
+//! Read and write the fields of a message that this crate lacks:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::wire::{Decode as _, Encode as _, IpcString, Reader, SliceSink};

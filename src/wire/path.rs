@@ -1,18 +1,19 @@
-//! The path of a field in a message, without allocation.
+//! The path of a field in a message, stored without allocation.
 
 use core::fmt;
 
 use super::field::Field;
 use crate::command::Command;
 
-/// Most fields below the root: `providers[0].config.tracepoints[1].event_ids[2]`.
+/// The maximum number of fields below the root, as in
+/// `providers[0].config.tracepoints[1].event_ids[2]`.
 const DEPTH: usize = 4;
 const INDICES: usize = 3;
 
-/// The path of a field, such as `CollectTracing5.providers[2].arguments`; printed by
-/// [`Display`](fmt::Display), and read part by part by [`segments`](Self::segments).
+/// The path of a field, such as `CollectTracing5.providers[2].arguments`. [`Display`](fmt::Display)
+/// prints it, and [`segments`](Self::segments) returns its parts.
 ///
-/// Empty if you decoded a single value, not a message, and the fault is in the value itself.
+/// The path is empty for an error in a single value that you decoded outside a message.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::message::Message;
@@ -26,16 +27,16 @@ const INDICES: usize = 3;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Path {
     root: Root,
-    /// Innermost first.
+    /// The fields, innermost first.
     fields: [Option<Field>; DEPTH],
-    /// Three bytes each: four would make an error a quarter larger.
+    /// The indices in three bytes each. Four bytes would make an error a quarter larger.
     indices: [[u8; 3]; INDICES],
-    /// Bit n: the n-th field from the inside has an index.
+    /// Bit n is set if the n-th field from the inside has an index.
     indexed: u8,
 }
 
-/// Where a path begins: a command's code, or a number below 0x0100 for anything else, as no command
-/// set is 0.
+/// The start of a path: a command's code, or a number below 0x0100 for anything else, because no
+/// command set is 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Root(u16);
 
@@ -66,21 +67,21 @@ impl Path {
     pub(super) const EMPTY: Self =
         Self { root: Root::NONE, fields: [None; DEPTH], indices: [[0; 3]; INDICES], indexed: 0 };
 
-    /// Whether the path is empty.
+    /// Returns whether the path is empty.
     pub const fn is_empty(&self) -> bool {
         self.root.0 == 0 && self.indexed == 0 && matches!(self.fields, [None, ..])
     }
 
-    /// Returns the parts from the outermost in: a name, and an index if it is an item of an array. The
-    /// first is the message; an item of a bare array has no name. Unlike `Display`, this does
-    /// not use `core::fmt`.
+    /// Returns the parts from the outermost to the innermost: a name, and an index if the part is an
+    /// item of an array. The first part is the message. An item of a bare array has no name. Unlike
+    /// `Display`, this does not use `core::fmt`.
     pub fn segments(&self) -> impl ExactSizeIterator<Item = (&'static str, Option<usize>)> + Clone {
         let (path, depth) = (*self, self.depth());
         let has_root = path.segment(depth) != ("", None);
         (0..depth.saturating_add(has_root.into())).rev().map(move |level| path.segment(level))
     }
 
-    /// Part `level`, counted from the innermost; the root comes after the outermost field.
+    /// Returns part `level`, counted from the innermost. The root comes after the outermost field.
     fn segment(&self, level: usize) -> (&'static str, Option<usize>) {
         let name = match self.fields.get(level) {
             Some(Some(field)) => field.name(),
@@ -100,14 +101,14 @@ impl Path {
         self.fields.iter().take_while(|f| f.is_some()).count()
     }
 
-    /// Puts `field` in front.
+    /// Prepends `field`.
     pub(crate) fn push(&mut self, field: Field) {
         if let Some(slot) = self.fields.iter_mut().find(|slot| slot.is_none()) {
             *slot = Some(field);
         }
     }
 
-    /// Gives the field that `push` will put in front next an index.
+    /// Sets the index of the field that `push` prepends next.
     pub(crate) fn index(&mut self, index: usize) {
         let bit = bit(self.depth());
         let nth = self.indexed.count_ones() as usize;
@@ -118,7 +119,7 @@ impl Path {
         }
     }
 
-    /// Makes `root` the beginning, unless there is one.
+    /// Puts `root` at the start, unless the path has one.
     pub(crate) fn begin(&mut self, root: Root) {
         if self.root == Root::NONE {
             self.root = root;
@@ -151,8 +152,8 @@ impl fmt::Debug for Path {
     }
 }
 
-/// Offsets beyond 4 GiB exceed every message; they are shown as `u32::MAX`, and indices above
-/// 16,777,215 as that number.
+/// Converts an offset to `u32`, with `u32::MAX` for offsets beyond 4 GiB, which no message has.
+/// Indices above 16,777,215 are shown as that number.
 pub(crate) fn clamp(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -1,5 +1,5 @@
-//! Reads values from the front of borrowed bytes. One function reads each type. The error of a field
-//! is kept beside the cursor, and the [`Reader`] returns it.
+//! Reads values from the front of borrowed bytes. Each type has one read function. The error of a
+//! field is stored beside the cursor, and the [`Reader`] returns it.
 
 use core::cell::Cell;
 use core::fmt;
@@ -13,22 +13,22 @@ use super::{WireError, WireErrorKind};
 /// A value that can be read from the wire.
 pub trait Decode<'a>: Sized {
     /// The minimum length of a value in bytes. An array is refused at once if its count times this
-    /// is more than the bytes left; 0 is taken as 1.
+    /// length exceeds the bytes left. 0 counts as 1.
     const MIN_LEN: usize;
 
-    /// Whether any `MIN_LEN` bytes are a value and its encoding. An array of such numbers is checked
-    /// by its length alone, and its bytes are written as they are.
+    /// Whether any `MIN_LEN` bytes are a value in its wire form. Of an array of such numbers, only
+    /// the length is checked, and its bytes are written unchanged.
     #[doc(hidden)]
     const IS_NUMBER: bool = false;
 
-    /// Reads one value and moves the reader after it.
+    /// Reads one value and advances the reader.
     ///
     /// # Errors
-    /// The kind, offset and field. The reader's position is then unspecified.
+    /// Returns the kind, offset and field of the error. The reader's position is then unspecified.
     fn decode(reader: &mut Reader<'a>) -> Result<Self, WireError>;
 
-    /// Reads a value that is inside another. The large error does not pass from field to field: that
-    /// costs 2 KB of code on a Cortex-M0.
+    /// Reads a value inside another value. Does not return the large error from field to field,
+    /// which would take 2 KB of code on a Cortex-M0.
     #[doc(hidden)]
     fn read(cursor: &mut Cursor<'a, '_>) -> Result<Self, Failed> {
         let end = cursor.keep.0.map_or(0, |fault| fault.end);
@@ -39,7 +39,7 @@ pub trait Decode<'a>: Sized {
     }
 }
 
-/// A value could not be read. The error is in the `Fault` beside the cursor.
+/// The mark of a failed read, whose error is in the `Fault` beside the cursor.
 #[derive(Debug)]
 pub struct Failed;
 
@@ -51,17 +51,17 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// Returns the place for an error in `bytes`, which start at `offset` of a larger input.
+    /// Returns a `Fault` for `bytes`, which start at `offset` of a larger input.
     #[inline]
     pub(crate) const fn of(bytes: &[u8], offset: usize) -> Self {
         Self { error: Cell::new(None), end: offset.wrapping_add(bytes.len()) }
     }
 
-    /// Returns the error of a failed read. `root` begins its path, unless it already has a root.
+    /// Returns the error of a failed read. Its path begins with `root`, unless it has another root.
     #[cold]
     #[inline(never)]
     pub(crate) fn explain(&self, root: Option<Root>) -> WireError {
-        // Every failing read stores its error, so there is one.
+        // Every failed read has stored an error, so this default is not used.
         let nothing = WireErrorKind::EndOfInput { needed: 0 };
         let mut error = self.error.take().unwrap_or_else(|| WireError::new(nothing, 0));
         if let Some(root) = root {
@@ -71,7 +71,7 @@ impl Fault {
     }
 }
 
-/// The place for an error. There is none when bytes are read that were checked before.
+/// Where to store an error. `None` for bytes that were checked before.
 #[derive(Clone, Copy, Debug)]
 struct Keep<'f>(Option<&'f Fault>);
 
@@ -112,7 +112,7 @@ impl Keep<'_> {
         self.change(|path| path.index(index as usize))
     }
 
-    /// Changes the path of the error.
+    /// Changes the path of the stored error.
     #[inline]
     fn change(self, change: impl FnOnce(&mut Path)) -> Failed {
         if let Some(fault) = self.0 {
@@ -125,8 +125,8 @@ impl Keep<'_> {
     }
 }
 
-/// Bytes that are read from the front. A function that makes an error gets numbers and never the
-/// cursor, so that the position stays in registers.
+/// A cursor that reads bytes from the front. Functions that make an error get numbers instead of
+/// the cursor, so that its position stays in registers.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a, 'f> {
     rest: &'a [u8],
@@ -140,7 +140,7 @@ impl<'a, 'f> Cursor<'a, 'f> {
         Self { rest: bytes, keep: Keep(Some(fault)) }
     }
 
-    /// Returns a cursor over bytes that were read before without an error.
+    /// Returns a cursor over bytes that were read without an error before.
     #[inline]
     pub(crate) const fn again(bytes: &'a [u8]) -> Self {
         Self { rest: bytes, keep: Keep(None) }
@@ -181,7 +181,7 @@ impl<'a, 'f> Cursor<'a, 'f> {
     pub(crate) fn count(&mut self, item: usize) -> Result<u32, Failed> {
         let count = LittleEndian::read_u32(self.take_array::<4>()?);
         let left = self.rest.len();
-        // In 64 bits: F-8 shows what happens in 32.
+        // Computed in 64 bits, because 32 bits overflow (F-8).
         if u64::from(count).saturating_mul(item.max(1) as u64) > left as u64 {
             return Err(self.keep.too_large(left, count));
         }
@@ -228,7 +228,7 @@ impl<'a, 'f> Cursor<'a, 'f> {
     }
 }
 
-/// A cursor over borrowed bytes. All integers are little-endian and unaligned (F-13).
+/// A reader of borrowed bytes. All integers are little-endian and unaligned (F-13).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::wire::{Decode as _, Reader};
@@ -272,7 +272,7 @@ impl<'a> Reader<'a> {
     /// Takes the next `n` bytes.
     ///
     /// # Errors
-    /// [`WireErrorKind::UnexpectedEnd`] if fewer are left; then nothing is taken.
+    /// [`WireErrorKind::UnexpectedEnd`] if fewer bytes are left; none is taken.
     #[inline]
     pub fn take(&mut self, n: usize) -> Result<&'a [u8], WireError> {
         self.read(|cursor| cursor.take(n))
@@ -289,7 +289,7 @@ impl<'a> Reader<'a> {
         self.read(|cursor| cursor.count(item))
     }
 
-    /// Returns what `read` reads, or the error that it stored.
+    /// Calls `read`, and returns its value or the error that it stored.
     #[inline]
     #[doc(hidden)]
     pub fn read<T>(
@@ -319,7 +319,7 @@ impl fmt::Debug for Reader<'_> {
     }
 }
 
-/// Writes `Decode::decode` in terms of `Decode::read`.
+/// Implements `Decode::decode` with `Decode::read`.
 macro_rules! decode_by_read {
     () => {
         #[inline]
@@ -329,7 +329,7 @@ macro_rules! decode_by_read {
     };
 }
 
-/// Writes the items of `Decode` for a type that is made of another.
+/// Implements `Decode` for a type that wraps another.
 macro_rules! decode_from {
     ($Other:ty, $make:expr) => {
         const MIN_LEN: usize = <$Other as $crate::wire::Decode<'a>>::MIN_LEN;
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn count_is_checked_in_64_bits() {
-        // 0x8000_0001 * 2 is 2 in 32 bits, and 2 bytes follow.
+        // 0x8000_0001 * 2 overflows to 2 in 32 bits, and 2 bytes follow.
         let error = Reader::new(&[1, 0, 0, 0x80, 0, 0]).read(|cursor| cursor.count(2)).unwrap_err();
         assert_eq!(error.kind(), WireErrorKind::CountTooLarge { count: 0x8000_0001, remaining: 2 });
         assert_eq!(error.offset(), 0);

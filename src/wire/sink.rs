@@ -1,4 +1,4 @@
-//! Writing: one `encode` for every destination.
+//! Writing to any destination with one `encode`.
 
 use byteorder::{ByteOrder as _, LittleEndian};
 
@@ -11,13 +11,13 @@ pub trait Encode {
     ///
     /// # Errors
     /// [`EncodeError::CountTooLarge`] if a string or array has more items than 32 bits can express.
-    /// Other types name their own errors.
+    /// Other types document their own errors.
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S) -> Result<(), EncodeError>;
 
     /// Writes values one after another.
     ///
     /// # Errors
-    /// As [`encode`](Self::encode).
+    /// Returns the errors of [`encode`](Self::encode).
     #[doc(hidden)]
     #[inline]
     fn encode_all<S: Sink + ?Sized>(items: &[Self], sink: &mut S) -> Result<(), EncodeError>
@@ -27,10 +27,10 @@ pub trait Encode {
         items.iter().try_for_each(|item| item.encode(sink))
     }
 
-    /// How many bytes [`encode`](Self::encode) writes: runs it on a sink that only counts.
+    /// Returns how many bytes [`encode`](Self::encode) writes, by encoding to a counting sink.
     ///
     /// # Errors
-    /// As [`encode`](Self::encode).
+    /// Returns the errors of [`encode`](Self::encode).
     fn encoded_len(&self) -> Result<usize, EncodeError> {
         let mut counter = Counter(0);
         self.encode(&mut counter)?;
@@ -38,14 +38,14 @@ pub trait Encode {
     }
 }
 
-/// The destination of encoded bytes. A sink never refuses bytes: [`SliceSink`] counts those past its
-/// end, and [`SliceSink::finish`] reports them.
+/// The destination of encoded bytes. A sink never refuses bytes: [`SliceSink`] counts those beyond
+/// its end, and [`SliceSink::finish`] reports them.
 pub trait Sink {
     /// Takes the next bytes.
     fn put(&mut self, bytes: &[u8]);
 
-    /// The place of the next `len` bytes, for the caller to write; empty if they are not wanted.
-    /// `None` if they must be [`put`](Self::put).
+    /// Returns the next `len` bytes of the destination for the caller to write. Returns an empty
+    /// slice if the bytes are not wanted, and `None` if they must be [`put`](Self::put).
     #[doc(hidden)]
     #[inline]
     fn room(&mut self, len: usize) -> Option<&mut [u8]> {
@@ -69,7 +69,7 @@ impl Sink for Counter {
     }
 }
 
-/// A sink into a caller's slice. Bytes beyond its end are counted, so the error can give the
+/// A sink that writes to a slice. It counts the bytes beyond the end, so that the error has the
 /// required size.
 ///
 /// ```
@@ -93,28 +93,28 @@ pub struct SliceSink<'s> {
 }
 
 impl<'s> SliceSink<'s> {
-    /// A sink that fills `buffer` from the front.
+    /// Returns a sink that fills `buffer` from the front.
     #[inline]
     pub const fn new(buffer: &'s mut [u8]) -> Self {
         Self::behind(0, buffer)
     }
 
-    /// A sink that skips and counts the first `len` bytes of `buffer`.
+    /// Returns a sink that skips and counts the first `len` bytes of `buffer`.
     #[inline]
     pub(crate) const fn behind(len: usize, buffer: &'s mut [u8]) -> Self {
         Self { buffer, len }
     }
 
-    /// How many bytes were put so far, whether they fit or not.
+    /// Returns the number of bytes put so far, whether they fit or not.
     #[inline]
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// How many bytes were written.
+    /// Returns the number of bytes written.
     ///
     /// # Errors
-    /// [`EncodeError::BufferTooSmall`] if the buffer was too small; its contents are then
+    /// [`EncodeError::BufferTooSmall`] if the buffer was too small. Its contents are then
     /// unspecified.
     #[inline]
     pub const fn finish(self) -> Result<usize, EncodeError> {
@@ -124,7 +124,7 @@ impl<'s> SliceSink<'s> {
         Ok(self.len)
     }
 
-    /// As [`finish`](Self::finish), with the buffer.
+    /// Returns the buffer and the number of bytes written, as [`finish`](Self::finish) does.
     #[inline]
     pub(crate) fn into_buffer(self) -> Result<(&'s mut [u8], usize), EncodeError> {
         let Self { buffer, len } = self;
@@ -185,7 +185,7 @@ impl<'e> Comparer<'e> {
         Self { left: expected, equal: true }
     }
 
-    /// Whether exactly the expected bytes were put.
+    /// Returns whether exactly the expected bytes were put.
     pub(crate) const fn matched(&self) -> bool {
         self.equal && self.left.is_empty()
     }
@@ -203,7 +203,7 @@ impl Sink for Comparer<'_> {
 macro_rules! integers {
     ($($t:ty, $write:ident;)*) => {$(
         impl Encode for $t {
-            // They have the byte order of the wire.
+            // The items have the byte order of the wire.
             #[cfg(target_endian = "little")]
             #[inline]
             fn encode_all<S: Sink + ?Sized>(items: &[Self], sink: &mut S) -> Result<(), EncodeError> {
@@ -250,7 +250,7 @@ impl Encode for HResult {
     }
 }
 
-/// The count before the items of a string or array.
+/// Returns the count that precedes the items of a string or array.
 #[inline]
 pub(crate) fn count_of(count: usize) -> Result<u32, EncodeError> {
     u32::try_from(count).map_err(|_| EncodeError::CountTooLarge { count })

@@ -1,4 +1,4 @@
-//! `string`: UTF-16LE code units, with a length in units that includes the NUL, or absent.
+//! `string`: a count that includes the NUL, then UTF-16LE units. A string may be absent.
 
 use core::fmt::{self, Write as _};
 use core::ops::Range;
@@ -7,13 +7,13 @@ use super::EncodeError;
 use super::sink::{Encode, Sink, count_of};
 use super::transcode::{self, Unit};
 
-/// The protocol's `string`.
+/// The protocol's `string`: UTF-16 text that may be absent.
 ///
-/// A count of 4 bytes, which includes the final NUL, then the little-endian UTF-16 units. A count of 0
-/// is absent, of 1 empty (F-11).
+/// The wire has a count of 4 bytes, which includes the final NUL, then the little-endian UTF-16
+/// units. A count of 0 means absent, 1 means empty (F-11).
 ///
-/// Holds either bytes from the wire or the caller's text. Equality compares the units. Absent and
-/// empty are different. Units that are not valid Unicode, and inner NULs, are kept unchanged.
+/// Holds either bytes from the wire or the caller's text. Equality compares the units, and absent
+/// differs from empty. Units that are not valid Unicode and inner NULs are kept unchanged.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::wire::{Decode as _, IpcString, Reader};
@@ -29,42 +29,42 @@ pub struct IpcString<'a>(Repr<'a>);
 #[derive(Clone, Copy)]
 enum Repr<'a> {
     Absent,
-    /// Units from the wire, without the NUL; an even number of bytes.
+    /// Units from the wire without the NUL, in an even number of bytes.
     Wire(&'a [u8]),
     Text(&'a str),
     Units(&'a [u16]),
 }
 
 impl<'a> IpcString<'a> {
-    /// The string of length 0: absent.
+    /// The absent string, of length 0.
     pub const ABSENT: Self = Self(Repr::Absent);
 
-    /// A string that is present. `text` does not include the final NUL.
+    /// Returns a string that is present. `text` does not include the final NUL.
     #[inline]
     pub const fn new(text: &'a str) -> Self {
         Self(Repr::Text(text))
     }
 
-    /// A string of these UTF-16 units, valid or not. `units` does not include the final NUL.
+    /// Returns a string of these UTF-16 units, valid or not, without the final NUL.
     #[inline]
     pub const fn from_units(units: &'a [u16]) -> Self {
         Self(Repr::Units(units))
     }
 
-    /// The part before the first `separator` (ASCII) that is not the first unit; all if there is
-    /// none.
+    /// Returns the part before the first `separator` (ASCII) that is not the first unit, or the
+    /// whole string if there is none.
     #[inline]
     pub(crate) fn before(self, separator: u8) -> Self {
         self.part(separator, |nth, _| 0..nth).unwrap_or(self)
     }
 
-    /// The part after that separator.
+    /// Returns the part after that separator.
     #[inline]
     pub(crate) fn after(self, separator: u8) -> Option<Self> {
         self.part(separator, |nth, len| nth.saturating_add(1)..len)
     }
 
-    /// A part beside the separator, of its place and the length.
+    /// Returns a part beside the separator; `part` returns its range, from index and length.
     #[inline]
     fn part(self, separator: u8, part: impl Fn(usize, usize) -> Range<usize>) -> Option<Self> {
         let nth = self.find_inside(separator)?;
@@ -79,7 +79,8 @@ impl<'a> IpcString<'a> {
         }))
     }
 
-    /// The place of the first `separator` (ASCII) that is not the first unit; in a text its byte.
+    /// Returns the index (in a text, of bytes) of the first `separator` (ASCII) after the first
+    /// unit.
     #[inline]
     fn find_inside(self, separator: u8) -> Option<usize> {
         match self.0 {
@@ -91,20 +92,19 @@ impl<'a> IpcString<'a> {
         }
     }
 
-    /// A string of little-endian units from the wire, without the final NUL; an odd last byte is
-    /// ignored.
+    /// Returns a string of units from the wire without the final NUL. Ignores an odd last byte.
     #[inline]
     pub(crate) const fn from_wire_units(bytes: &'a [u8]) -> Self {
         Self(Repr::Wire(bytes))
     }
 
-    /// Whether the string is absent (length 0).
+    /// Returns whether the string is absent (length 0).
     #[inline]
     pub const fn is_absent(self) -> bool {
         matches!(self.0, Repr::Absent)
     }
 
-    /// Whether there are no units: absent, or only the NUL.
+    /// Returns whether the string has no units before its NUL, or is absent.
     #[inline]
     pub const fn is_empty(self) -> bool {
         match self.0 {
@@ -115,8 +115,8 @@ impl<'a> IpcString<'a> {
         }
     }
 
-    /// Whether the string is empty to a runtime: absent, empty, or beginning with a NUL, which ends
-    /// it (P-43).
+    /// Returns whether the string is empty to a runtime: absent, empty, or beginning with a NUL,
+    /// which ends it (P-43).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::wire::IpcString;
@@ -129,8 +129,8 @@ impl<'a> IpcString<'a> {
         self.begins_with() == 0
     }
 
-    /// Whether the string names nothing to a runtime: all units before its first NUL, if any, are
-    /// white space of C (space and `\t` to `\r`; F-147).
+    /// Returns whether the string names nothing to a runtime, because all units before its first
+    /// NUL are white space in C (space and `\t` to `\r`; F-147).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::wire::IpcString;
@@ -147,7 +147,7 @@ impl<'a> IpcString<'a> {
         first == 0 || (is_white_space(first) && self.has_only_white_space())
     }
 
-    /// The first unit, of a text its first byte: equal if it is ASCII. 0 if there is none.
+    /// Returns the first unit, or the first byte of a text (equal if ASCII). 0 if there is none.
     #[inline]
     fn begins_with(self) -> u16 {
         match self.0 {
@@ -164,7 +164,7 @@ impl<'a> IpcString<'a> {
         named.all(is_white_space)
     }
 
-    /// The UTF-16 units without the NUL; none if absent.
+    /// Returns the UTF-16 units without the NUL. An absent string has none.
     #[inline]
     pub fn units(self) -> Units<'a> {
         Units(match self.0 {
@@ -175,7 +175,7 @@ impl<'a> IpcString<'a> {
         })
     }
 
-    /// The number of units, without the NUL.
+    /// Returns the number of units without the NUL.
     #[inline]
     pub(crate) fn units_len(self) -> usize {
         match self.0 {
@@ -186,22 +186,22 @@ impl<'a> IpcString<'a> {
         }
     }
 
-    /// The characters; a unit that is not part of a character is an error with that unit.
+    /// Returns the characters, with an error for each unit that is not part of a character.
     pub fn chars(self) -> core::char::DecodeUtf16<Units<'a>> {
         char::decode_utf16(self.units())
     }
 
-    /// Whether the units are valid Unicode.
+    /// Returns whether the units are valid Unicode.
     pub fn is_unicode(self) -> bool {
         self.chars().all(|c| c.is_ok())
     }
 
-    /// Whether a unit is NUL. For runtimes, such a string ends there (F-80).
+    /// Returns whether a unit is NUL. For runtimes, such a string ends there (F-80).
     pub fn has_inner_nul(self) -> bool {
         self.units().any(|unit| unit == 0)
     }
 
-    /// The text, or `None` if it is absent or not valid Unicode.
+    /// Returns the text, or `None` if it is absent or not valid Unicode.
     #[cfg(feature = "alloc")]
     pub fn to_unicode(self) -> Option<alloc::string::String> {
         match self.0 {
@@ -213,7 +213,7 @@ impl<'a> IpcString<'a> {
     }
 }
 
-/// Whether a unit is white space in C (`isspace`): space, and `\t` to `\r`.
+/// Returns whether a unit is white space in C (`isspace`): space, and `\t` to `\r`.
 #[inline]
 pub(crate) const fn is_white_space(unit: u16) -> bool {
     matches!(unit, 0x09..=0x0d | 0x20)
@@ -281,7 +281,7 @@ impl PartialEq<&str> for IpcString<'_> {
     }
 }
 
-/// The text, with U+FFFD for each unit that is not part of a character; empty if absent.
+/// Writes the text with U+FFFD for each unit that is no part of a character. Absent is empty.
 impl fmt::Display for IpcString<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
@@ -293,8 +293,7 @@ impl fmt::Display for IpcString<'_> {
     }
 }
 
-/// The text in quotes, with `\u{d800}` for a unit that is not part of a character; `absent` if
-/// absent.
+/// Writes the text in quotes, with `\u{d800}` for a unit outside a character, or `absent`.
 impl fmt::Debug for IpcString<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_absent() {

@@ -1,5 +1,5 @@
-//! Converts between UTF-8 and UTF-16 by the standard library; ASCII, which nearly all texts are, many
-//! units at a time.
+//! Converts between UTF-8 and UTF-16 with the standard library. ASCII, which nearly all texts are, is
+//! converted many units at a time.
 
 use core::fmt;
 
@@ -7,16 +7,16 @@ use zerocopy::{FromBytes as _, byteorder::little_endian::U16};
 
 use super::sink::Sink;
 
-/// A unit as on the wire: at any address, little-endian.
+/// A UTF-16 unit on the wire: unaligned and little-endian.
 pub(super) type Unit = U16;
 
-/// The units in bytes from the wire; an odd last byte is ignored.
+/// Returns the units in bytes from the wire. Ignores an odd last byte.
 #[inline]
 pub(super) fn units(bytes: &[u8]) -> &[Unit] {
     <[Unit]>::ref_from_prefix(bytes).map_or(&[], |(units, _)| units)
 }
 
-/// How many units a text has in UTF-16: one for each character, and one more if it has four bytes.
+/// Returns the length of a text in UTF-16 units: two for a character of four bytes, else one.
 #[inline(never)]
 pub(super) fn utf16_len(text: &str) -> usize {
     if text.is_ascii() {
@@ -26,8 +26,7 @@ pub(super) fn utf16_len(text: &str) -> usize {
     text.chars().count().saturating_add(pairs)
 }
 
-/// Fills `place` with the count, the units and the NUL of a text; it has room for all of them or for
-/// none.
+/// Writes the count, the units and the NUL of a text to `place`, if that is not empty.
 pub(super) fn fill(text: &str, count: u32, place: &mut [u8]) {
     let Some((to, place)) = place.split_first_chunk_mut() else { return };
     let Some((place, nul)) = place.split_last_chunk_mut::<2>() else { return };
@@ -43,12 +42,12 @@ pub(super) fn put_text<S: Sink + ?Sized>(text: &str, len: usize, sink: &mut S) {
     }
 }
 
-/// Fills `place` with the units of a text; it has room for all of them or for none.
+/// Writes the units of a text to `place`, which has space for all of them or is empty.
 #[inline(never)]
 fn to_utf16(text: &str, place: &mut [u8]) {
     let Ok((place, _)) = <[Unit]>::mut_from_prefix(place) else { return };
     if place.len() == text.len() {
-        // As many units as bytes: all is ASCII. The compiler takes many at a time.
+        // All is ASCII if there are as many units as bytes. The compiler converts many at a time.
         place.iter_mut().zip(text.bytes()).for_each(|(unit, byte)| *unit = Unit::new(byte.into()));
     } else {
         text.encode_utf16().zip(place).for_each(|(unit, to)| *to = Unit::new(unit));
@@ -64,7 +63,7 @@ pub(super) fn put_units<S: Sink + ?Sized>(units: &[u16], sink: &mut S) {
     units.iter().for_each(|unit| sink.put(&unit.to_le_bytes()));
 }
 
-/// A unit from the wire or of the caller.
+/// A unit from the wire or from the caller.
 pub(super) trait AnyUnit: Copy {
     fn value(self) -> u16;
 }
@@ -83,7 +82,7 @@ impl AnyUnit for u16 {
     }
 }
 
-/// A byte of a text, for what is ASCII.
+/// A byte of a text as a unit, for ASCII text.
 impl AnyUnit for u8 {
     #[inline]
     fn value(self) -> u16 {
@@ -91,12 +90,12 @@ impl AnyUnit for u8 {
     }
 }
 
-/// The place of the first `wanted` behind the first unit.
+/// Returns the index of the first `wanted` after unit 0.
 #[inline(never)]
 pub(super) fn find_inside<U: AnyUnit>(units: &[U], wanted: u8) -> Option<usize> {
     let is_it = |unit: &U| unit.value() == u16::from(wanted);
     let mut rest = units.get(1..)?;
-    // Many at a time, and then one by one.
+    // Compares eight at a time, and the last ones individually.
     while let Some((wide, behind)) = rest.split_first_chunk::<8>() {
         if wide.iter().fold(false, |any, unit| any | is_it(unit)) {
             break;
@@ -107,7 +106,7 @@ pub(super) fn find_inside<U: AnyUnit>(units: &[U], wanted: u8) -> Option<usize> 
     units.len().checked_sub(rest.len())?.checked_add(nth)
 }
 
-/// The text of the units, if they are valid Unicode.
+/// Returns the text of the units if they are valid Unicode.
 #[cfg(feature = "alloc")]
 pub(super) fn to_utf8<U: AnyUnit>(units: &[U]) -> Option<alloc::string::String> {
     if is_ascii(units) {
@@ -131,22 +130,22 @@ pub(super) fn put_utf8<U: AnyUnit, S: Sink + ?Sized>(units: &[U], sink: &mut S) 
     let Ok(()) = lossy(units, put);
 }
 
-/// How many units are converted together.
+/// The number of units that are converted together.
 const PIECE: usize = 32;
 
-/// The text of the units piece by piece, with U+FFFD for each that is not part of a character.
+/// Passes the text of the units to `put` in pieces, with U+FFFD for units outside a character.
 #[inline]
 fn lossy<U: AnyUnit, E>(units: &[U], mut put: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
     let mut rest = units;
     while !rest.is_empty() {
-        // Both units of a pair are in one piece.
+        // Keeps both units of a pair in one piece.
         let len = match rest.get(PIECE.saturating_sub(1)) {
             Some(last) if (0xd800..0xdc00).contains(&last.value()) => PIECE.saturating_sub(1),
             Some(_) => PIECE,
             None => rest.len(),
         };
         let (piece, behind) = rest.split_at_checked(len).unwrap_or_default();
-        // A unit has at most three bytes; the last character is written to a place for four.
+        // A unit has at most three bytes in UTF-8, but encoding the last one needs room for four.
         let (mut text, mut len) = ([0; 3 * PIECE + 1], 0usize);
         if is_ascii(piece) {
             text.iter_mut().zip(piece).for_each(|(byte, unit)| *byte = low(*unit));
@@ -164,13 +163,13 @@ fn lossy<U: AnyUnit, E>(units: &[U], mut put: impl FnMut(&str) -> Result<(), E>)
     Ok(())
 }
 
-/// Whether all units are ASCII. The compiler takes many at a time.
+/// Returns whether all units are ASCII. The compiler compares many at a time.
 #[inline]
 fn is_ascii<U: AnyUnit>(units: &[U]) -> bool {
     units.iter().fold(0, |all, unit| all | unit.value()) < 0x80
 }
 
-/// The lower byte.
+/// Returns the lower byte of a unit.
 #[inline]
 fn low<U: AnyUnit>(unit: U) -> u8 {
     let [low, _] = unit.value().to_le_bytes();
@@ -183,7 +182,7 @@ mod tests {
     use super::*;
     use std::{format, string::String, vec::Vec};
 
-    /// Texts with characters of one to four bytes at every place of a piece.
+    /// Returns texts with characters of one to four bytes at every position of a piece.
     fn texts() -> Vec<String> {
         let mut texts = Vec::new();
         for character in ["a", "\u{e9}", "\u{8a3a}", "\u{1f600}"] {
@@ -232,7 +231,7 @@ mod tests {
     fn units_with_lone_surrogates_decode_as_std() {
         for text in texts() {
             let whole: Vec<u16> = text.encode_utf16().collect();
-            // A half before, in the middle, after, and half of each pair.
+            // The text, a half pair before or after it, and only one half of each of its pairs.
             let broken = [
                 whole.clone(),
                 [&[0xdc00], &whole[..]].concat(),

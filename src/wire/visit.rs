@@ -1,4 +1,4 @@
-//! Builds values part by part: from the wire, from JSON, for annotated dumps and for generated
+//! Builds values part by part, from the wire or JSON, for annotated dumps, and for generated
 //! values.
 
 use byteorder::{ByteOrder as _, LittleEndian};
@@ -8,36 +8,36 @@ use super::{Array, Decode, Encode, Field, Guid, IpcString, WireError, WireErrorK
 use crate::hresult::HResult;
 use core::fmt::Debug;
 
-/// The names of the values of a `uint`.
+/// A function that returns the name of a `uint` value, if the value has one.
 pub type Names = fn(u32) -> Option<&'static str>;
 
-/// A value of the grammar that any [`Visitor`] can give.
+/// A value that any [`Visitor`] can build.
 pub trait Visit<'a>: Decode<'a> + Encode + Copy {
-    /// The type, borrowing for `'o`.
+    /// This type with the lifetime `'o`.
     type Of<'o>: Visit<'o> + PartialEq + Debug + 'o;
 
-    /// Asks the source for each part, in the order of the wire.
+    /// Builds the value by asking `source` for each part in the order of the wire.
     fn build<S: Visitor<'a>>(source: &mut S) -> Result<Self, S::Error>;
 }
 
 /// A struct that knows the offsets of its fields.
 pub(crate) trait Layout {
-    /// The offset of a field from the start of the struct; without a field, its length.
+    /// Returns the offset of a field from the struct's start, or the length if there is none.
     fn offset_of(&self, field: Field) -> usize;
 
-    /// What a server refuses in a field.
+    /// Returns the error of a field whose value a server refuses.
     #[cold]
     #[inline(never)]
     fn refuse<T>(&self, field: Field, kind: WireErrorKind) -> Result<T, WireError> {
         Err(WireError::new(kind, self.offset_of(field)).within(field))
     }
 
-    /// Refuses a name or path that is absent.
+    /// Returns an error if a name or path is absent.
     fn require(&self, field: Field, name: IpcString<'_>) -> Result<(), WireError> {
         if name.is_absent() { self.refuse(field, WireErrorKind::AbsentName) } else { Ok(()) }
     }
 
-    /// What is refused inside a field.
+    /// Moves an error of a field's contents to the field.
     #[inline]
     fn in_field(&self, field: Field, mut checked: Result<(), WireError>) -> Result<(), WireError> {
         if let Err(error) = &mut checked {
@@ -48,7 +48,7 @@ pub(crate) trait Layout {
     }
 }
 
-/// Provides the parts of a value. One method for each kind of part.
+/// A source of the parts of a value, with one method for each kind of part.
 pub trait Visitor<'a>: Sized {
     type Error;
 
@@ -63,20 +63,20 @@ pub trait Visitor<'a>: Sized {
     fn bytes(&mut self) -> Result<&'a [u8], Self::Error>;
     fn array<T: Visit<'a>>(&mut self) -> Result<Array<'a, T>, Self::Error>;
 
-    /// A `uint` with named values; a set of bits has none.
+    /// Returns a `uint` with named values. A set of bits has no `names`.
     fn number(&mut self, names: Option<Names>) -> Result<u32, Self::Error>;
 
-    /// The bytes up to the end of the payload.
+    /// Returns the bytes up to the end of the payload.
     fn tail(&mut self) -> Result<&'a [u8], Self::Error>;
 
-    /// `session_type`, which determines the fields that follow: whether it is 1 (`user_events`)
-    /// rather than 0 (streaming). Others are refused (F-18).
+    /// Returns whether `session_type`, which determines the fields that follow, is 1
+    /// (`user_events`) rather than 0 (streaming). Refuses other values (F-18).
     fn is_user_events(&mut self) -> Result<bool, Self::Error>;
 
-    /// One field of a struct.
+    /// Returns one field of a struct.
     fn field<T: Visit<'a>>(&mut self, field: Field) -> Result<T, Self::Error>;
 
-    /// A struct with the fields that `fields` requests.
+    /// Returns a struct with the fields that `fields` requests.
     #[inline]
     fn object<T>(
         &mut self,
@@ -86,7 +86,7 @@ pub trait Visitor<'a>: Sized {
     }
 }
 
-/// Reads a value from the wire. This is the only place that reads each kind of field.
+/// Reads values from the wire. Only this implementation reads each kind of field.
 impl<'a> Visitor<'a> for Cursor<'a, '_> {
     type Error = Failed;
 
@@ -110,7 +110,7 @@ impl<'a> Visitor<'a> for Cursor<'a, '_> {
         self.take_array::<8>().map(|bytes| LittleEndian::read_u64(bytes))
     }
 
-    /// Every byte except 0 is true (F-16). Only 0 and 1 are canonical.
+    /// Reads any byte except 0 as true (F-16). Only 0 and 1 are canonical.
     #[inline]
     fn bool(&mut self) -> Result<bool, Failed> {
         self.byte().map(|byte| byte != 0)
@@ -181,7 +181,7 @@ impl<'a> Visitor<'a> for Cursor<'a, '_> {
     }
 }
 
-/// Writes the functions of `Decode` for a type that any [`Visitor`] can build.
+/// Implements `Decode` for a type that any [`Visitor`] can build.
 macro_rules! decode_by_build {
     () => {
         $crate::wire::decode_by_read! {}

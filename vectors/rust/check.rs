@@ -1,4 +1,4 @@
-//! Checks this codec against one test of the vectors.
+//! Checks this codec with one test of the vectors.
 
 use alloc::{
     format,
@@ -8,7 +8,7 @@ use alloc::{
 
 use super::{DecodeRefusal, ExpectedResult, Group, Test, Type, TypedCodec, Value, VectorFault};
 
-/// The errors of a test, in the codec or in the test: one line each. Empty if there are none.
+/// Returns the errors of a test, in the codec or in the test, one line each.
 pub fn check(group: &Group, test: &Test) -> Vec<String> {
     let Some(subject) = group.subject() else {
         return Vec::from([format!("the group's command {:?} is unknown", group.command)]);
@@ -70,7 +70,7 @@ fn check_bytes(subject: TypedCodec, test: &Test, wire: &[u8], found: &mut Vec<St
     }
 }
 
-/// A value encodes to the bytes of its test if and only if they are canonical.
+/// Checks that a value encodes to the bytes of its test if and only if they are canonical.
 fn check_encoding(subject: TypedCodec, test: &Test, wire: Option<&[u8]>, found: &mut Vec<String>) {
     match (subject.encode(&test.value), wire) {
         (Ok(bytes), Some(wire)) if (bytes == wire) != test.canonical => {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::files;
 
-    /// The errors found in the first test that `is_meant`, once it is changed.
+    /// Returns the errors of the first test that `is_meant`, after `change` has changed it.
     fn found(
         is_meant: impl Fn(&Group, &Test) -> bool,
         change: impl Fn(&mut Group, &mut Test),

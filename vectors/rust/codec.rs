@@ -1,4 +1,4 @@
-//! The codec by name: bytes to value form and back, for the type of any group of vectors.
+//! The codec by type name: decodes bytes of any group of vectors to the value form, and encodes it.
 
 use alloc::vec::Vec;
 use core::{fmt, str::FromStr};
@@ -80,38 +80,38 @@ macro_rules! texts {
     };
 }
 
-/// What to read bytes as: a type, and the command that a reply answers.
+/// A codec for the bytes of one type, and for a reply, of the command that it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypedCodec {
-    /// The type.
+    /// The type of the bytes.
     pub kind: Type,
-    /// The command, or for replies the command being answered.
+    /// The command, or the answered command of a reply.
     pub command: Option<Command>,
-    /// Whether the server sends it.
+    /// Whether the server sends the bytes.
     pub from_server: bool,
 }
 
-/// The result of decoding.
+/// The result of decoding bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
-    /// The actual type: a message that says "error" is one, whatever was expected.
+    /// The actual type. A message with the code of an error is an error, whatever was expected.
     pub kind: Type,
-    /// The value.
+    /// The value form.
     pub value: Value,
     /// Whether encoding the value gives the same bytes.
     pub canonical: bool,
-    /// Why a server would still refuse it.
+    /// The reason why a server would still refuse the message.
     pub limit: Option<WireError>,
 }
 
 impl TypedCodec {
-    /// Reads `wire`, which must contain exactly one of these.
+    /// Decodes `wire`, which must contain exactly one value of this type.
     ///
     /// # Errors
-    /// What is wrong with the bytes.
+    /// Returns what is wrong with the bytes.
     pub fn decode(&self, wire: &[u8]) -> Result<Decoded, DecodeRefusal> {
         self.read(wire).map_err(|refusal| {
-            // Neither a message of the server nor data for the kernel is answered.
+            // Nobody answers a message of the server or data for the kernel.
             let is_for_kernel = matches!(
                 self.kind,
                 Type::UserReg
@@ -167,10 +167,10 @@ impl TypedCodec {
         }
     }
 
-    /// The bytes of `value`.
+    /// Encodes `value`.
     ///
     /// # Errors
-    /// If it is not a value of this type, or does not fit.
+    /// If `value` is not a value of this type, or does not fit.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, EncodeFailure> {
         let arena = Arena::new();
         Ok(match self.kind {
@@ -212,13 +212,13 @@ impl TypedCodec {
         })
     }
 
-    /// The location of each part of `wire`, as far as it can be read.
+    /// Returns the location of each part of `wire`, as far as it can be read.
     pub fn explain(&self, wire: &[u8]) -> Vec<Annotation> {
         parts_of(wire, |source| self.read_parts(source))
     }
 
-    /// The parts of `wire` to its last byte: those that [`explain`](Self::explain) locates, and the
-    /// rest as one that is not decoded.
+    /// Returns the parts of `wire` to its last byte. The bytes that [`explain`](Self::explain) does
+    /// not locate are one part, which is not decoded.
     pub fn parts(&self, wire: &[u8]) -> Vec<Annotation> {
         let mut parts = self.explain(wire);
         let offset = parts.last().map_or(0, |last| last.offset.saturating_add(last.len));
@@ -332,7 +332,7 @@ impl Decoded {
 
 macro_rules! types {
     ($($Type:ident = $name:literal,)*) => {
-        /// The type of a group's bytes: the `type` of the vectors.
+        /// The type of a group's bytes, which is the `type` of the vectors.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[non_exhaustive]
         #[allow(missing_docs, reason = "the names are those of vectors/README.md")]
@@ -387,14 +387,14 @@ types! {
     LegacyError = "legacy-error",
 }
 
-/// Its name in the vectors.
+/// Prints the name in the vectors.
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
 }
 
-/// From its name in the vectors; `user-events` and `legacy` are short for two of them.
+/// Parses the name in the vectors. `user-events` and `legacy` are short for two of the names.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc_vectors::Type;
@@ -418,7 +418,7 @@ impl FromStr for Type {
     }
 }
 
-/// Text that is not the name of a [`Type`].
+/// The error of a text that is not the name of a [`Type`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseTypeError(());
 

@@ -1,13 +1,13 @@
-//! The texts of `vectors/` and of what its files cite, as of the build.
+//! The texts of `vectors/` and the documents that its files cite, embedded at build time.
 
-/// A text.
+/// Embeds a text.
 macro_rules! text {
     ($path:expr) => {
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $path))
     };
 }
 
-/// Tables of the names and texts of files.
+/// Declares tables of the names and texts of files.
 macro_rules! tables {
     ($($(#[$doc:meta])* $TABLE:ident in $directory:literal { $($name:literal),* $(,)? })*) => {$(
         $(#[$doc])*
@@ -15,15 +15,16 @@ macro_rules! tables {
     )*};
 }
 
-/// Where the protocol document and the shipped runtimes differ: the facts that vectors and scripts
-/// cite (`F-14`, `P-43`), as printed and as shipped: `spec/ERRATA.md`.
+/// The facts that vectors and scripts cite (`F-14`, `P-43`): where the protocol document and the
+/// shipped runtimes differ. The text of `spec/ERRATA.md`.
 pub static ERRATA: &str = text!("spec/ERRATA.md");
 
-/// The requirements of the protocol document (`R-TRN-003`), paraphrased: `spec/requirements.toml`.
+/// The requirements of the protocol document (`R-TRN-003`), paraphrased. The text of
+/// `spec/requirements.toml`.
 pub static REQUIREMENTS: &str = text!("spec/requirements.toml");
 
 tables! {
-    /// The files of vectors: name and text of each. `vectors/README.md` defines them.
+    /// The name and text of each file of vectors. `vectors/README.md` defines them.
     VECTORS in "" {
         "grammar.json",
         "header.json",
@@ -51,7 +52,7 @@ tables! {
         "runtime-windows6.0.13.json",
     }
 
-    /// The files of exchange scripts: name and text of each. `vectors/exchanges/README.md` defines
+    /// The name and text of each file of exchange scripts. `vectors/exchanges/README.md` defines
     /// them.
     SCRIPTS in "exchanges/" {
         "configuration.json",
@@ -70,8 +71,8 @@ tables! {
         "user_events.json",
     }
 
-    /// The other files of `vectors/`, which is a package for Go, npm and Python too: documentation,
-    /// schemas, manifests.
+    /// The name and text of the other files of `vectors/`, which is also a package for Go, npm and
+    /// Python: documentation, schemas, manifests.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc_vectors::documents::PACKAGE;

@@ -31,35 +31,35 @@ use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{AnyReply, Message, server::ErrorReply};
 
-/// The longest environment block whose entries are shown, and the longest piece that is read: an
-/// entry of 4 bytes takes 700 bytes of memory in an annotated dump. Messages are always shorter.
+/// The maximum length of a piece, and of an environment block whose entries are shown. Messages are
+/// always shorter. An entry of 4 bytes takes 700 bytes of memory in an annotated dump.
 pub const MOST_IN_FIELDS: usize = 1 << 20;
 
 const NEVER_READ: &str = "no server reads them, and the connection ends with a reset (F-70)";
 const OTHERWISE: &str = "recorded builds may accept it, or end (F-7, F-72)";
 
-/// The kind of an [`Item`].
+/// The kind of an [`Item`], according to its bytes and the items before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ItemKind {
-    /// A message of a command that is not an answer.
+    /// A message with the code of a command, that is, not an answer.
     Request,
     /// The OK answer to a request.
     Reply,
     /// An error answer.
     Error,
-    /// `ADVR_V1`.
+    /// An advertise, `ADVR_V1`.
     Advertise,
-    /// What follows a reply.
+    /// The bytes that follow a reply.
     Continuation,
-    /// Not of the protocol, or cut.
+    /// Bytes that are not of the protocol, or a truncated message.
     Unknown,
-    /// Not a message: see `type`.
+    /// A piece that is not a message; see [`Item::piece`].
     Piece,
 }
 
 impl ItemKind {
-    /// The type of such a message in the vectors; `None` for a continuation and a piece.
+    /// Returns the type of such a message in the vectors, or `None` for a continuation or a piece.
     pub const fn message(self) -> Option<Type> {
         match self {
             Self::Request => Some(Type::Request),
@@ -72,7 +72,7 @@ impl ItemKind {
     }
 }
 
-/// One message, advertise or continuation: an item of `diagipc decode --json`.
+/// A message, advertise or continuation, as an item of `diagipc decode --json`.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc_vectors::{Type, explain::Item};
@@ -85,39 +85,39 @@ impl ItemKind {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Item {
-    /// Its offset in the input.
+    /// The offset of the item in the input.
     pub offset: usize,
-    /// Its length in bytes.
+    /// The length of the item in bytes.
     pub size: usize,
-    /// What it is.
+    /// The kind of the item.
     pub kind: ItemKind,
     /// The type of a piece.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub piece: Option<Type>,
-    /// The request, or the request that the reply answers.
+    /// The command of the request, or of the request that the reply answers.
     pub command: Option<String>,
-    /// From the header.
+    /// The code in the header.
     pub code: Option<String>,
-    /// Whether encoding it again gives the same bytes.
+    /// Whether encoding the item again gives the same bytes.
     pub canonical: bool,
-    /// Its value form.
+    /// The value form of the item.
     pub value: Value,
-    /// Why a server would refuse it although it decodes. Offsets count from its start.
+    /// The reason why a server would refuse the decoded item. Its offset counts from the item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<DecodeRefusal>,
-    /// Why it does not decode. Offsets count from its start.
+    /// The reason why the item does not decode. Its offset counts from the item's start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<DecodeRefusal>,
-    /// What its bytes are annotated as.
+    /// The type as which the bytes are annotated.
     #[serde(skip)]
     pub subject: Option<TypedCodec>,
-    /// The sender of the message before it, if it is no message.
+    /// The sender of the previous message, if this item is no message.
     #[serde(skip)]
     after: Option<Direction>,
 }
 
 impl Item {
-    /// All of `bytes` as one of `kind`.
+    /// Returns all of `bytes` as one item of `kind`.
     pub fn whole(kind: Type, bytes: &[u8]) -> Self {
         let from_server = matches!(kind, Type::Advertise | Type::Reply | Type::Error);
         let subject = TypedCodec { kind, command: None, from_server };
@@ -127,7 +127,7 @@ impl Item {
         }
     }
 
-    /// Its bytes in the input.
+    /// Returns the item's bytes in the input.
     pub fn bytes_in<'b>(&self, input: &'b [u8]) -> &'b [u8] {
         input.get(self.offset..self.offset.saturating_add(self.size)).unwrap_or_default()
     }
@@ -162,7 +162,7 @@ impl Item {
         item
     }
 
-    /// What it is: `request EventPipe/StopTracing, 0x0201, 28 bytes at offset 0`.
+    /// Returns a title such as `request EventPipe/StopTracing, 0x0201, 28 bytes at offset 0`.
     pub fn title(&self) -> String {
         let kind = match self.kind {
             ItemKind::Unknown if self.after == Some(Direction::Client) => "bytes after the request",
@@ -195,12 +195,12 @@ impl Item {
         title
     }
 
-    /// Whether it answers a request that is not known.
+    /// Returns whether the item answers a request that is not known.
     pub fn lacks_request(&self) -> bool {
         self.command.is_none() && matches!(self.kind, ItemKind::Reply | ItemKind::Error)
     }
 
-    /// The parts of its bytes in `input`, to the last byte. Their offsets count from its start.
+    /// Returns all parts of the item's bytes in `input`. Their offsets count from the item's start.
     pub fn parts(&self, input: &[u8]) -> Vec<Annotation> {
         let bytes = self.bytes_in(input);
         match self.subject {
@@ -209,7 +209,7 @@ impl Item {
         }
     }
 
-    /// Why it is refused, and by whom; empty if nothing is wrong.
+    /// Returns the reasons why the item is refused, and by whom. Empty if nothing is wrong.
     pub fn remarks(&self, input: &[u8]) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.kind == ItemKind::Error && says_success(self.bytes_in(input)) {
@@ -240,7 +240,7 @@ impl Item {
         remarks
     }
 
-    /// What a server answers to a request that nothing is wrong with. `None` for all others.
+    /// Returns the answer of a server to a request without an error. `None` for all other items.
     pub fn answer(&self) -> Option<String> {
         let subject = self.subject.filter(|subject| !subject.from_server)?;
         if self.error.is_some() || self.limits.is_some() || self.code.is_none() {
@@ -252,7 +252,7 @@ impl Item {
     }
 }
 
-/// The OK to a known command, and what follows it.
+/// Describes the OK to a known command, and what follows it.
 fn answered(command: Command) -> Option<String> {
     let (reply, since) = (command.reply_type()?.name(), command.since()?);
     let then = match command.continuation()? {
@@ -268,7 +268,7 @@ fn answered(command: Command) -> Option<String> {
     ))
 }
 
-/// The format of a stream, if it is known.
+/// Names the format of a stream, if it is known.
 fn format_of(stream: &[u8]) -> String {
     match StreamStart::recognise(stream) {
         StreamStart::Nettrace => "a stream of events: nettrace, up to version 5".into(),
@@ -280,13 +280,13 @@ fn format_of(stream: &[u8]) -> String {
     }
 }
 
-/// Whether the code of an error means success.
+/// Returns whether the code of an error means success.
 fn says_success(error: &[u8]) -> bool {
     let error = Message::decode(error).and_then(|message| ErrorReply::from_message(&message, None));
     error.is_ok_and(|error| error.hresult.is_success())
 }
 
-/// Splits one or both sides of a conversation into items. Every byte is in exactly one.
+/// Splits one or both sides of a conversation into items. Every byte is in exactly one item.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::Command;
@@ -301,9 +301,9 @@ fn says_success(error: &[u8]) -> bool {
 pub struct Splitter<'b> {
     bytes: &'b [u8],
     at: usize,
-    /// The sender of all of it; if not given, each message's code decides.
+    /// The sender of all bytes. If it is `None`, the code of each message decides.
     from: Option<Direction>,
-    /// The request that replies answer: given by the caller, else the last one seen.
+    /// The request that replies answer: the caller's, otherwise the last request in the bytes.
     request: Option<Command>,
     request_is_given: bool,
     /// The length of the last reply's continuation.
@@ -313,10 +313,10 @@ pub struct Splitter<'b> {
 }
 
 impl<'b> Splitter<'b> {
-    /// The bytes, who sent them, and the request that the first reply answers; all but the bytes
+    /// Returns a splitter of the bytes. Their sender and the request that the first reply answers
     /// may be unknown.
     pub fn new(bytes: &'b [u8], from: Option<Direction>, request: Option<Command>) -> Self {
-        // A file with a stream has no reply before it.
+        // A file with only a stream has no reply before it.
         let is_stream = StreamStart::recognise(bytes).known_len().is_some();
         Self {
             bytes,
@@ -378,7 +378,7 @@ impl<'b> Splitter<'b> {
         item
     }
 
-    /// What follows a reply: the entries of an environment, or bytes of a stream.
+    /// Takes what follows a reply: the entries of an environment, or bytes of a stream.
     fn following(&mut self, bytes: &'b [u8]) -> Item {
         let is_environment =
             self.request == Some(Command::PROCESS_ENVIRONMENT) && bytes.len() <= MOST_IN_FIELDS;
@@ -401,7 +401,7 @@ impl<'b> Splitter<'b> {
     }
 }
 
-/// How many bytes follow a reply that are not a message.
+/// Returns how many bytes after a reply are not a message.
 fn follows(reply: &Message<'_>, request: Option<Command>) -> Option<usize> {
     match (request?.continuation()?, reply.reply_to(request).ok()?) {
         (Continuation::EnvironmentBlock, AnyReply::ProcessEnvironment(reply)) => {

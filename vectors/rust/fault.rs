@@ -1,4 +1,4 @@
-//! Why bytes are refused, or values not encoded, in the form of the vectors.
+//! The reasons why bytes are refused or values not encoded, in the form of the vectors.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -13,17 +13,17 @@ use super::ValueError;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::wire::{Encode, EncodeError, WireError};
 
-/// The `error` of the vectors: why decoding or the limits refuse.
+/// The `error` of the vectors: the reason why decoding or the limits refuse bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VectorFault {
-    /// `transport`, `header`, `payload`, `limits` or `reply`.
+    /// The layer: `transport`, `header`, `payload`, `limits` or `reply`.
     pub layer: String,
-    /// The kind, in snake case.
+    /// The kind of error, in snake case.
     pub kind: String,
-    /// From the first byte.
+    /// The offset from the first byte.
     pub offset: usize,
-    /// The field as a path, or `null` if a piece itself is at fault.
+    /// The path of the field, or `null` if the error is in a piece itself.
     pub field: Option<String>,
 }
 
@@ -45,12 +45,12 @@ impl fmt::Display for VectorFault {
     }
 }
 
-/// Why a value was not encoded.
+/// The reason why a value was not encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EncodeFailure {
-    /// It is not a value of the type.
+    /// The JSON is not a value of the type.
     Value(ValueError),
-    /// It does not fit in a message.
+    /// The value does not fit in a message.
     Encode(EncodeError),
 }
 
@@ -67,9 +67,9 @@ impl From<EncodeError> for EncodeFailure {
 }
 
 impl EncodeFailure {
-    /// The same in the form of the vectors. A message that is too large is reported at its size
-    /// field; other refusals have only a kind. `None` if it is not a value of the type, or if
-    /// no vector can show it.
+    /// Returns the failure in the form of the vectors. A message that is too large is reported at
+    /// its size field; other failures have only a kind. `None` if the JSON is not a value of the
+    /// type, or if no vector can show the failure.
     pub fn fault(&self) -> Option<VectorFault> {
         let Self::Encode(error) = self else { return None };
         let kind = match error {
@@ -101,15 +101,15 @@ impl fmt::Display for EncodeFailure {
 
 impl core::error::Error for EncodeFailure {}
 
-/// Why bytes were refused: the fault, in words, and the server's answer if there is one.
+/// The reason why bytes were refused: the error, its text, and the server's answer if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecodeRefusal {
-    /// Where and why.
+    /// The error with its location.
     #[serde(flatten)]
     pub fault: VectorFault,
-    /// In words.
+    /// The text of the error.
     pub message: String,
-    /// The server's answer to such a request; `None` if it is not a request. Not in JSON.
+    /// The server's answer to such a request, or `None` if it is not a request. Not in JSON.
     #[serde(skip)]
     pub answer: Option<HResult>,
 }
@@ -138,14 +138,14 @@ impl fmt::Display for DecodeRefusal {
 
 impl core::error::Error for DecodeRefusal {}
 
-/// The bytes of a value.
+/// Encodes a value.
 pub(super) fn encoded(value: &impl Encode) -> Result<Vec<u8>, EncodeFailure> {
     let mut bytes = Vec::new();
     value.encode(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Whether a value read from `wire` is written as `wire`.
+/// Returns whether a value that was read from `wire` is encoded as `wire`.
 pub(super) fn is_canonical(value: &impl Encode, wire: &[u8]) -> bool {
     encoded(value).is_ok_and(|bytes| bytes == wire)
 }

@@ -1,4 +1,4 @@
-//! The files of `vectors/` and `vectors/exchanges/`, with types.
+//! The files of `vectors/` and `vectors/exchanges/` as Rust types.
 
 use alloc::{
     format,
@@ -15,43 +15,43 @@ use crate::script::Script;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
 
-/// A file.
+/// A file of vectors.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct File {
-    /// The file of `vectors/schema/` that describes it: `vectors.schema.json`.
+    /// The schema of the file in `vectors/schema/`: `vectors.schema.json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
     /// The version of the format: 1.
     pub format: u32,
     /// The subject of the file.
     pub title: String,
-    /// In all groups.
+    /// The number of tests in all groups.
     pub number_of_tests: usize,
     /// The groups.
     pub groups: Vec<Group>,
 }
 
-/// Tests of one type, of one origin.
+/// Tests of one type and one origin.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// Unique across all files.
+    /// The name, unique across all files.
     pub name: String,
     /// The type of the bytes.
     #[serde(rename = "type")]
     pub kind: Type,
-    /// Their origin.
+    /// The origin of the bytes.
     pub source: Source,
-    /// How they were made.
+    /// How the bytes were made.
     pub made: String,
-    /// The sender; `None` for a piece.
+    /// The sender, or `None` for a piece.
     pub direction: Option<Direction>,
-    /// `Set/Name` of the request, or of the request that the reply answers.
+    /// The request as `Set/Name`, or the request that the reply answers.
     pub command: Option<String>,
-    /// The first .NET with that command, as `8.0`.
+    /// The first .NET version with that command, such as `8.0`.
     pub since: Option<String>,
-    /// The facts behind the group.
+    /// The facts on which the group is based.
     pub spec: Vec<String>,
     /// The tests.
     pub tests: Vec<Test>,
@@ -61,9 +61,9 @@ pub struct Group {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// The tool.
+    /// The tool sends it.
     Client,
-    /// The runtime.
+    /// The runtime sends it.
     Server,
 }
 
@@ -76,7 +76,7 @@ pub struct Source {
     /// The edition of the document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edition: Option<String>,
-    /// The heading in it.
+    /// The heading of the section in the document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
     /// The fact that corrects a table.
@@ -91,36 +91,36 @@ pub struct Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceKind {
-    /// As printed.
+    /// The bytes are in a table of the document, as printed.
     Table,
-    /// As printed, corrected.
+    /// The bytes are in a table of the document, corrected.
     Corrected,
-    /// Recorded.
+    /// The bytes were recorded from a runtime.
     Runtime,
-    /// From the grammar.
+    /// The bytes are derived from the grammar.
     Derived,
 }
 
-/// Bytes, and their meaning.
+/// A test: bytes and their meaning.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Test {
-    /// Unique across all files.
+    /// The number of the test, unique across all files.
     pub tc_id: u32,
     /// What the test is about.
     pub comment: String,
-    /// Words for selection.
+    /// Words for the selection of tests.
     pub flags: Vec<String>,
     /// The bytes; `None` only for a value that is too large.
     #[serde(with = "super::hexadecimal")]
     pub wire: Option<Vec<u8>>,
-    /// The meaning.
+    /// The meaning of the bytes.
     pub value: Value,
     /// The expected result of a decoder.
     pub result: ExpectedResult,
-    /// Whether encoding the value gives the bytes.
+    /// Whether encoding the value gives these bytes.
     pub canonical: bool,
-    /// The other bytes that encoders may write for the value.
+    /// Other bytes that encoders may write for the value.
     #[serde(default, with = "super::hexadecimal", skip_serializing_if = "Vec::is_empty")]
     pub equivalent: Vec<Vec<u8>>,
     /// The effect of the bytes on a live runtime.
@@ -128,11 +128,11 @@ pub struct Test {
     /// Runtimes that accept the bytes although they are invalid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acceptable_on: Vec<String>,
-    /// The errors with which a server may refuse the bytes although they are valid; `None` if not
+    /// The errors with which a server may refuse the bytes although they are valid. `None` if not
     /// given.
     #[serde(default, with = "hresults", skip_serializing_if = "Option::is_none")]
     pub refusals: Option<Vec<HResult>>,
-    /// Why they are invalid.
+    /// The reason why the bytes are invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<VectorFault>,
     /// The pieces in which the bytes arrive.
@@ -140,15 +140,15 @@ pub struct Test {
     pub chunks: Vec<usize>,
 }
 
-/// The `result` of a test.
+/// The expected result of a decoder for the bytes of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExpectedResult {
-    /// Must be accepted.
+    /// The decoder must accept the bytes.
     Valid,
-    /// May be accepted.
+    /// The decoder may accept the bytes.
     Acceptable,
-    /// Must be refused.
+    /// The decoder must refuse the bytes.
     Invalid,
 }
 
@@ -156,14 +156,14 @@ pub enum ExpectedResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hazard {
-    /// Change it.
+    /// The bytes change the runtime.
     SideEffect,
-    /// Kill, block, exhaust it, or leak its memory.
+    /// The bytes kill, block or exhaust the runtime, or leak its memory.
     Harmful,
 }
 
 impl Group {
-    /// What to read the bytes of this group as; `None` if `command` is unknown.
+    /// Returns the codec for the bytes of this group, or `None` if `command` is unknown.
     pub fn subject(&self) -> Option<TypedCodec> {
         let command = match &self.command {
             Some(name) => Some(name.parse::<Command>().ok()?),
@@ -177,7 +177,7 @@ impl Group {
     }
 }
 
-/// A file that is not vectors, or not exchange scripts.
+/// The error of a file that is not vectors or not exchange scripts.
 #[derive(Clone, Debug)]
 pub struct LoadError {
     name: String,
@@ -198,23 +198,23 @@ impl fmt::Display for LoadError {
 
 impl core::error::Error for LoadError {}
 
-/// The files embedded in the crate.
+/// Returns the files of vectors embedded in the crate.
 ///
 /// # Errors
-/// None, as the crate's tests check; the type leaves that to the caller.
+/// Never fails, as the crate's tests check.
 pub fn files() -> Result<Vec<File>, LoadError> {
     VECTORS.iter().map(|(name, text)| parse(name, text)).collect()
 }
 
-/// Reads the text of a file called `name`.
+/// Parses the text of a file of vectors called `name`.
 ///
 /// # Errors
-/// If it is not JSON, or has keys that `vectors/README.md` does not define.
+/// If the text is not JSON, or has keys that `vectors/README.md` does not define.
 pub fn parse(name: &str, text: &str) -> Result<File, LoadError> {
     serde_json::from_str(text).map_err(|error| LoadError::new(name, error.to_string()))
 }
 
-/// A file of exchange scripts. `vectors/exchanges/README.md` defines it.
+/// A file of exchange scripts, as defined by `vectors/exchanges/README.md`.
 ///
 /// ```
 /// let files = dotnet_diagnostics_ipc_vectors::script_files()?;
@@ -224,7 +224,7 @@ pub fn parse(name: &str, text: &str) -> Result<File, LoadError> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ScriptFile<S = Script> {
-    /// The file of `vectors/schema/` that describes it: `exchanges.schema.json`.
+    /// The schema of the file in `vectors/schema/`: `exchanges.schema.json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
     /// The version of the format: 1.
@@ -241,26 +241,26 @@ pub struct ScriptFile<S = Script> {
 }
 
 impl ScriptFile {
-    /// A file of this form with these scripts.
+    /// Returns a file of this format with these scripts.
     pub fn new(title: String, within_ms: u32, scripts: Vec<Script>) -> Self {
         let schema = Some("exchanges.schema.json".into());
         Self { schema, format: 1, title, within_ms, number_of_scripts: scripts.len(), scripts }
     }
 }
 
-/// The files of exchange scripts embedded in the crate.
+/// Returns the files of exchange scripts embedded in the crate.
 ///
 /// # Errors
-/// None, as the crate's tests check; the type leaves that to the caller.
+/// Never fails, as the crate's tests check.
 pub fn script_files() -> Result<Vec<ScriptFile>, LoadError> {
     SCRIPTS.iter().map(|(name, text)| parse_scripts(name, text)).collect()
 }
 
-/// Reads the text of a file of exchange scripts called `name`.
+/// Parses the text of a file of exchange scripts called `name`.
 ///
 /// # Errors
-/// If it is not JSON, or has keys that `vectors/exchanges/README.md` does not define. The error
-/// names the script and step.
+/// If the text is not JSON, or has keys that `vectors/exchanges/README.md` does not define. The
+/// error names the script and the step.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc_vectors::parse_scripts;
@@ -284,7 +284,7 @@ pub fn parse_scripts(name: &str, text: &str) -> Result<ScriptFile, LoadError> {
     }
 }
 
-/// What is wrong with the first script that cannot be read, with its number and name.
+/// Describes the error of the first script that cannot be read, with its number and name.
 fn at_script(text: &str) -> Option<String> {
     let whole: ScriptFile<Value> = serde_json::from_str(text).ok()?;
     whole.scripts.into_iter().enumerate().find_map(|(nth, script)| {

@@ -1,4 +1,4 @@
-//! Reads values part by part from the wire: the value form of each part, and its location.
+//! Reads values from the wire part by part, and records the value form and location of each part.
 
 use alloc::{
     borrow::ToOwned as _,
@@ -16,7 +16,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::SessionType;
 use dotnet_diagnostics_ipc::wire::visit::{Names, Visit, Visitor};
 use dotnet_diagnostics_ipc::wire::{Array, Decode, Field, Guid, IpcString, Reader, WireError};
 
-/// The kind of a part, whatever its field.
+/// The kind of a part, independent of its field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldKind {
@@ -28,7 +28,7 @@ pub enum FieldKind {
     ItemCount,
     /// A length in bytes.
     ByteCount,
-    /// One byte: false if it is 0.
+    /// One byte, which is false if it is 0.
     Boolean,
     /// A number, an identifier, or unstructured bytes.
     #[default]
@@ -38,47 +38,48 @@ pub enum FieldKind {
 /// One part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Annotation {
-    /// Its offset from the start of the message.
+    /// The offset of the part from the start of the message.
     pub offset: usize,
-    /// Its length in bytes.
+    /// The length of the part in bytes.
     pub len: usize,
-    /// The field, as a path: `providers[0].keywords`.
+    /// The path of the field, such as `providers[0].keywords`.
     pub field: String,
-    /// Its kind.
+    /// The kind of the part.
     pub kind: FieldKind,
-    /// Its value.
+    /// The value of the part.
     pub text: String,
 }
 
 impl Annotation {
-    /// A part without a field.
+    /// Returns a part without a field.
     pub(crate) fn rest(offset: usize, len: usize, text: String) -> Self {
         Self { offset, len, field: String::new(), kind: FieldKind::Plain, text }
     }
 }
 
-/// A payload as the source of its parts. Borrowed data is not returned: the value form has it.
+/// A source that takes the parts of a payload from the wire. It returns no borrowed data, because
+/// the value form has them.
 pub struct FromWire<'w> {
     pub(super) reader: Reader<'w>,
-    /// The parts before a fault too; `None` if only the value form is of interest.
+    /// The parts, including those before an error. `None` if only the value form is needed.
     notes: Option<Vec<Annotation>>,
     path: String,
-    /// The part that was read last, if the parts are not noted.
+    /// The part that was read last, if parts are not recorded.
     value: Value,
     object: Map<String, Value>,
 }
 
-/// The value that `build` reads from `wire`.
+/// Returns the value form that `build` reads from `wire`.
 pub(super) fn value_of<'w, T>(
     wire: &'w [u8],
     build: impl FnOnce(&mut FromWire<'w>) -> Result<T, WireError>,
 ) -> Value {
     let mut source = FromWire::new(Reader::new(wire), None);
-    // Cannot fail: the bytes were decoded, or written, before.
+    // This cannot fail, because the bytes were decoded or written before.
     build(&mut source).map(|_| source.value).unwrap_or_default()
 }
 
-/// The parts that `read` finds in `wire`, also if it fails: `decode` reports the fault.
+/// Returns the parts that `read` finds in `wire`, even if it fails. `decode` reports the error.
 pub(super) fn parts_of<'w>(
     wire: &'w [u8],
     read: impl FnOnce(&mut FromWire<'w>) -> Result<(), WireError>,
@@ -93,7 +94,7 @@ impl<'w> FromWire<'w> {
         Self { reader, notes, path: String::new(), value: Value::Null, object: Map::new() }
     }
 
-    /// Reads a part without parts.
+    /// Reads a part that has no parts of its own.
     pub(super) fn part<T: Decode<'w>>(
         &mut self,
         kind: FieldKind,
@@ -114,7 +115,7 @@ impl<'w> FromWire<'w> {
         self.part(FieldKind::Plain, value, T::to_string)
     }
 
-    /// Reads a number that is only noted.
+    /// Reads a number that is recorded but has no value form.
     pub(super) fn count(
         &mut self,
         kind: FieldKind,
@@ -147,7 +148,7 @@ impl<'w> FromWire<'w> {
         item: usize,
         mut read: impl FnMut(&mut Self) -> Result<T, WireError>,
     ) -> Result<(), WireError> {
-        // Refuse an impossible count before walking it.
+        // An impossible count is refused before its items are read.
         let count = self.reader.clone().count(item);
         self.count(FieldKind::ItemCount, |count| format!("{count} items"))?;
         let mut items = Vec::new();
@@ -178,7 +179,7 @@ impl<'w> FromWire<'w> {
         result
     }
 
-    /// Notes and passes over the header.
+    /// Records and skips the header.
     pub(super) fn header(&mut self, header: Header) -> Result<(), WireError> {
         let name = |name: Option<&'static str>| name.unwrap_or("unknown");
         let (size, command) = (header.size, header.command);
@@ -196,14 +197,14 @@ impl<'w> FromWire<'w> {
         Ok(())
     }
 
-    /// Keeps the value form of a part, unless only its location is of interest.
+    /// Keeps the value form of a part, unless only its location is needed.
     fn keep(&mut self, value: impl FnOnce() -> Value) {
         if self.notes.is_none() {
             self.value = value();
         }
     }
 
-    /// Notes bytes, if there are any.
+    /// Records bytes, if there are any.
     pub(super) fn note(
         &mut self,
         kind: FieldKind,
@@ -232,7 +233,7 @@ impl<'a> Visitor<'a> for FromWire<'_> {
         self.plain(|number| Value::from(*number))
     }
 
-    /// A decimal string: not every JSON reader preserves 64 bits of a number.
+    /// Reads a decimal string, because some JSON readers lose digits of 64-bit numbers.
     fn ulong(&mut self) -> Result<u64, WireError> {
         let text = |number: &u64| {
             if *number > 9 { format!("{number} ({number:#x})") } else { format!("{number}") }
@@ -252,7 +253,7 @@ impl<'a> Visitor<'a> for FromWire<'_> {
         self.plain(|guid: &Guid| guid.to_string().into())
     }
 
-    /// Text, `null` if absent, `{"utf16": […]}` if it is not valid Unicode.
+    /// Reads text, `null` for absent, or `{"utf16": […]}` if it is not valid Unicode.
     fn string(&mut self) -> Result<IpcString<'a>, WireError> {
         let text = IpcString::decode(&mut self.reader.clone());
         self.count(FieldKind::StringLength, |count| match (count, &text) {
@@ -273,7 +274,7 @@ impl<'a> Visitor<'a> for FromWire<'_> {
         Ok(IpcString::ABSENT)
     }
 
-    /// Hexadecimal text.
+    /// Reads hexadecimal text.
     fn bytes(&mut self) -> Result<&'a [u8], WireError> {
         let bytes = <&[u8]>::decode(&mut self.reader.clone());
         self.count(FieldKind::ByteCount, |count| format!("{count} bytes"))?;
@@ -308,7 +309,7 @@ impl<'a> Visitor<'a> for FromWire<'_> {
         Ok(user_events)
     }
 
-    /// An empty tail is not in the value form.
+    /// Leaves an empty tail out of the value form.
     fn field<T: Visit<'a>>(&mut self, field: Field) -> Result<T, WireError> {
         let dot = if self.path.is_empty() { "" } else { "." };
         let part = self.below(format_args!("{dot}{}", field.name()), T::build)?;

@@ -6,9 +6,9 @@ use hex::FromHexError;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Bytes that JSON has as texts of digits: a field of them is `#[serde(with = …)]` this module.
+/// Bytes that are hexadecimal text in JSON, with `#[serde(with = …)]` and this module.
 pub(super) trait InDigits: Sized {
-    /// The texts.
+    /// The texts in JSON.
     type Text: Serialize + for<'de> Deserialize<'de>;
 
     fn digits(&self) -> Self::Text;
@@ -65,8 +65,8 @@ pub(super) fn deserialize<'de, T: InDigits, D: Deserializer<'de>>(
     T::of(&T::Text::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
-/// The bytes of a text of digits, without a prefix. `hex::decode` takes longer in a debug build, where the
-/// files of vectors have a million bytes.
+/// Parses hexadecimal digits without a prefix. `hex::decode` is slower in a debug build, and the files of
+/// vectors have a million bytes.
 pub(super) fn bytes(digits: &str) -> Result<Vec<u8>, FromHexError> {
     if digits.starts_with("0x") {
         return Err(FromHexError::InvalidHexCharacter { c: 'x', index: 1 });

@@ -1,8 +1,8 @@
-//! Read the golden vectors as types, and check a codec by name with them.
+//! Read the golden vectors as Rust types, and check a codec with them.
 //!
-//! `README.md` of the package defines the files and the value form. The files are embedded:
-//! see [`files`]. `exchanges/README.md` defines the exchange scripts, which are whole
-//! conversations: see [`script_files`]. These texts are in [`documents`].
+//! The vectors are embedded; [`files`] returns them, and the package's `README.md` defines their
+//! files and the value form. [`script_files`] returns the exchange scripts, which are whole
+//! conversations and are defined in `exchanges/README.md`. [`documents`] has these texts.
 //!
 //! ```
 //! use dotnet_diagnostics_ipc_vectors as vectors;
@@ -16,7 +16,7 @@
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
-// Input never panics.
+// No input causes a panic.
 #![cfg_attr(
     not(test),
     deny(

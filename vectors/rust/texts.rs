@@ -1,4 +1,4 @@
-//! The value form of texts: variables that configure ports, names of sockets and pipes.
+//! The value form of texts: variables that configure ports, and names of sockets and pipes.
 
 use alloc::{borrow::ToOwned as _, format, string::ToString as _, vec::Vec};
 use core::fmt;
@@ -106,8 +106,8 @@ pub(super) fn encode(kind: Type, value: &Value) -> Result<Vec<u8>, EncodeFailure
     }
 }
 
-/// Notes the ports and what is ignored, between which are separators; of another text, which has few
-/// parts, the meaning as a whole.
+/// Records the ports and the ignored parts, with the separators between them. Other texts have few
+/// parts, so their whole meaning is one part.
 pub(super) fn explain(kind: Type, source: &mut FromWire<'_>) -> Result<(), WireError> {
     let wire = source.reader.rest();
     match kind {
@@ -157,7 +157,7 @@ fn utf8(wire: &[u8]) -> Result<&str, DecodeRefusal> {
     core::str::from_utf8(wire).map_err(|error| refusal("not_unicode", error.valid_up_to(), &error))
 }
 
-/// The refusal of a text at `offset`.
+/// Returns the refusal of a text at `offset`.
 fn refusal(kind: &str, offset: usize, message: &dyn fmt::Display) -> DecodeRefusal {
     let (layer, kind) = (Layer::Payload.name().to_owned(), kind.to_owned());
     let fault = VectorFault { layer, kind, offset, field: None };
@@ -180,7 +180,7 @@ fn suspends(text: &str) -> bool {
     default_port_suspend(text).is_some_and(|number| number != 0)
 }
 
-/// The value as the document has it.
+/// Returns the value as the document prints it.
 fn suspend_text(suspends: bool) -> &'static str {
     if suspends { "1" } else { "0" }
 }

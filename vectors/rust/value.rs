@@ -1,4 +1,4 @@
-//! The value form: the meaning of a message, as JSON. `vectors/README.md` defines it.
+//! The value form, which is the meaning of a message as JSON. `vectors/README.md` defines it.
 
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
@@ -12,12 +12,12 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::wire::visit::{Names, Visit, Visitor};
 use dotnet_diagnostics_ipc::wire::{Array, Field, Guid, IpcString, WireError};
 
-/// The memory that values read from JSON borrow from: slices of items in a message.
+/// The memory from which values that are read from JSON borrow the items of arrays.
 #[derive(Debug, Default)]
 pub struct Arena(bumpalo::Bump);
 
 impl Arena {
-    /// An empty one.
+    /// Returns an empty arena.
     pub fn new() -> Self {
         Self::default()
     }
@@ -27,7 +27,8 @@ impl Arena {
     }
 }
 
-/// JSON that is not a value of the expected type, and where: `providers[2].keywords`.
+/// The error of JSON that is not a value of the expected type, with a path such as
+/// `providers[2].keywords`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueError {
     path: String,
@@ -69,21 +70,21 @@ pub(super) fn expected<T>(what: &str, value: &Value) -> Result<T, ValueError> {
 
 /// A wire type with a value form.
 pub trait ValueForm<'a>: Sized {
-    /// The value as JSON.
+    /// Returns the value as JSON.
     fn to_value(&self) -> Value;
 
-    /// The value from JSON.
+    /// Reads the value from JSON.
     ///
     /// # Errors
-    /// If it is not a value of this type. Unknown keys are an error.
+    /// If the JSON is not a value of this type. Unknown keys are an error.
     fn from_value(value: &'a Value, arena: &'a Arena) -> Result<Self, ValueError>;
 
-    /// Reads a value from the wire, and notes each of its parts.
+    /// Reads a value from the wire, and records each of its parts.
     #[doc(hidden)]
     fn explain(source: &mut FromWire<'a>) -> Result<(), WireError>;
 }
 
-/// `"0x"` and exactly `digits` digits.
+/// Parses `"0x"` followed by exactly `digits` digits.
 pub(super) fn hexadecimal(value: &Value, digits: usize) -> Option<u32> {
     let text = value.as_str()?.strip_prefix("0x")?;
     if text.len() != digits || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -92,7 +93,7 @@ pub(super) fn hexadecimal(value: &Value, digits: usize) -> Option<u32> {
     u32::from_str_radix(text, 16).ok()
 }
 
-/// The object, if it has only these keys.
+/// Returns the object if it has only these keys.
 pub(super) fn object_of<'v>(
     value: &'v Value,
     keys: &[&str],
@@ -113,7 +114,7 @@ pub(super) fn insert(object: &mut Value, key: &str, value: impl Into<Value>) {
     }
 }
 
-/// A field of an object, in the form of the wire types.
+/// Reads a field of an object, in the form of the wire types.
 pub(super) fn field<'a, T: ValueForm<'a>>(
     value: &'a Value,
     key: &str,
@@ -123,7 +124,7 @@ pub(super) fn field<'a, T: ValueForm<'a>>(
     field.and_then(|field| T::from_value(field, arena)).map_err(|error| error.within(key))
 }
 
-/// A JSON value as the source of the parts of a payload. Every key of an object must be read.
+/// A source that takes the parts of a payload from JSON. Every key of an object must be read.
 pub(super) struct FromJson<'a> {
     value: &'a Value,
     arena: &'a Arena,
@@ -136,7 +137,7 @@ impl<'a> FromJson<'a> {
         Self { value, arena, taken: Vec::new() }
     }
 
-    /// The value of a field by its name, or by its name in another edition.
+    /// Returns the value of a field by its name, or by its name in another edition.
     fn find(&mut self, field: Field) -> Result<&'a Value, ValueError> {
         const ABSENT_TAIL: &Value = &Value::String(String::new());
         let mut names = core::iter::once(field.name()).chain(former_names(field).iter().copied());
@@ -171,9 +172,9 @@ impl<'a> Visitor<'a> for FromJson<'a> {
         self.whole("u32")
     }
 
-    /// A decimal string: not every JSON reader preserves 64 bits of a number.
+    /// Reads a decimal string, because some JSON readers lose digits of 64-bit numbers.
     fn ulong(&mut self) -> Result<u64, ValueError> {
-        // Only digits: `parse` would accept a sign.
+        // Only digits are allowed, but `parse` would accept a sign.
         let digits = self.value.as_str().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
         digits
             .and_then(|digits| digits.parse().ok())
@@ -196,7 +197,7 @@ impl<'a> Visitor<'a> for FromJson<'a> {
             .map_or_else(|| expected("a GUID", self.value), Ok)
     }
 
-    /// Text, `null` if absent, `{"utf16": […]}` if it is not valid Unicode.
+    /// Reads text, `null` for absent, or `{"utf16": […]}` if it is not valid Unicode.
     fn string(&mut self) -> Result<IpcString<'a>, ValueError> {
         match self.value {
             Value::Null => Ok(IpcString::ABSENT),
@@ -211,7 +212,7 @@ impl<'a> Visitor<'a> for FromJson<'a> {
         }
     }
 
-    /// Hexadecimal text.
+    /// Reads hexadecimal text.
     fn bytes(&mut self) -> Result<&'a [u8], ValueError> {
         let bytes = self.value.as_str().and_then(|digits| hex::decode(digits).ok());
         bytes.map_or_else(
@@ -261,7 +262,7 @@ impl<'a> Visitor<'a> for FromJson<'a> {
     }
 }
 
-/// The items of a JSON list.
+/// Reads the items of a JSON list.
 pub(super) fn items<'a, T>(
     value: &'a Value,
     mut item: impl FnMut(&'a Value) -> Result<T, ValueError>,
@@ -275,7 +276,7 @@ pub(super) fn items<'a, T>(
         .collect()
 }
 
-/// Names of the same field in other editions, or in an edition's structs.
+/// Returns the names of the same field in other editions, or in an edition's structs.
 fn former_names(field: Field) -> &'static [&'static str] {
     match field {
         Field::Arch => &["Arch"],

@@ -28,7 +28,7 @@ use dotnet_diagnostics_ipc::wire::{
     Array, Decode, Encode, Field, Guid, IpcString, WireError, WireErrorKind,
 };
 
-/// The value form of types that any visitor can build.
+/// Implements the value form of types that any visitor can build.
 macro_rules! visited {
     ($($T:ty),* $(,)?) => {$(
         impl<'a> ValueForm<'a> for $T {
@@ -55,18 +55,18 @@ visited! {
     DraftCollectTracing<'a>, OldRequest, ExtensionItem<'a>,
 }
 
-/// The value that `build` reads from the bytes of `value`.
+/// Encodes `value`, and returns the value form that `build` reads from the bytes.
 pub(super) fn value_of_encoded<T: Encode, R>(
     value: &T,
     build: impl FnOnce(&mut FromWire<'_>) -> Result<R, WireError>,
 ) -> Value {
     let mut wire = Vec::new();
-    // Cannot fail: no value has more items than its count can express.
+    // This cannot fail, because no value has more items than its count can express.
     let _ = value.encode(&mut wire);
     value_of(&wire, build)
 }
 
-/// Builds an advertise from any source, after the magic.
+/// Builds an advertise, without its magic, from any source.
 pub(super) fn advertise<'a, S: Visitor<'a>>(source: &mut S) -> Result<Advertise, S::Error> {
     source.object(|source| {
         Ok(Advertise {
@@ -89,7 +89,7 @@ pub(super) fn error<'a, S: Visitor<'a>>(
     })
 }
 
-/// The value of a request: `request` is the decoded `message`.
+/// Returns the value of a request; `request` is the decoded `message`.
 pub(super) fn request_to_value(message: &Message<'_>, request: &AnyRequest<'_>) -> Value {
     match request {
         AnyRequest::Unknown { command, payload } => unknown_to_value(*command, payload),
@@ -109,7 +109,7 @@ pub(super) fn request_from_value<'a>(
     }
 }
 
-/// The value of a reply to `command`: `reply` is the decoded `message`.
+/// Returns the value of a reply to `command`; `reply` is the decoded `message`.
 pub(super) fn reply_to_value(
     message: &Message<'_>,
     command: Option<Command>,
@@ -127,7 +127,7 @@ pub(super) fn reply_to_value(
     }
 }
 
-/// The OK reply to `command`, if it is known.
+/// Reads the OK reply to `command`, if the command is known.
 pub(super) fn reply_from_value<'a>(
     command: Option<Command>,
     value: &'a Value,
@@ -145,7 +145,7 @@ pub(super) fn reply_from_value<'a>(
     }
 }
 
-/// The error that answers `command`.
+/// Reads the error that answers `command`.
 pub(super) fn error_from_value<'a>(
     command: Option<Command>,
     value: &'a Value,
@@ -156,12 +156,12 @@ pub(super) fn error_from_value<'a>(
     error(&mut FromJson::new(value, arena), has_message)
 }
 
-/// The value of an unknown message: its code and its payload.
+/// Returns the value of an unknown message: its code and its payload.
 fn unknown_to_value(command: Command, payload: &[u8]) -> Value {
     json!({ "code": format!("0x{:04X}", command.code()), "payload": hex::encode(payload) })
 }
 
-/// The code and the payload of an unknown message.
+/// Reads the code and the payload of an unknown message.
 pub(super) fn unknown_from_value<'a>(
     value: &'a Value,
     arena: &'a Arena,
@@ -190,7 +190,7 @@ impl<'a> ValueForm<'a> for Environment<'a> {
     }
 }
 
-/// `{"name", "value"}`, where `value` is null without `=`; and `"terminated": false` without NUL.
+/// The value is `{"name", "value"}`, null without `=`, and `"terminated": false` without a NUL.
 impl<'a> ValueForm<'a> for Entry<'a> {
     fn to_value(&self) -> Value {
         let mut object = json!({
@@ -253,8 +253,8 @@ fn name(start: StreamStart) -> &'static str {
     }
 }
 
-/// `{"start", "rest"}`, and `major` and `minor` of `nettrace-blocks`; `rest` is all of it if the
-/// start is unknown.
+/// Returns `{"start", "rest"}`, with `major` and `minor` for `nettrace-blocks`. `rest` is the whole
+/// stream if its start is unknown.
 pub(super) fn stream_to_value(wire: &[u8]) -> Value {
     let start = StreamStart::recognise(wire);
     let mut object = json!({ "start": name(start) });
@@ -283,7 +283,7 @@ pub(super) fn stream_from_value(value: &Value) -> Result<Vec<u8>, ValueError> {
     };
     let rest: &[u8] = field(value, "rest", &arena)?;
     let mut bytes = Vec::new();
-    // Cannot fail: it contains no count.
+    // This cannot fail, because there is no count.
     let _ = start.encode(&mut bytes);
     bytes.extend(rest);
     if stream_to_value(&bytes) == *value {
@@ -482,12 +482,12 @@ pub(super) fn explain_old_reply(source: &mut FromWire<'_>) -> Result<(), WireErr
     }
 }
 
-/// Returns whether the id has 32 bits. The bytes do not show it; in the vectors their length does.
+/// Returns whether the id has 32 bits. Only the length of the vectors' bytes shows that.
 fn is_short(wire: &[u8]) -> bool {
     wire.len() <= 4
 }
 
-/// `{"bits", "sessionId"}`; the id is null in the error.
+/// Returns `{"bits", "sessionId"}`, in which the id of the error is null.
 fn old_reply_to_value(reply: OldReply) -> Value {
     let bits = match reply {
         OldReply::Bits32(_) => 32,
@@ -529,7 +529,7 @@ impl<'a> ValueForm<'a> for DraftErrorCode {
     }
 }
 
-/// What was read from `value`, if it has exactly this value.
+/// Returns what was read from `value`, if its value form is exactly `value`.
 fn itself<T: Copy>(
     read: Option<T>,
     value: &Value,

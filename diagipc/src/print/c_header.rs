@@ -1,4 +1,4 @@
-//! The grammar as a C header: its tables in a fixed engine (`dotnet_ipc.h.jinja`).
+//! Prints the grammar as a C header: tables for a fixed engine (`dotnet_ipc.h.jinja`).
 
 use dotnet_diagnostics_ipc_vectors::grammar::{
     Command, Continuation, Field, Grammar, Limit, Measure,
@@ -9,9 +9,9 @@ use super::{PrintError, bytes_of, error, filled};
 
 const TEMPLATE: &str = include_str!("dotnet_ipc.h.jinja");
 
-/// What follows a reply, in the order of the header.
+/// The names of what follows a reply, in the order of the header.
 const CONTINUATIONS: [&str; 4] = ["close", "nettrace", "environment", "user_events"];
-/// Layers, in the order of the header.
+/// The layers in the order of the header.
 const LAYERS: [&str; 5] = ["transport", "header", "payload", "limits", "reply"];
 
 pub(super) fn header(grammar: &Grammar) -> Result<String, PrintError> {
@@ -80,10 +80,10 @@ pub(super) fn header(grammar: &Grammar) -> Result<String, PrintError> {
     )
 }
 
-/// Instructions for the fields of a struct or payload.
+/// The instructions for the fields of a struct or payload.
 struct Program {
     name: String,
-    /// The names of all with these fields.
+    /// The names of all structs and payloads with these fields.
     names: Vec<String>,
     bytes: Vec<String>,
     fields: Vec<Field>,
@@ -95,8 +95,8 @@ struct Programs<'m> {
 }
 
 impl Programs<'_> {
-    /// The number of the program of these fields; equal fields share one. `optional` may be omitted
-    /// at the end.
+    /// Returns the number of the program of these fields, which equal fields share. Fields named in
+    /// `optional` may be omitted at the end.
     fn add(
         &mut self,
         name: &str,
@@ -111,7 +111,7 @@ impl Programs<'_> {
                 only = Some(field.name.as_str());
             }
         }
-        // Structs have separate programs: their number is also that of their minimum size.
+        // Structs have separate programs, because their minimum size has the same number.
         let known = self
             .list
             .iter()
@@ -224,7 +224,7 @@ fn command_row(command: &Command, programs: &mut Programs<'_>) -> Result<Value, 
     let code = code.ok_or_else(|| error(format!("{name}: {} is not a code", command.code)))?;
     let reply = grammar.replies.iter().find(|reply| reply.name == command.reply);
     let reply = reply.ok_or_else(|| error(format!("{name}: unknown reply {}", command.reply)))?;
-    // Only some commands have an error with text.
+    // Only some commands have an error with a text.
     let answers = |field: &&Field| {
         let answers = field.when.as_ref().and_then(|when| when.answers.as_ref());
         answers.is_none_or(|answers| answers.contains(name))
@@ -249,7 +249,7 @@ fn command_row(command: &Command, programs: &mut Programs<'_>) -> Result<Value, 
     }))
 }
 
-/// A digit for each session type, type 0 last.
+/// Returns one digit for each session type, with type 0 last.
 fn continuation(list: &[Continuation]) -> Result<String, PrintError> {
     let of = |session_type| {
         let is = |one: &&Continuation| {
@@ -264,7 +264,7 @@ fn continuation(list: &[Continuation]) -> Result<String, PrintError> {
     Ok(format!("{}{}", of(1)?, of(0)?))
 }
 
-/// The fields of all messages, except those of the draft.
+/// Returns the fields of all messages, except those of the draft.
 fn fields_of(grammar: &Grammar) -> impl Iterator<Item = &Field> {
     let structs = grammar
         .structs
@@ -301,7 +301,7 @@ fn faults(grammar: &Grammar) -> Vec<Value> {
     faults
 }
 
-/// The limits of fields, by name: a name has the same limits everywhere.
+/// Returns the limits of fields by name. A name has the same limits everywhere.
 fn limits(grammar: &Grammar) -> Result<Vec<Value>, PrintError> {
     let mut fields = Vec::<(String, Vec<Value>)>::new();
     for field in fields_of(grammar) {
@@ -363,7 +363,7 @@ fn only_limit<'g>(grammar: &'g Grammar, of: Measure, what: &str) -> Result<&'g L
     limit.ok_or_else(|| error(format!("expected one limit of {what}")))
 }
 
-/// `nIncomingBytes` is `N_INCOMING_BYTES`, `circularBufferMB` `CIRCULAR_BUFFER_MB`.
+/// Converts `nIncomingBytes` to `N_INCOMING_BYTES` and `circularBufferMB` to `CIRCULAR_BUFFER_MB`.
 fn macro_of(name: &str) -> String {
     let mut spelled = String::new();
     let mut lower = false;

@@ -1,4 +1,4 @@
-//! What a server requires of a session request beyond its grammar (F-16, F-21, F-30, P-19, P-43).
+//! The limits of session requests that a server checks (F-16, F-21, F-30, P-19, P-43).
 
 use super::{
     EventLevel, Format, ProviderConfig, StreamingProviderConfig, TracepointConfig, TracepointSet,
@@ -8,16 +8,16 @@ use crate::wire::{
     self, Array, Decode, Encode, Field, IpcString, Layout, WireError, WireErrorKind, clamp,
 };
 
-/// The most providers in a session (F-16).
+/// The maximum number of providers in a session (F-16).
 pub const MAX_PROVIDERS: usize = 1000;
 
-/// The most concurrent sessions of a runtime (F-32).
+/// The maximum number of concurrent sessions of a runtime (F-32).
 pub const MAX_SESSIONS: usize = 64;
 
-/// The most bytes of a tracepoint's name in UTF-8: the room in a command string (F-65).
+/// The maximum length of a tracepoint's name in UTF-8 bytes, limited by the kernel (F-65).
 pub const MAX_TRACEPOINT_NAME_LEN: usize = wire::MAX_TRACEPOINT_NAME_LEN as usize;
 
-/// The limits of `circularBufferMB` and of `format`.
+/// Checks `circularBufferMB` and `format`.
 pub(super) fn check_stream(
     session: &impl Layout,
     (buffer_field, buffer_mb): (Field, u32),
@@ -32,7 +32,7 @@ pub(super) fn check_stream(
     }
 }
 
-/// The limits of the providers of a session.
+/// Checks the providers of a session.
 #[inline]
 pub(super) fn check_providers<'a, P: Provider<'a>>(
     session: &impl Layout,
@@ -41,8 +41,8 @@ pub(super) fn check_providers<'a, P: Provider<'a>>(
     session.in_field(Field::Providers, check_each_provider(providers))
 }
 
-/// Once for each form of a provider. Separate, as are the steps below it: each has room on the stack
-/// only while it runs.
+/// Compiled once for each form of a provider. Not inlined, like the steps below, so that each step
+/// uses stack only while it runs.
 #[inline(never)]
 fn check_each_provider<'a, P: Provider<'a>>(providers: Array<'a, P>) -> Result<(), WireError> {
     match providers.len() {
@@ -53,18 +53,18 @@ fn check_each_provider<'a, P: Provider<'a>>(providers: Array<'a, P>) -> Result<(
     check_items(providers, |_, provider| check_provider(provider))
 }
 
-/// The limits of each item of an array. A server registers tracepoints once it has read the whole
-/// request: what it refuses then counts only if nothing else is refused.
+/// Checks each item of an array. A server registers tracepoints only after it has read the whole
+/// request, so an error of registration counts only if nothing else is refused.
 #[inline]
 fn check_items<'a, T: Decode<'a> + Encode + Copy>(
     items: Array<'a, T>,
     check: impl Fn(usize, &T) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    // The first item with a tracepoint that cannot be registered; in the second round it decides.
+    // The first item with a tracepoint that cannot be registered. Round two returns its error.
     let (mut later, mut is_second) = (usize::MAX, false);
     loop {
         let (mut all, mut index) = (items.iter(), 0usize);
-        // By reference: no second item on the stack.
+        // A reference avoids a second item on the stack.
         while let Some(item) = all.next().as_ref() {
             let mut checked = check(index, item);
             if let Err(error) = &mut checked {
@@ -83,7 +83,7 @@ fn check_items<'a, T: Decode<'a> + Encode + Copy>(
     }
 }
 
-/// Whether a tracepoint cannot be registered, which is found after the whole request was read.
+/// Returns whether a server finds the error only during registration, after it has read all.
 #[cold]
 fn is_of_registration(error: &WireError) -> bool {
     matches!(
@@ -92,7 +92,7 @@ fn is_of_registration(error: &WireError) -> bool {
     )
 }
 
-/// Moves an error into item `index` of an array. The offset of that item is computed only here.
+/// Moves an error into item `index` of an array. Only an error needs the offset of the item.
 #[cold]
 #[inline(never)]
 fn in_item<'a, T: Decode<'a> + Encode + Copy>(
@@ -133,7 +133,7 @@ fn check_config(config: &TracepointConfig<'_>) -> Result<(), WireError> {
     config.in_field(Field::Tracepoints, sets)
 }
 
-/// The limits of the sets, one of which has an id for the second time.
+/// Checks the sets, one of which repeats an id.
 #[inline(never)]
 fn check_sets(
     sets: Array<'_, TracepointSet<'_>>,
@@ -153,7 +153,7 @@ fn check_sets(
     })
 }
 
-/// The error of id `nth`, which occurs before it as well.
+/// Returns the error of the id at index `nth`, which an earlier set or item also contains.
 #[cold]
 #[inline(never)]
 fn refuse_id(ids: Array<'_, u32>, nth: usize) -> Result<(), WireError> {
@@ -166,8 +166,8 @@ fn refuse_id(ids: Array<'_, u32>, nth: usize) -> Result<(), WireError> {
     })
 }
 
-/// The limit of a tracepoint's name. Released .NET 10 builds do not check, and crash on a longer
-/// name (P-19).
+/// Checks the length of a tracepoint's name. Released .NET 10 builds do not check it, and crash on
+/// a longer name (P-19).
 #[inline(never)]
 fn check_name_len(of: &impl Layout, field: Field, name: IpcString<'_>) -> Result<(), WireError> {
     let len = utf8_len(name);
@@ -178,17 +178,17 @@ fn check_name_len(of: &impl Layout, field: Field, name: IpcString<'_>) -> Result
     }
 }
 
-/// How many bytes a runtime makes of a name: the first NUL ends it, and half a surrogate pair
-/// becomes U+FFFD. (Seen on 10.0.9, which drops the first half of a pair at the end; not considered
-/// here.)
+/// Returns the length of a name after a runtime has converted it to UTF-8. The first NUL ends it,
+/// and half a surrogate pair becomes U+FFFD. (10.0.9 drops a first half at the end of the name;
+/// this function still counts it.)
 fn utf8_len(name: IpcString<'_>) -> usize {
     let chars = name.chars().map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
     chars.take_while(|c| *c != '\0').map(char::len_utf8).fold(0, usize::saturating_add)
 }
 
-/// A provider in any of its three forms.
+/// Any of the three forms of a provider.
 pub(super) trait Provider<'a>: Decode<'a> + Encode + Layout + Copy {
-    /// The parts that a server checks; only a provider of `user_events` has tracepoints.
+    /// Returns the parts that a server checks. Only a provider of `user_events` has tracepoints.
     fn parts(&self) -> (EventLevel, IpcString<'a>, Option<&TracepointConfig<'a>>);
 }
 

@@ -1,11 +1,11 @@
-//! Start and stop tracing sessions: the `EventPipe` commands, `0x02`.
+//! Start and stop tracing sessions: the `EventPipe` commands, set `0x02`.
 //!
-//! One session request for each number; they share [`provider`](ProviderConfig), [`EventFilter`]
-//! and [`TracepointConfig`].
+//! Each command that starts a session has its own request. The requests share [`ProviderConfig`],
+//! [`EventFilter`] and [`TracepointConfig`].
 
 //! # Example
 //!
-//! Start a session, and stop it by the id of its reply:
+//! Start a session, and stop it by the session id in the reply:
 //!
 //! ```
 //! use dotnet_diagnostics_ipc::message::Request as _;
@@ -43,11 +43,11 @@ use super::Request;
 use crate::command::Command;
 use crate::wire::macros::{open_enum, wire_struct};
 
-/// The rundown keyword equivalent to `requestRundown = true`.
+/// The rundown keyword that is equivalent to `requestRundown = true`.
 pub const DEFAULT_RUNDOWN_KEYWORD: u64 = 0x8002_0139;
 
-/// The `rundownKeyword` of [`CollectTracing4`] and later equivalent to `requestRundown` of earlier
-/// commands.
+/// Returns the `rundownKeyword` of [`CollectTracing4`] and later that is equivalent to
+/// `requestRundown` in earlier commands.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::message::eventpipe::{request_rundown, rundown_keyword};
@@ -59,7 +59,7 @@ pub const fn rundown_keyword(request_rundown: bool) -> u64 {
     if request_rundown { DEFAULT_RUNDOWN_KEYWORD } else { 0 }
 }
 
-/// The `requestRundown` equivalent to `keyword`, if there is one.
+/// Returns the `requestRundown` that is equivalent to `keyword`, if there is one.
 pub const fn request_rundown(keyword: u64) -> Option<bool> {
     match keyword {
         0 => Some(false),
@@ -69,7 +69,8 @@ pub const fn request_rundown(keyword: u64) -> Option<bool> {
 }
 
 open_enum! {
-    /// How detailed the events of a provider are: `logLevel`. A server refuses values above 5 (`check_limits`, F-16); decoding keeps them.
+    /// The level of detail of a provider's events: `logLevel`. A server refuses values above 5 (`check_limits`, F-16), but
+    /// decoding keeps them.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::EventLevel;
@@ -77,23 +78,23 @@ open_enum! {
     /// assert_eq!((EventLevel::VERBOSE.0, EventLevel(4).name()), (5, Some("Informational")));
     /// ```
     pub enum EventLevel {
-        /// Always.
+        /// Events that are always written.
         LOG_ALWAYS = 0, "LogAlways";
-        /// Critical: errors that end the process.
+        /// Errors that end the process.
         CRITICAL = 1, "Critical";
         /// Errors.
         ERROR = 2, "Error";
         /// Warnings.
         WARNING = 3, "Warning";
-        /// Informational.
+        /// Informational events.
         INFORMATIONAL = 4, "Informational";
-        /// Verbose.
+        /// The most detailed events.
         VERBOSE = 5, "Verbose";
     }
 }
 
 open_enum! {
-    /// The format of the stream: `format`. A server refuses values above 1 (`check_limits`, F-16); decoding keeps them.
+    /// The format of the stream: `format`. A server refuses values above 1 (`check_limits`, F-16), but decoding keeps them.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::Format;
@@ -101,15 +102,16 @@ open_enum! {
     /// assert_eq!((Format::NET_TRACE.0, Format(0).name()), (1, Some("NetPerf")));
     /// ```
     pub enum Format {
-        /// The format of 2019.
+        /// netperf, the format of 2019.
         NET_PERF = 0, "NetPerf";
-        /// nettrace, version 4.
+        /// nettrace version 4.
         NET_TRACE = 1, "NetTrace";
     }
 }
 
 open_enum! {
-    /// Where the events of a [`CollectTracing5`] or [`CollectTracing6`] go: `session_type`. Decoding refuses others (F-18).
+    /// The destination of the events of a [`CollectTracing5`] or [`CollectTracing6`] session: `session_type`. Decoding
+    /// refuses other values (F-18).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::SessionType;
@@ -117,15 +119,16 @@ open_enum! {
     /// assert_eq!((SessionType::STREAMING.0, SessionType::USER_EVENTS.0), (0, 1));
     /// ```
     pub enum SessionType {
-        /// To the connection.
+        /// Events go to the connection.
         STREAMING = 0, "streaming";
-        /// To the kernel's `user_events`.
+        /// Events go to the kernel's `user_events`.
         USER_EVENTS = 1, "user_events";
     }
 }
 
 open_enum! {
-    /// What a [`CollectTracing6`] session does when its buffer is full: `sessionBufferMode`. A server refuses others (`check_limits`, F-30); decoding keeps them.
+    /// What a [`CollectTracing6`] session does when its buffer is full: `sessionBufferMode`. A server refuses other values
+    /// (`check_limits`, F-30), but decoding keeps them.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::SessionBufferMode;
@@ -141,10 +144,10 @@ open_enum! {
 }
 
 wire_struct! {
-    /// `StopTracing`, `0x0201`: sent on a second connection (F-76). Since .NET Core 3.x.
+    /// The `StopTracing` request (`0x0201`, since .NET Core 3.x), sent on a second connection (F-76).
     ///
-    /// Answered by a [`SessionReply`] with the same id, even if there is no such session (F-31), and only after the stream has been
-    /// read (F-75).
+    /// The reply is a [`SessionReply`] with the same id, even if there is no such session (F-31). It is sent only after the
+    /// stream has been read (F-75).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, eventpipe::StopTracing};
@@ -152,7 +155,7 @@ wire_struct! {
     /// assert_eq!(StopTracing { session_id: 1 }.encode_message(&mut [0; 28]), Ok(28));
     /// ```
     pub struct StopTracing {
-        /// As given in the reply to `CollectTracing…`.
+        /// The session id from the reply to `CollectTracing…`.
         pub session_id: u64 = SessionId,
     }
 }
@@ -163,7 +166,7 @@ impl Request<'_> for StopTracing {
 }
 
 wire_struct! {
-    /// The reply to [`StopTracing`] and to every `CollectTracing…`: 28 bytes in total.
+    /// The reply to [`StopTracing`] and to every `CollectTracing…`, 28 bytes in total.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::{message::eventpipe::SessionReply, wire::{Decode as _, Reader}};

@@ -1,13 +1,13 @@
-//! `provider_config`: one provider to enable, in the three forms used by sessions, with its filter and
-//! its tracepoints.
+//! The providers of a session, in the three forms that sessions use, with filters and tracepoints.
 
 use super::EventLevel;
 use crate::wire::{Array, IpcString, macros::wire_struct};
 
 wire_struct! {
-    /// `provider_config`, in [`CollectTracing`](super::CollectTracing) to [`CollectTracing4`](super::CollectTracing4).
+    /// A provider to enable (`provider_config`) in [`CollectTracing`](super::CollectTracing) to
+    /// [`CollectTracing4`](super::CollectTracing4).
     ///
-    /// Earlier editions call the last field `filter_data` and optional: it is always present (F-83).
+    /// Earlier editions call the last field `filter_data` and optional, but it is always present (F-83).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::{EventLevel, ProviderConfig};
@@ -17,19 +17,19 @@ wire_struct! {
     /// assert_eq!(provider.encoded_len(), Ok(8 + 4 + 32 + 4));
     /// ```
     pub struct ProviderConfig<'a> {
-        /// Groups of events, as bits that the provider defines.
+        /// The groups of events, as bits that the provider defines.
         pub keywords: u64 = Keywords,
         /// The level of detail.
         pub log_level: EventLevel = LogLevel,
         /// The provider's name.
         pub provider_name: IpcString<'a> = ProviderName,
-        /// `key=value` pairs for the provider, or absent.
+        /// `key=value` pairs for the provider, or an absent string.
         pub arguments: IpcString<'a> = Arguments,
     }
 }
 
 impl<'a> ProviderConfig<'a> {
-    /// A provider without arguments.
+    /// Returns a provider without arguments.
     pub const fn new(provider_name: &'a str, keywords: u64, log_level: EventLevel) -> Self {
         Self {
             keywords,
@@ -41,7 +41,7 @@ impl<'a> ProviderConfig<'a> {
 }
 
 wire_struct! {
-    /// `streaming_provider_config`, in a [`StreamingSession`](super::StreamingSession).
+    /// A provider to enable (`streaming_provider_config`) in a [`StreamingSession`](super::StreamingSession).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::{EventFilter, EventLevel, ProviderConfig, StreamingProviderConfig};
@@ -59,20 +59,20 @@ wire_struct! {
     /// assert_eq!(StreamingProviderConfig::from(plain).filter, EventFilter::ALL);
     /// ```
     pub struct StreamingProviderConfig<'a> {
-        /// Groups of events.
+        /// The groups of events, as bits that the provider defines.
         pub keywords: u64 = Keywords,
         /// The level of detail.
         pub log_level: EventLevel = LogLevel,
         /// The provider's name.
         pub provider_name: IpcString<'a> = ProviderName,
-        /// `key=value` pairs for the provider, or absent.
+        /// `key=value` pairs for the provider, or an absent string.
         pub arguments: IpcString<'a> = Arguments,
-        /// Event ids, among those that pass keywords and level.
+        /// The ids of the events to write, among those that pass keywords and level.
         pub filter: EventFilter<'a> = Filter,
     }
 }
 
-/// Without a filter: all events that pass keywords and level.
+/// Adds a filter that lets every event through.
 impl<'a> From<ProviderConfig<'a>> for StreamingProviderConfig<'a> {
     fn from(provider: ProviderConfig<'a>) -> Self {
         let ProviderConfig { keywords, log_level, provider_name, arguments } = provider;
@@ -81,7 +81,7 @@ impl<'a> From<ProviderConfig<'a>> for StreamingProviderConfig<'a> {
 }
 
 wire_struct! {
-    /// `user_events_provider_config`, in a [`UserEventsSession`](super::UserEventsSession).
+    /// A provider to enable (`user_events_provider_config`) in a [`UserEventsSession`](super::UserEventsSession).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::{EventFilter, EventLevel, TracepointConfig, UserEventsProviderConfig};
@@ -98,25 +98,26 @@ wire_struct! {
     /// assert_eq!(provider.encoded_len(), Ok(8 + 4 + 8 + 4 + 5 + 8 + 4));
     /// ```
     pub struct UserEventsProviderConfig<'a> {
-        /// Groups of events.
+        /// The groups of events, as bits that the provider defines.
         pub keywords: u64 = Keywords,
         /// The level of detail.
         pub log_level: EventLevel = LogLevel,
         /// The provider's name.
         pub provider_name: IpcString<'a> = ProviderName,
-        /// `key=value` pairs for the provider, or absent.
+        /// `key=value` pairs for the provider, or an absent string.
         pub arguments: IpcString<'a> = Arguments,
-        /// Event ids, among those that pass keywords and level.
+        /// The ids of the events to write, among those that pass keywords and level.
         pub filter: EventFilter<'a> = Filter,
-        /// The tracepoints.
+        /// The tracepoints to which events are written.
         pub config: TracepointConfig<'a> = Config,
     }
 }
 
 wire_struct! {
-    /// `event_filter` (section "`EventPipe` Payload Serialization Examples").
+    /// A filter by event id: `event_filter` (section "`EventPipe` Payload Serialization Examples").
     ///
-    /// At least 5 bytes: "no filter" is `enable = 0` and no ids (F-17). `enable = 1` and no ids lets nothing through.
+    /// It has at least 5 bytes. `enable = 0` without ids means no filter (F-17); `enable = 1` without ids lets
+    /// nothing through.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::EventFilter;
@@ -129,9 +130,9 @@ wire_struct! {
     /// assert!(EventFilter::ALL.allows(4) && !EventFilter::NONE.allows(4));
     /// ```
     pub struct EventFilter<'a> {
-        /// Whether the ids are the events to write (true) or to leave out (false).
+        /// Whether only the listed events are written (true), or all others (false).
         pub enable: bool = Enable,
-        /// The ids.
+        /// The ids of the listed events.
         pub event_ids: Array<'a, u32> = EventIds,
     }
 }
@@ -142,14 +143,14 @@ impl EventFilter<'_> {
     /// Lets no event through.
     pub const NONE: Self = Self { enable: true, event_ids: Array::EMPTY };
 
-    /// Whether the event `id` is written if it passes keywords and level.
+    /// Returns whether the event `id` is written if it passes keywords and level.
     pub fn allows(&self, id: u32) -> bool {
         self.event_ids.iter().any(|listed| listed == id) == self.enable
     }
 }
 
 wire_struct! {
-    /// `tracepoint_set`: a tracepoint, and the ids of its events.
+    /// A tracepoint and the ids of its events: `tracepoint_set`.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::TracepointSet;
@@ -159,18 +160,18 @@ wire_struct! {
     /// assert_eq!(set.encoded_len(), Ok(4 + 20 + 4 + 8));
     /// ```
     pub struct TracepointSet<'a> {
-        /// The tracepoint's name.
+        /// The name of the tracepoint.
         pub tracepoint_name: IpcString<'a> = TracepointName,
-        /// The ids.
+        /// The ids of the events that are written to the tracepoint.
         pub event_ids: Array<'a, u32> = EventIds,
     }
 }
 
 wire_struct! {
-    /// `tracepoint_config` (section "`EventPipe` Payload Serialization Examples").
+    /// The tracepoints of a provider: `tracepoint_config` (section "`EventPipe` Payload Serialization Examples").
     ///
-    /// At least one of the two must be present, and an id may occur only once in the sets of a provider (F-21). Early .NET 10
-    /// builds refuse a default without a set (F-33).
+    /// A default tracepoint or a set must be present, and an id may occur only once in the sets of a provider (F-21). Early
+    /// .NET 10 builds refuse a default without a set (F-33).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::{TracepointConfig, TracepointSet};
@@ -184,14 +185,14 @@ wire_struct! {
     pub struct TracepointConfig<'a> {
         /// The tracepoint of events that are in no set; absent to drop them.
         pub default_tracepoint_name: IpcString<'a> = DefaultTracepointName,
-        /// The tracepoints of listed events.
+        /// The tracepoints of events that are listed by id.
         pub tracepoints: Array<'a, TracepointSet<'a>> = Tracepoints,
     }
 }
 
 impl<'a> TracepointConfig<'a> {
-    /// The tracepoint of event `id` if it passes keywords, level and filter: the set that lists it,
-    /// else the default. `None` if it is not written.
+    /// Returns the tracepoint of event `id` if the event passes keywords, level and filter. It is
+    /// the set that lists the id, otherwise the default. `None` if the event is not written.
     pub fn tracepoint_for(&self, id: u32) -> Option<IpcString<'a>> {
         let listed =
             self.tracepoints.iter().find(|set| set.event_ids.iter().any(|listed| listed == id));
@@ -201,24 +202,24 @@ impl<'a> TracepointConfig<'a> {
         }
     }
 
-    /// Whether there is any tracepoint. A default that is empty but not absent counts (P-7).
+    /// Returns whether there is any tracepoint. A default that is empty but not absent counts (P-7).
     pub fn has_tracepoint(&self) -> bool {
         !self.default_tracepoint_name.is_absent() || !self.tracepoints.is_empty()
     }
 
-    /// The first id that occurs twice in the sets, as the index of the second occurrence's set and
-    /// its index in that set.
+    /// Returns the first id that occurs twice in the sets, as the index of the second occurrence's
+    /// set and the index in that set.
     ///
-    /// Takes 1 KiB of stack; the time grows with the square of the number of ids. 136 ids at a time
-    /// are compared with all that follow: each of the 16,000 that fit in a message is looked up
-    /// at most 118 times.
+    /// The search takes 1 KiB of stack, and time that grows with the square of the number of ids.
+    /// It compares 136 ids at a time with all later ones, so each of the 16,000 ids that fit in a
+    /// message is looked up at most 118 times.
     pub fn duplicate_event_id(&self) -> Option<(usize, usize)> {
         let ids = self.tracepoints.iter().flat_map(|set| set.event_ids.iter());
         self.place_of(first_repeat(ids)?)
     }
 
-    /// The set of the `nth` id of all, and its index in that set. Separate: it has room on the stack
-    /// only while it runs.
+    /// Returns the set of the `nth` id of all sets, and the index in that set. Not inlined, so that
+    /// it uses stack only while it runs.
     #[inline(never)]
     fn place_of(&self, mut nth: usize) -> Option<(usize, usize)> {
         for (set, tracepoints) in self.tracepoints.iter().enumerate() {
@@ -232,7 +233,7 @@ impl<'a> TracepointConfig<'a> {
     }
 }
 
-/// The position of the first id that equals an earlier one.
+/// Returns the position of the first id that equals an earlier one.
 #[inline(never)]
 fn first_repeat(mut rest: impl Iterator<Item = u32> + Clone) -> Option<usize> {
     let earlier = |one: Option<usize>, other| one.into_iter().chain(other).min();
@@ -246,7 +247,7 @@ fn first_repeat(mut rest: impl Iterator<Item = u32> + Clone) -> Option<usize> {
             }
         }
         start = start.saturating_add(chunk.sorted.len());
-        // Nearly always there is none, and folding an array is faster than stopping at each item.
+        // There is nearly always no repeat, and folding an array is faster than stopping at each item.
         if rest.clone().fold(false, |any, id| any | chunk.contains(id)) {
             let nth = rest.clone().position(|id| chunk.contains(id));
             first = earlier(first, nth.map(|nth| start.saturating_add(nth)));
@@ -257,14 +258,14 @@ fn first_repeat(mut rest: impl Iterator<Item = u32> + Clone) -> Option<usize> {
     }
 }
 
-/// Ids that are compared with all that follow, and a filter: one bit rules out most other ids.
+/// Ids that are compared with all later ones, with a bit filter that rules out most other ids.
 struct Chunk {
     sorted: heapless::Vec<u32, 136>,
     filter: [u32; 64],
 }
 
 impl Chunk {
-    /// The filter's word for an id, and the bit in it. Fibonacci hashing spreads consecutive ids.
+    /// Returns the filter's word for an id, and the bit in it. Fibonacci hashing spreads consecutive ids.
     fn place(id: u32) -> (usize, u32) {
         let [.., low, high] = id.wrapping_mul(0x9e37_79b1).to_le_bytes();
         (usize::from(high) % 64, 1u32.wrapping_shl(low.into()))
@@ -276,7 +277,7 @@ impl Chunk {
             && self.sorted.binary_search(&id).is_ok()
     }
 
-    /// Adds an id. Returns whether it is new.
+    /// Adds an id, and returns whether it is new.
     fn add(&mut self, mut id: u32) -> bool {
         let Err(at) = self.sorted.binary_search(&id) else { return false };
         let (word, bit) = Self::place(id);
@@ -323,8 +324,7 @@ mod tests {
             first_repeat(ids.iter().copied())
         };
         assert_eq!(repeat(&mut distinct()), None);
-        // An id that repeats the first, much later; and ids that repeat their neighbour, before and
-        // after that.
+        // One id repeats the first, much later; others repeat their neighbour before and after that.
         assert_eq!(repeat(&mut distinct().chain([0])), Some(5000));
         assert_eq!(
             repeat(&mut distinct().take(3000).chain([0]).chain(distinct().skip(3000))),
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(repeat(&mut distinct().take(3000).chain([7, 7, 0])), Some(3001));
         assert_eq!(repeat(&mut [1, 2, 2, 1, 2].into_iter()), Some(2));
         assert_eq!(repeat(&mut core::iter::empty()), None);
-        // Around the end of the first chunk.
+        // Lengths around the ends of the first two chunks.
         for len in [135, 136, 137, 272] {
             assert_eq!(repeat(&mut distinct().take(len).chain([0])), Some(len));
             assert_eq!(repeat(&mut distinct().take(len)), None);

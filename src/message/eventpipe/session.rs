@@ -1,5 +1,5 @@
-//! The session requests: `CollectTracing` to `CollectTracing4` stream over the connection, and
-//! `CollectTracing5` and `CollectTracing6` stream or write `user_events`.
+//! The requests that start a session. `CollectTracing` to `CollectTracing4` stream over the
+//! connection; `CollectTracing5` and `CollectTracing6` stream or write `user_events`.
 
 use super::limits::{check_providers, check_stream};
 use super::{
@@ -13,14 +13,14 @@ use crate::wire::{
     WireErrorKind, decode_by_build, macros::wire_struct,
 };
 
-/// Declares a session request: the buffer and the format, its own fields, and the providers. A server
-/// checks the fields that all have.
+/// Declares a session request: the buffer and the format, the request's own fields, and the
+/// providers. The shared fields have the same checks.
 macro_rules! session_request {
     ($(#[$meta:meta])* $Request:ident, $COMMAND:ident, { $($fields:tt)* }) => {
         wire_struct! {
             $(#[$meta])*
             pub struct $Request<'a> {
-                /// The size of the buffer, in MB; not 0.
+                /// The size of the session's buffer in MB; not 0.
                 pub circular_buffer_mb: u32 = CircularBufferMb,
                 /// The format of the stream.
                 pub format: Format = Format,
@@ -43,9 +43,9 @@ macro_rules! session_request {
 }
 
 session_request! {
-    /// `CollectTracing`, `0x0202`. Since .NET Core 3.x.
+    /// The `CollectTracing` request (`0x0202`, since .NET Core 3.x), which starts a session.
     ///
-    /// Answered by a [`SessionReply`], then the stream.
+    /// The reply is a [`SessionReply`], followed by the stream.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, eventpipe::{CollectTracing, EventLevel, Format, ProviderConfig}};
@@ -59,9 +59,9 @@ session_request! {
 }
 
 session_request! {
-    /// `CollectTracing2`, `0x0203`: with or without rundown. Since .NET Core 3.x.
+    /// The `CollectTracing2` request (`0x0203`, since .NET Core 3.x), which starts a session with or without rundown.
     ///
-    /// Answered by a [`SessionReply`], then the stream.
+    /// The reply is a [`SessionReply`], followed by the stream.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig}};
@@ -85,9 +85,10 @@ session_request! {
 }
 
 session_request! {
-    /// `CollectTracing3`, `0x0204` (the document prints its header with 0x0203: F-14): with or without stacks. Since .NET 9.
+    /// The `CollectTracing3` request (`0x0204`, since .NET 9), which starts a session with or without stacks.
     ///
-    /// Answered by a [`SessionReply`], then the stream.
+    /// The reply is a [`SessionReply`], followed by the stream. The document prints the request's
+    /// header with 0x0203 (F-14).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, eventpipe::{CollectTracing3, EventLevel, Format, ProviderConfig}};
@@ -106,15 +107,15 @@ session_request! {
     CollectTracing3, COLLECT_TRACING3, {
         /// Whether the stream ends with the rundown events.
         pub request_rundown: bool = RequestRundown,
-        /// Whether events carry the stack of their thread.
+        /// Whether events carry their thread's stack.
         pub request_stackwalk: bool = RequestStackwalk,
     }
 }
 
 session_request! {
-    /// `CollectTracing4`, `0x0205`: with the keyword of the rundown. Since .NET 9.
+    /// The `CollectTracing4` request (`0x0205`, since .NET 9), which starts a session with a rundown keyword.
     ///
-    /// Answered by a [`SessionReply`], then the stream.
+    /// The reply is a [`SessionReply`], followed by the stream.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, eventpipe::{CollectTracing4, EventLevel, Format, ProviderConfig}};
@@ -134,24 +135,24 @@ session_request! {
     CollectTracing4, COLLECT_TRACING4, {
         /// The rundown provider's keyword; 0 for no rundown. See [`rundown_keyword`](super::rundown_keyword).
         pub rundown_keyword: u64 = RundownKeyword,
-        /// Whether events carry the stack of their thread. Missing in the document's struct (F-15).
+        /// Whether events carry their thread's stack. Missing in the document's struct (F-15).
         pub request_stackwalk: bool = RequestStackwalk,
     }
 }
 
-/// Declares the payload of a session that streams: the fields that all have, and its own after them.
+/// Declares the payload of a session that streams: the shared fields, then the payload's own.
 macro_rules! streaming_session {
     ($(#[$meta:meta])* $Session:ident, { $($last:tt)* }) => {
         wire_struct! {
             $(#[$meta])*
             pub struct $Session<'a> {
-                /// The size of the buffer, in MB; not 0.
+                /// The size of the session's buffer in MB; not 0.
                 pub circular_buffer_mb: u32 = StreamingCircularBufferMb,
                 /// The format of the stream.
                 pub format: Format = StreamingFormat,
                 /// The rundown provider's keyword; 0 for no rundown.
                 pub rundown_keyword: u64 = RundownKeyword,
-                /// Whether events carry the stack of their thread.
+                /// Whether events carry their thread's stack.
                 pub request_stackwalk: bool = RequestStackwalk,
                 /// The providers to enable; 1 to 1,000.
                 pub providers: Array<'a, StreamingProviderConfig<'a>> = Providers,
@@ -162,7 +163,7 @@ macro_rules! streaming_session {
 }
 
 streaming_session! {
-    /// The payload of [`CollectTracing5`] after `session_type = 0`.
+    /// A session that streams over the connection: the payload of [`CollectTracing5`] after `session_type = 0`.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::{Format, StreamingSession};
@@ -181,8 +182,8 @@ streaming_session! {
 }
 
 streaming_session! {
-    /// The payload of [`CollectTracing6`] after `session_type = 0`: as [`StreamingSession`], plus what to do when the buffer is
-    /// full (F-30).
+    /// A session that streams over the connection: the payload of [`CollectTracing6`] after `session_type = 0`. It is a
+    /// [`StreamingSession`] plus the action when the buffer is full (F-30).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::eventpipe::{
@@ -207,7 +208,7 @@ streaming_session! {
     }
 }
 
-/// Adds the field of [`CollectTracing6`], with the value that means the same as the older command: events are dropped.
+/// Adds the field of [`CollectTracing6`] with the behaviour of the older command, which drops events.
 impl<'a> From<StreamingSession<'a>> for StreamingSession6<'a> {
     fn from(session: StreamingSession<'a>) -> Self {
         let StreamingSession {
@@ -229,7 +230,8 @@ impl<'a> From<StreamingSession<'a>> for StreamingSession6<'a> {
 }
 
 wire_struct! {
-    /// The payload of [`CollectTracing5`] and [`CollectTracing6`] after `session_type = 1`.
+    /// A session that writes `user_events`: the payload of [`CollectTracing5`] and
+    /// [`CollectTracing6`] after `session_type = 1`.
     ///
     /// The file descriptor of `user_events_data` is sent after the request and before the reply (F-19), with a separate byte
     /// (F-20). The session ends with the connection (F-23).
@@ -241,7 +243,7 @@ wire_struct! {
     /// assert_eq!(UserEventsSession { rundown_keyword: 0, providers: Array::EMPTY }.encoded_len(), Ok(12));
     /// ```
     pub struct UserEventsSession<'a> {
-        /// Parsed by runtimes, without effect (F-22).
+        /// The rundown provider's keyword. Runtimes parse and ignore it (F-22).
         pub rundown_keyword: u64 = RundownKeyword,
         /// The providers to enable; 1 to 1,000.
         pub providers: Array<'a, UserEventsProviderConfig<'a>> = Providers,
@@ -263,7 +265,7 @@ macro_rules! typed_session_request {
         }
 
         impl $Request<'_> {
-            /// The number before the payload.
+            /// Returns the number at the front of the payload.
             pub const fn session_type(&self) -> SessionType {
                 match self {
                     Self::Streaming(_) => SessionType::STREAMING,
@@ -335,10 +337,11 @@ macro_rules! typed_session_request {
 }
 
 typed_session_request! {
-    /// `CollectTracing5`, `0x0206`. Since .NET 10.
+    /// The `CollectTracing5` request (`0x0206`, since .NET 10), which starts a session that streams
+    /// or writes `user_events`.
     ///
-    /// The 4 bytes of `session_type`, then a [`StreamingSession`] or a [`UserEventsSession`]. Answered by a
-    /// [`SessionReply`]; what follows depends on the type.
+    /// It is the 4 bytes of `session_type`, then a [`StreamingSession`] or a [`UserEventsSession`]. The
+    /// reply is a [`SessionReply`]. What follows the reply depends on the type.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::command::Continuation;
@@ -353,10 +356,11 @@ typed_session_request! {
 }
 
 typed_session_request! {
-    /// `CollectTracing6`, `0x0207`. Since .NET 11; in no edition of the document.
+    /// The `CollectTracing6` request (`0x0207`, since .NET 11), which starts a session that streams
+    /// or writes `user_events`. No edition of the document has it.
     ///
-    /// The 4 bytes of `session_type`, then a [`StreamingSession6`] or a [`UserEventsSession`]. Answered by a
-    /// [`SessionReply`]; what follows depends on the type.
+    /// It is the 4 bytes of `session_type`, then a [`StreamingSession6`] or a [`UserEventsSession`]. The
+    /// reply is a [`SessionReply`]. What follows the reply depends on the type.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::message::{Request as _, eventpipe::{CollectTracing6, UserEventsSession}};

@@ -1,4 +1,4 @@
-//! The grammar of this crate.
+//! Builds the grammar from the tables and visitors of this crate.
 
 use alloc::{
     borrow::ToOwned,
@@ -84,8 +84,8 @@ fn frame(direction: &str, magic: &[u8], bytes: usize, fields: Vec<Field>) -> Fra
     Frame { direction: direction.to_owned(), bytes, magic: hex::encode(magic), fields }
 }
 
-/// The structs in fields, by their names in the document, inner ones first: as recorded, and with
-/// what [`constraints`] adds.
+/// Returns the structs under their names in the document, inner ones first: as recorded, and with
+/// the additions of [`constraints`].
 fn structs() -> (Vec<(&'static str, Vec<Field>)>, Vec<Struct>) {
     let (mut shapes, mut structs) = (Vec::new(), Vec::new());
     macro_rules! named {
@@ -163,7 +163,7 @@ const fn continuation_name(continuation: Option<command::Continuation>) -> &'sta
     }
 }
 
-/// The replies to a known command, in the order of the first command that each answers.
+/// Returns the replies to known commands, in the order of the first command that each answers.
 fn replies(shapes: &Shapes) -> Vec<Reply> {
     let mut replies = Vec::<Reply>::new();
     for command in command::Command::known() {
@@ -185,7 +185,7 @@ fn replies(shapes: &Shapes) -> Vec<Reply> {
     replies
 }
 
-/// The encoding of the parts that a visitor distinguishes.
+/// Returns the encoding of the parts that a visitor distinguishes.
 fn kinds() -> Vec<Kind> {
     let kind = |name: &str, value: &str| Kind {
         name: name.to_owned(),
@@ -215,7 +215,7 @@ fn kinds() -> Vec<Kind> {
     ]
 }
 
-/// The checks in this order (F-69 has that of runtimes).
+/// Returns the checks in this crate's order; F-69 has the order of runtimes.
 fn checks() -> Value {
     let end = WireErrorKind::EndOfInput { needed: 0 }.name();
     let unexpected = WireErrorKind::UnexpectedCommand { code: 0, expected: 0 }.name();
@@ -232,7 +232,7 @@ fn checks() -> Value {
     ])
 }
 
-/// Every fault of a message, and of an advertise.
+/// Returns every error of a message or an advertise.
 fn faults() -> Vec<Fault> {
     let kinds = [
         WireErrorKind::BadMagic,
@@ -298,7 +298,7 @@ fn continuations() -> Continuations {
     }
 }
 
-/// The first bytes of each format. The fields of a start are written after its constant bytes.
+/// Returns the first bytes of each format. The fields of a start follow its constant bytes.
 fn starts() -> Vec<Start> {
     let start = |name: &str, start: StreamStart, fields: Vec<Field>| {
         let mut bytes = Vec::new();
@@ -315,7 +315,7 @@ fn starts() -> Vec<Start> {
     ]
 }
 
-/// The 2019 draft, and the previous protocol.
+/// Returns the 2019 draft and the previous protocol.
 fn legacy(shapes: &Shapes) -> Legacy {
     let request = command::Command::COLLECT_TRACING;
     let fields = fields_of::<DraftCollectTracing<'_>>(shapes);

@@ -1,7 +1,7 @@
 //! Metadata that the visitor cannot derive: limits, units, names of bits, and the meaning of absent and
 //! empty strings.
 //!
-//! `tests` tries each row on the crate, and each field without one.
+//! `tests` compares each row, and each field without a row, with the crate.
 
 use alloc::{borrow::ToOwned, vec, vec::Vec};
 
@@ -11,19 +11,19 @@ use dotnet_diagnostics_ipc::message::dump::DumpFlags;
 use dotnet_diagnostics_ipc::message::eventpipe::{MAX_PROVIDERS, MAX_TRACEPOINT_NAME_LEN};
 use dotnet_diagnostics_ipc::wire::{Field, WireErrorKind};
 
-/// What is known of one field.
+/// The metadata of one field.
 pub(super) struct Row {
-    /// The commands, replies and structs that have it.
+    /// The commands, replies and structs that have the field.
     pub(super) of: &'static [&'static str],
     pub(super) field: Field,
     limits: &'static [Limit],
     unit: Option<&'static str>,
     bits: &'static [(DumpFlags, &'static str)],
-    /// For a string: the meaning of absent and empty.
+    /// The meaning of an absent and of an empty string.
     strings: Option<(&'static str, &'static str)>,
 }
 
-/// A measure that must be in one of the ranges.
+/// The error of a measure that is in none of the ranges.
 struct Limit(WireErrorKind, Measure, &'static [[u32; 2]]);
 
 const MOST: u32 = u32::MAX;
@@ -128,7 +128,7 @@ pub(super) const TABLE: &[Row] = &[
         .strings("refused (F-80)", "accepted, but nothing is set (F-80)"),
     row(&["Process/SetEnvironmentVariable"], Field::Value)
         .strings("deletes the variable (F-44)", "a value without text"),
-    // What is above is negative to runtimes (P-44).
+    // Higher numbers are negative to runtimes (P-44).
     row(&["Process/EnablePerfMap"], Field::PerfMapType).limits(&[Limit(
         WireErrorKind::UnknownPerfMapType { map_type: 0 },
         Measure::Value,
@@ -153,7 +153,7 @@ pub(super) const TABLE: &[Row] = &[
         .strings("no filter data", "filter data without text"),
 ];
 
-/// A row without facts.
+/// Returns a row without metadata.
 const fn row(of: &'static [&'static str], field: Field) -> Row {
     Row { of, field, limits: &[], unit: None, bits: &[], strings: None }
 }
@@ -175,13 +175,13 @@ impl Row {
         Self { strings: Some((absent, empty)), ..self }
     }
 
-    /// For a string that runtimes send.
+    /// Adds the meaning of strings that runtimes send.
     const fn sent(self) -> Self {
         self.strings("as empty; runtimes send empty (F-11)", "unknown to the runtime")
     }
 }
 
-/// `fields` of `owner`, with what is known of them.
+/// Returns the `fields` of `owner` with their metadata.
 pub(super) fn added(owner: &str, mut fields: Vec<model::Field>) -> Vec<model::Field> {
     for field in &mut fields {
         let is_it = |row: &&Row| row.of.contains(&owner) && row.field.name() == field.name;
@@ -203,7 +203,7 @@ impl Limit {
     }
 }
 
-/// The limits of a struct as a whole.
+/// Returns the limits of a struct as a whole.
 pub(super) fn limits_of_struct(name: &str) -> Vec<model::Limit> {
     if name != "tracepoint_config" {
         return Vec::new();

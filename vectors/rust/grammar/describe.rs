@@ -1,4 +1,4 @@
-//! A visitor without data that records the fields that are requested of it.
+//! A visitor without data that records the types and names of the requested fields.
 
 use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
 use core::convert::Infallible;
@@ -9,25 +9,25 @@ use dotnet_diagnostics_ipc::message::eventpipe::SessionType;
 use dotnet_diagnostics_ipc::wire::visit::{Names, Visit, Visitor};
 use dotnet_diagnostics_ipc::wire::{Array, Field as Name, Guid, IpcString};
 
-/// Numbers up to this are checked for a name.
+/// The largest number that is checked for a name.
 const MOST_NAMED: u32 = 2048;
 
-/// The structs in fields: the name and the recorded fields of each.
+/// The recorded fields of each struct with its name in fields.
 pub(super) type Shapes = [(&'static str, Vec<Field>)];
 
-/// What a payload requests.
+/// Records what a payload requests.
 pub(super) struct Recorder<'s> {
     shapes: &'s Shapes,
     user_events: bool,
-    /// The part that was requested last, without a name.
+    /// The last requested part, without a name.
     part: Field,
-    /// The fields of the present struct.
+    /// The fields of the current struct.
     fields: Vec<Field>,
-    /// The fields of the struct that was requested last.
+    /// The fields of the last requested struct.
     object: Vec<Field>,
 }
 
-/// The fields that `build` requests, and the value that it builds from empty data.
+/// Returns the fields that `build` requests, and the value that it builds from empty data.
 pub(super) fn described<'s, T>(
     shapes: &'s Shapes,
     user_events: bool,
@@ -44,13 +44,13 @@ pub(super) fn described<'s, T>(
     (recorder.object, made)
 }
 
-/// The fields of a struct without `session_type`.
+/// Returns the fields of a struct without `session_type`.
 pub(super) fn fields_of<'a, T: Visit<'a>>(shapes: &Shapes) -> Vec<Field> {
     described(shapes, false, |recorder| T::build(recorder)).0
 }
 
 impl Recorder<'_> {
-    /// Records a part, and returns a value of it.
+    /// Records a part, and returns an empty value.
     #[allow(clippy::unnecessary_wraps, reason = "every method of the visitor returns this")]
     fn kind<T>(&mut self, type_name: &str, value: T) -> Result<T, Infallible> {
         self.part = Field::new("", type_name);
@@ -155,7 +155,7 @@ impl Field {
     }
 }
 
-/// The fields of a payload in both forms, which share the fields up to `session_type`.
+/// Merges both forms of a payload, which share the fields up to `session_type`.
 pub(super) fn by_session_type(streaming: Vec<Field>, user_events: Vec<Field>) -> Vec<Field> {
     let Some(at) = streaming.iter().position(|field| field.only.is_some()) else {
         return streaming;

@@ -1,15 +1,15 @@
-//! The grammar of every message as data, taken from the crate's own field visitor, so that the two
-//! cannot differ: for a codec in another language, or one that is chosen at run time.
+//! The grammar of every message as data, for a codec in another language or one that is built at
+//! run time. It is taken from the crate's own field visitor, so it cannot differ from the crate.
 //!
-//! | what | where |
+//! | part | source |
 //! |---|---|
-//! | fields, their order and types, and which belong to which `session_type` | `describe`: a visitor that records what is requested |
+//! | fields, their order and types, and their `session_type` | `describe`, a visitor that records what is requested |
 //! | codes, versions, replies, continuations, faults | the tables of the crate |
-//! | limits, the meaning of absent and empty strings | `constraints`: a table; tests compare each row, and each field without one, with the crate |
+//! | limits, the meaning of absent and empty strings | `constraints`, a table; tests compare each row, and each field without a row, with the crate |
 //!
-//! `spec/GRAMMAR.md` explains it, `spec/grammar.json` has it as JSON, `spec/grammar.schema.json` says
-//! what each key means, and `diagipc dev grammar` prints it for other languages and tools. The parts
-//! that no generator needs are plain JSON.
+//! `spec/GRAMMAR.md` explains the grammar, `spec/grammar.json` has it as JSON, and
+//! `spec/grammar.schema.json` describes each key. `diagipc dev grammar` prints it for other languages
+//! and tools. Parts that no generator needs are plain JSON.
 
 mod build;
 mod constraints;
@@ -29,15 +29,15 @@ use serde_json::Value;
 use crate::LoadError;
 
 impl Grammar {
-    /// The grammar of this crate.
+    /// Returns the grammar of this crate.
     pub fn of_this_crate() -> Self {
         build::grammar()
     }
 
-    /// Reads a grammar from JSON, such as `spec/grammar.json`, possibly changed since.
+    /// Parses a grammar from JSON, such as `spec/grammar.json` with changes.
     ///
     /// # Errors
-    /// If it is not a grammar.
+    /// If the text is not a grammar.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc_vectors::grammar::Grammar;
@@ -50,18 +50,18 @@ impl Grammar {
             .map_err(|error| LoadError::new("not a grammar", error.to_string()))
     }
 
-    /// The payload of an OK that answers this command.
+    /// Returns the payload of an OK that answers this command.
     pub fn reply_to(&self, command: dotnet_diagnostics_ipc::command::Command) -> Option<&Reply> {
         let name = command.to_string();
         self.replies.iter().find(|reply| reply.answers.contains(&name))
     }
 
-    /// The struct of this name.
+    /// Returns the struct with this name.
     pub fn structure(&self, name: &str) -> Option<&Struct> {
         self.structs.iter().find(|structure| structure.name == name)
     }
 
-    /// The kind of this name.
+    /// Returns the kind with this name.
     pub fn kind(&self, name: &str) -> Option<&Kind> {
         self.kinds.iter().find(|kind| kind.name == name)
     }
@@ -80,7 +80,7 @@ macro_rules! model {
 }
 
 model! {
-    /// Every message of every edition, as data: its fields, limits, reply and continuation.
+    /// The grammar of every message of every edition: its fields, limits, reply and continuation.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::command::Command;
@@ -90,25 +90,25 @@ model! {
     /// let reply = grammar.reply_to(Command::PROCESS_INFO).expect("it has fields");
     /// let types: Vec<_> = reply.fields.iter().map(|field| field.type_name.as_str()).collect();
     /// assert_eq!(types, ["ulong", "guid", "string", "string", "string"]);
-    /// // A string is a count of units, and that many units, the last of which is 0.
+    /// // A string is a count of units, and as many units. The last unit is 0.
     /// let string = grammar.kind("string").expect("it is a kind");
     /// assert_eq!((string.count.as_deref(), string.unit, string.last), (Some("uint"), Some(2), Some(0)));
     /// ```
     #[serde(rename_all = "camelCase")]
     Grammar {
-        /// The JSON schema of this, beside it.
+        /// The JSON schema of this file, in the same directory.
         schema: String,
         /// The version of that schema.
         format: u32,
-        /// `DOTNET_IPC_V1`.
+        /// The name of the protocol, `DOTNET_IPC_V1`.
         protocol: String,
         /// The byte order of all integers and UTF-16 units.
         byte_order: String,
-        /// The largest size in a header: header and payload, in bytes.
+        /// The maximum size of a message with its header, in bytes.
         largest_message: usize,
         /// The header of every message.
         header: Frame,
-        /// The checks of a message, in order: the first that fails gives the fault.
+        /// The checks of a message in order. The first check that fails determines the fault.
         checks: Value,
         /// The types that are not structs.
         kinds: Vec<Kind>,
@@ -116,19 +116,19 @@ model! {
         structs: Vec<Struct>,
         /// The requests.
         commands: Vec<Command>,
-        /// The OK replies. Any command may be answered by an OK without payload too, or by the error.
+        /// The OK replies. An OK without payload or the error may also answer any command.
         replies: Vec<Reply>,
         /// The error reply.
         error: ErrorReply,
         /// What follows an OK reply on its connection.
         continuations: Continuations,
-        /// What a runtime sends first to a diagnostic port.
+        /// The first bytes that a runtime sends to a diagnostic port.
         advertise: Frame,
-        /// The 2019 draft, and the protocol before this one.
+        /// The 2019 draft, and the previous protocol.
         legacy: Legacy,
-        /// What is read although nobody writes it: a closed list.
+        /// Forms that are accepted although nobody writes them. The list is complete.
         leniencies: Value,
-        /// Every fault of a message, with its layer and answer.
+        /// Every fault of a message, with its layer and the answer of a server.
         faults: Vec<Fault>,
         /// The HRESULTs with a name.
         hresults: Vec<NamedHResult>,
@@ -136,31 +136,31 @@ model! {
 
     /// Fields at fixed offsets after a magic.
     Frame {
-        /// Who sends it.
+        /// The sender.
         direction: String,
-        /// Its size in bytes, with the magic.
+        /// The size in bytes, including the magic.
         bytes: usize,
         /// The first bytes, in hexadecimal.
         magic: String,
-        /// In the order of the wire, without padding.
+        /// The fields in the order of the wire, without padding.
         fields: Vec<Field>,
     }
 
-    /// The encoding of a type that is not a struct. Without `bytes` and `count`: the rest of the payload.
+    /// The encoding of a type that is not a struct. Without `bytes` and `count`: the payload's rest.
     #[derive(Default)]
     Kind {
-        /// Its name in [`Field::type_name`].
+        /// The name of the type in [`Field::type_name`].
         name: String,
-        /// The size of a type with a fixed one, in bytes.
+        /// The size in bytes, if it is fixed.
         #[serde(skip_serializing_if = "Option::is_none")]
         bytes: Option<usize>,
-        /// For a type that begins with a count: the type of the count.
+        /// The type of the count with which the value begins.
         #[serde(skip_serializing_if = "Option::is_none")]
         count: Option<String>,
         /// The size of a counted unit, in bytes.
         #[serde(skip_serializing_if = "Option::is_none")]
         unit: Option<usize>,
-        /// The last unit, which must be this.
+        /// The required value of the last unit.
         #[serde(skip_serializing_if = "Option::is_none")]
         last: Option<u32>,
         /// The value form, as in `vectors/README.md`.
@@ -169,13 +169,14 @@ model! {
 
     /// A type with fields.
     Struct {
-        /// Its name in [`Field::type_name`].
+        /// The name of the type in [`Field::type_name`].
         name: String,
-        /// Its minimum size in bytes: a count of them is refused if the payload is too short for that.
+        /// The minimum size in bytes. A count is refused if the payload is too short for as many
+        /// structs of this size.
         least: usize,
-        /// In the order of the wire, without padding.
+        /// The fields in the order of the wire, without padding.
         fields: Vec<Field>,
-        /// What a server refuses of it as a whole.
+        /// The limits of a server for the struct as a whole.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         limits: Vec<Limit>,
     }
@@ -183,18 +184,18 @@ model! {
     /// A field of a message or a struct.
     #[derive(Default)]
     Field {
-        /// As in the newest edition.
+        /// The name in the newest edition.
         name: String,
-        /// A kind or a struct.
+        /// The name of a kind or a struct.
         #[serde(rename = "type")]
         type_name: String,
-        /// For an array: the type of its items.
+        /// The type of the items of an array.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         items: Option<String>,
-        /// When it is present; `None`: always.
+        /// The condition under which the field is present. `None` means always.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         when: Option<When>,
-        /// The grammar refuses all other numbers.
+        /// The only numbers that decode.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         only: Option<Vec<u32>>,
         /// Whether the number is a set of bits.
@@ -206,18 +207,18 @@ model! {
         /// The unit of the number.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unit: Option<String>,
-        /// What a server refuses although it decodes.
+        /// The limits of a server for a value that decodes.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         limits: Vec<Limit>,
-        /// What a string of length 0 means.
+        /// The meaning of a string of length 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         absent: Option<String>,
-        /// What a string of length 1, the NUL alone, means.
+        /// The meaning of a string of length 1, which is only the NUL.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         empty: Option<String>,
     }
 
-    /// The condition of a field or a continuation. Two fields of one name have conditions that exclude each other.
+    /// The condition of a field or continuation. Conditions of equally named fields are exclusive.
     #[derive(Default)]
     #[serde(rename_all = "camelCase")]
     When {
@@ -230,38 +231,38 @@ model! {
         /// The answered commands.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answers: Option<Vec<String>>,
-        /// Only if bytes of the payload are left.
+        /// Whether the payload must have bytes left.
         #[serde(default, skip_serializing_if = "core::ops::Not::not")]
         bytes_left: bool,
     }
 
-    /// A value that decodes but is refused by a server: a measure in none of the ranges.
+    /// A limit of a server for a value that decodes. A measure in none of the ranges is refused.
     Limit {
-        /// One of [`Grammar::faults`].
+        /// The name of a fault in [`Grammar::faults`].
         fault: String,
-        /// What is measured.
+        /// The measure of the value.
         of: Measure,
-        /// For a limit of a struct: paths of fields in it.
+        /// The paths of fields in a struct, for a limit of that struct.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         fields: Vec<String>,
-        /// The first and last allowed measure of each range; none for [`Measure::Distinct`].
+        /// The first and last allowed measure of each range. Empty for [`Measure::Distinct`].
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<[u32; 2]>,
     }
 
     /// A request.
     Command {
-        /// `Set/Name`.
+        /// The name as `Set/Name`.
         name: String,
-        /// Set and id, a byte each in this order: `0x0204`.
+        /// The code: set and id, one byte each in this order, such as `0x0204`.
         code: String,
-        /// The first .NET that has it.
+        /// The first .NET version that has the command.
         since: String,
-        /// Who sends it.
+        /// The sender.
         direction: String,
-        /// In the order of the wire, without padding.
+        /// The fields in the order of the wire, without padding.
         fields: Vec<Field>,
-        /// The name of its OK reply.
+        /// The name of the OK reply.
         reply: String,
         /// What follows the OK reply.
         continuation: Vec<Continuation>,
@@ -269,22 +270,22 @@ model! {
 
     /// What follows an OK reply.
     Continuation {
-        /// One of the names of [`Continuations`].
+        /// The name of a field of [`Continuations`].
         name: String,
-        /// When it follows; `None`: always.
+        /// The condition under which it follows. `None` means always.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         when: Option<When>,
     }
 
     /// The payload of an OK reply.
     Reply {
-        /// Its name in [`Command::reply`].
+        /// The name of the reply in [`Command::reply`].
         name: String,
-        /// Set and id, a byte each in this order.
+        /// The code: set and id, one byte each in this order.
         code: String,
-        /// Who sends it.
+        /// The sender.
         direction: String,
-        /// In the order of the wire, without padding.
+        /// The fields in the order of the wire, without padding.
         fields: Vec<Field>,
         /// The commands that it answers.
         answers: Vec<String>,
@@ -292,31 +293,31 @@ model! {
 
     /// The error reply.
     ErrorReply {
-        /// Set and id, a byte each in this order.
+        /// The code: set and id, one byte each in this order.
         code: String,
-        /// Who sends it.
+        /// The sender.
         direction: String,
-        /// In the order of the wire, without padding.
+        /// The fields in the order of the wire, without padding.
         fields: Vec<Field>,
     }
 
     /// The kinds of continuations.
     Continuations {
-        /// Nothing: the server closes.
+        /// Nothing follows, and the server closes the connection.
         close: Value,
         /// The stream of a session.
         nettrace: Nettrace,
         /// The environment block.
         environment: Environment,
-        /// A descriptor, from the client.
+        /// A file descriptor that the client sends.
         user_events: Value,
     }
 
     /// The stream of a session.
     Nettrace {
-        /// What it is.
+        /// A description of the stream.
         text: String,
-        /// How streams begin.
+        /// The first bytes of each format.
         starts: Vec<Start>,
     }
 
@@ -333,40 +334,40 @@ model! {
 
     /// The environment block.
     Environment {
-        /// What it is.
+        /// A description of the block.
         text: String,
-        /// The field of the reply with its size in bytes.
+        /// The field of the reply that has the size of the block in bytes.
         size: String,
-        /// The type of the number of entries.
+        /// The type of the count of entries.
         count: String,
         /// An entry, `NAME=value`.
         entry: Entry,
-        /// What may replace a count.
+        /// A description of what may replace a count.
         instead: String,
     }
 
     /// An entry of the environment block.
     Entry {
-        /// The type of its count of units.
+        /// The type of the count of units.
         count: String,
         /// The size of a unit, in bytes.
         unit: usize,
-        /// Its minimum size, in bytes.
+        /// The minimum size of an entry in bytes.
         least: usize,
-        /// The last unit.
+        /// The required value of the last unit.
         last: u32,
         /// The unit between name and value.
         split: u32,
     }
 
-    /// The 2019 draft, and the protocol before this one.
+    /// The 2019 draft, and the previous protocol.
     #[serde(rename_all = "camelCase")]
     Legacy {
         /// The requests whose fields a later edition changed.
         commands: Vec<LegacyCommand>,
-        /// A request of the protocol before this one.
+        /// A request of the previous protocol.
         old_request: Value,
-        /// Its reply.
+        /// The reply of the previous protocol.
         old_reply: Value,
         /// The error codes of the 2019 draft.
         error_codes: Value,
@@ -374,15 +375,15 @@ model! {
 
     /// A request of the 2019 draft.
     LegacyCommand {
-        /// `Set/Name`.
+        /// The name as `Set/Name`.
         name: String,
-        /// Set and id, a byte each in this order.
+        /// The code: set and id, one byte each in this order.
         code: String,
         /// The label of the edition, as in `spec/README.md`.
         edition: String,
-        /// Who sends it.
+        /// The sender.
         direction: String,
-        /// In the order of the wire, without padding.
+        /// The fields in the order of the wire, without padding.
         fields: Vec<Field>,
     }
 
@@ -390,15 +391,15 @@ model! {
     Fault {
         /// The name in vectors and reports.
         name: String,
-        /// `transport`, `header`, `payload`, `limits` or `reply`.
+        /// The layer: `transport`, `header`, `payload`, `limits` or `reply`.
         layer: String,
-        /// The HRESULT of a server's answer to a request with this fault.
+        /// The HRESULT that a server answers to a request with this fault.
         answer: String,
     }
 
     /// An HRESULT with a name.
     NamedHResult {
-        /// The number: `0x80131384`.
+        /// The number, such as `0x80131384`.
         code: String,
         /// Its name.
         name: String,
@@ -411,15 +412,16 @@ model! {
 pub enum Measure {
     /// The number itself.
     Value,
-    /// The count on the wire: of items, or of units with the NUL (0: absent).
+    /// The count on the wire: of items, or of units with the NUL (0 if absent).
     Count,
-    /// The number of units of a string before its first NUL that are not white space of C (9 to 13
-    /// and 32); 0 if it is absent.
+    /// The number of units before a string's first NUL that are not white space in C (9 to 13 and
+    /// 32). 0 if the string is absent.
     VisibleBeforeNul,
-    /// The number of UTF-8 bytes of these units; half a surrogate pair takes 3, as U+FFFD.
+    /// The number of UTF-8 bytes of a string's units before its first NUL. Half a surrogate pair
+    /// takes 3, as U+FFFD.
     Utf8BeforeNul,
     /// The sum of the counts of `fields`.
     CountOfAll,
-    /// All numbers at the path in `fields` are different.
+    /// Whether all numbers at the path in `fields` are different.
     Distinct,
 }

@@ -17,7 +17,7 @@ use super::{Field, Grammar, Limit, Measure, Struct};
 use crate::{EncodeFailure, Type, TypedCodec};
 use dotnet_diagnostics_ipc::wire::{Guid, WireErrorKind};
 
-/// Name and fields of everything with fields.
+/// Returns the name and fields of each message and struct.
 fn owners(grammar: &Grammar) -> Vec<(&str, &[Field])> {
     let mut owners = vec![
         ("draft/CollectTracing", &grammar.legacy.commands[0].fields[..]),
@@ -94,8 +94,8 @@ fn every_check_and_limit_has_a_listed_fault() {
     assert!(checks.filter_map(|check| check["fault"].as_str()).all(|fault| listed.contains(fault)));
 }
 
-/// Every field of every request with values on both sides of every possible limit: the crate
-/// refuses exactly what the grammar refuses, for the same reason and at the same field.
+/// Probes every field of every request with values on both sides of every possible limit. The crate
+/// refuses exactly what the grammar refuses, with the same error in the same field.
 #[test]
 fn every_field_limit_equals_crate_check() {
     let grammar = grammar();
@@ -112,7 +112,7 @@ fn every_field_limit_equals_crate_check() {
             for probed in [whole.clone()].into_iter().chain(probes(&whole)) {
                 let wire = match subject.encode(&probed) {
                     Ok(wire) => wire,
-                    // A text where a number belongs.
+                    // A probe has a text in place of a number.
                     Err(EncodeFailure::Value(_)) if probed != whole => continue,
                     Err(error) => panic!("{}: {error}", command.name),
                 };
@@ -133,7 +133,7 @@ fn every_field_limit_equals_crate_check() {
     assert!(asked > 500, "{asked}");
 }
 
-/// A value of these fields within the limits, with an item in each array.
+/// Returns a value of these fields within the limits, with an item in each array.
 fn sample(grammar: &Grammar, fields: &[Field], session_type: u32) -> Value {
     let of_type = |name: &str, least: u32| match name {
         "bool" => true.into(),
@@ -155,7 +155,7 @@ fn sample(grammar: &Grammar, fields: &[Field], session_type: u32) -> Value {
     fields.iter().map(|field| (field.name.clone(), value(field))).collect()
 }
 
-/// `whole` with one thing changed, for each thing and each change.
+/// Returns `whole` with one change, once for each part and each change.
 fn probes(whole: &Value) -> Vec<Value> {
     match whole {
         Value::Number(_) => {
@@ -175,7 +175,7 @@ fn probes(whole: &Value) -> Vec<Value> {
             ]
             .map(|(text, count)| text.repeat(count));
             let cut = format!("{}\0{}", "x".repeat(436), "x".repeat(100));
-            // Half a pair takes 3 bytes; units after a NUL none.
+            // Half a pair takes 3 bytes. Units after a NUL take none.
             let halves = [145, 146].map(|count| json!({ "utf16": vec![0xD800; count] }));
             let texts = texts.into_iter().chain(long).chain([cut]).map(Value::from);
             texts.chain(halves).chain([Value::Null]).collect()
@@ -194,7 +194,7 @@ fn probes(whole: &Value) -> Vec<Value> {
                     all.push(changed);
                 }
             }
-            // Every string absent and every array empty.
+            // All strings are absent and all arrays empty.
             let mut nothing = whole.clone();
             for value in nothing.as_object_mut().unwrap().values_mut() {
                 match value {
@@ -210,7 +210,7 @@ fn probes(whole: &Value) -> Vec<Value> {
     }
 }
 
-/// The first limit that a value exceeds by the grammar, and the field.
+/// Returns the first limit of the grammar that a value exceeds, and the field.
 fn broken(
     grammar: &Grammar,
     fields: &[Field],
@@ -273,7 +273,7 @@ fn is_within(limit: &Limit, value: &Value) -> bool {
     limit.ranges.iter().any(|[low, high]| (*low as usize..=*high as usize).contains(&measured))
 }
 
-/// The place of the first repeated number.
+/// Returns the place of the first repeated number.
 fn repeated(limit: &Limit, value: &Value) -> Option<String> {
     let [outer, inner] = &limit.fields[..] else { panic!("{limit:?}") };
     let mut seen = BTreeSet::new();

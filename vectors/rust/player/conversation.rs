@@ -1,4 +1,4 @@
-//! What passed on connections.
+//! The bytes and events of a conversation.
 
 use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
 use core::time::Duration;
@@ -9,36 +9,36 @@ use crate::nettrace::Stream;
 use crate::script::{Captures, Ending, FdKind};
 use dotnet_diagnostics_ipc::exchange::End;
 
-/// The sender.
+/// The sender of bytes, as seen from the player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TurnDirection {
-    /// The player.
+    /// The player sent them.
     Sent,
-    /// The side under test.
+    /// The side under test sent them.
     Received,
 }
 
 /// The bytes in one direction of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// How many there were.
+    /// The number of bytes.
     pub len: u64,
-    /// The first of them.
+    /// The first bytes.
     pub first: Vec<u8>,
-    /// The last of them, at least [`Flow::LAST`] if there were so many.
+    /// The last bytes; at least [`Flow::LAST`] if there are that many.
     pub last: Vec<u8>,
-    /// Why no more followed, if that was seen. Silence is [`End::TimedOut`].
+    /// The end of the bytes, if it was observed. Silence is [`End::TimedOut`].
     pub end: Option<End>,
-    /// A reader of all of them, if they are the stream of a session.
+    /// A reader of the bytes, if they are the stream of a session.
     pub stream: Option<Stream>,
 }
 
 impl Flow {
-    /// How many of the last bytes are kept.
+    /// The number of last bytes that are kept.
     pub const LAST: usize = 4096;
 
-    /// Adds bytes, of which the first are kept until there are `most`.
+    /// Adds bytes, and keeps the first ones until there are `most`.
     pub fn push(&mut self, bytes: &[u8], most: usize) {
         self.len = self.len.saturating_add(len(bytes));
         if let Some(stream) = &mut self.stream {
@@ -55,44 +55,44 @@ impl Flow {
 /// A connection of a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Connection {
-    /// Its name. A later connection may have the same.
+    /// The name of the connection. A later connection may have the same name.
     pub name: String,
-    /// What was sent on it. It has an end once the player has closed the connection.
+    /// The bytes sent. They have an end once the player has closed the connection.
     pub sent: Flow,
-    /// What was received, except bytes read in the background.
+    /// The bytes received, except those read in the background.
     pub came: Flow,
 }
 
-/// What a side did.
+/// An action of one side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// It opened the connection.
+    /// The side opened the connection.
     Opened,
-    /// It sent bytes.
+    /// The side sent bytes.
     Said {
-        /// How many.
+        /// The number of bytes.
         len: u64,
         /// The files of the descriptors on the first byte.
         fds: Vec<FdKind>,
     },
-    /// It ended the connection, or its direction.
+    /// The side closed the connection, or its direction of it.
     Ended(Ending),
 }
 
-/// Something that happened on a connection.
+/// An event on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When, since some beginning.
+    /// The time of the event, since an arbitrary start.
     pub at: Duration,
-    /// The connection, by its place in [`Conversation::connections`].
+    /// The connection, as an index in [`Conversation::connections`].
     pub connection: usize,
-    /// Who did it.
+    /// The side that acted.
     pub by: TurnDirection,
-    /// What.
+    /// The action.
     pub did: EventKind,
 }
 
-/// A conversation as it went, on all of its connections, as one of its sides has it.
+/// A conversation on all of its connections, as recorded by one of its sides.
 ///
 /// ```
 /// use std::time::Duration;
@@ -108,20 +108,20 @@ pub struct Event {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conversation {
-    /// The connections, in the order in which they were opened.
+    /// The connections in the order in which they were opened.
     pub connections: Vec<Connection>,
-    /// What happened on them, in order.
+    /// The events on the connections, in order.
     pub events: Vec<Event>,
-    /// What was captured.
+    /// The captured bytes.
     pub captures: Captures,
 }
 
 impl Conversation {
-    /// The most bytes kept of a direction: more than an environment can have. That of a process on
-    /// Linux has at most 6 MiB, of which UTF-16 makes twice as many.
+    /// The maximum number of bytes kept in each direction, which exceeds any environment block.
+    /// Linux limits an environment to 6 MiB, which is 12 MiB in UTF-16.
     pub const KEPT: usize = 16 << 20;
 
-    /// What happened, in order, with the bytes as far as kept.
+    /// Returns the events in order, with their bytes as far as they were kept.
     pub fn passed(&self) -> impl Iterator<Item = (&Event, &[u8])> {
         let flows = self.connections.iter().map(|one| [&one.sent.first[..], &one.came.first[..]]);
         let mut rests: Vec<[&[u8]; 2]> = flows.collect();
@@ -139,22 +139,22 @@ impl Conversation {
         })
     }
 
-    /// Whether any connection was ended by the other side.
+    /// Returns whether the other side ended a connection.
     pub fn has_end(&self) -> bool {
         self.connections.iter().any(|one| one.came.end.is_some_and(|end| end != End::TimedOut))
     }
 
-    /// Whether anything was sent or received.
+    /// Returns whether anything was sent or received.
     pub fn has_bytes(&self) -> bool {
         self.has_received() || self.connections.iter().any(|one| one.sent.len > 0)
     }
 
-    /// Whether anything was received.
+    /// Returns whether anything was received.
     pub fn has_received(&self) -> bool {
         self.connections.iter().any(|one| one.came.len > 0)
     }
 
-    /// A side opens a connection. Its number.
+    /// Records that a side opens a connection. Returns the number of the connection.
     pub fn opened(&mut self, name: &str, by: TurnDirection, at: Duration) -> usize {
         let connection = self.connections.len();
         self.connections.push(Connection { name: name.to_owned(), ..Connection::default() });
@@ -162,8 +162,8 @@ impl Conversation {
         connection
     }
 
-    /// A side sends bytes, of which the first are kept until there are `most` in its direction.
-    /// Bytes of which none is kept belong to the event before them.
+    /// Records that a side sends bytes, and keeps the first ones until its direction has `most`.
+    /// Bytes of which none is kept belong to the previous event.
     pub fn said(
         &mut self,
         connection: usize,
@@ -192,7 +192,7 @@ impl Conversation {
         }
     }
 
-    /// A side ends a connection, or its direction.
+    /// Records that a side closes a connection, or its direction of it.
     pub fn ended(&mut self, connection: usize, by: TurnDirection, how: Ending, at: Duration) {
         let end = match how {
             Ending::Reset => Some(End::Reset),
@@ -204,7 +204,7 @@ impl Conversation {
         self.events.push(Event { at, connection, by, did: EventKind::Ended(how) });
     }
 
-    /// Without this connection.
+    /// Removes this connection from the conversation.
     pub(super) fn forget(&mut self, connection: usize) {
         if connection < self.connections.len() {
             self.connections.remove(connection);
@@ -214,7 +214,7 @@ impl Conversation {
         later.for_each(|event| event.connection = event.connection.saturating_sub(1));
     }
 
-    /// The bytes of a side.
+    /// Returns the bytes of one side.
     pub(super) fn flow(&mut self, connection: usize, of: TurnDirection) -> Option<&mut Flow> {
         let connection = self.connections.get_mut(connection)?;
         Some(match of {

@@ -1,4 +1,4 @@
-//! Why a step failed.
+//! The reasons why a step fails.
 
 use alloc::{
     format,
@@ -12,7 +12,7 @@ use crate::nettrace::StreamState;
 use crate::script::Mismatch;
 use dotnet_diagnostics_ipc::exchange::End;
 
-/// Why a step failed.
+/// The reason why a step failed.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc_vectors::player::{Difference, PlayerError};
@@ -22,17 +22,17 @@ use dotnet_diagnostics_ipc::exchange::End;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlayerError {
-    /// The side under test did something else.
+    /// The side under test differed from the script.
     Differs(Difference),
     /// This machine does not support the step.
     Unavailable(String),
 }
 
-/// What the side under test did instead.
+/// How the side under test differed from the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Difference {
-    /// No connection arrives in time.
+    /// No connection arrived in time.
     NotConnected,
     /// The bytes match no pattern.
     Bytes {
@@ -43,49 +43,49 @@ pub enum Difference {
         /// The fields that differ, if it is a reply.
         fields: Vec<FieldDifference>,
     },
-    /// The connection ends before all expected bytes arrived.
+    /// The connection ended before all expected bytes arrived.
     Ended {
-        /// How.
+        /// How the connection ended.
         end: End,
-        /// The bytes before.
+        /// The bytes received before the end.
         after: Vec<u8>,
     },
-    /// Nothing more arrives in time, and the connection does not end either.
+    /// Nothing more arrived in time, and the connection did not end.
     Nothing {
-        /// The bytes before.
+        /// The bytes received before that.
         after: Vec<u8>,
     },
     /// The bytes had this many descriptors.
     Descriptors(usize),
-    /// The peer does not accept data.
+    /// The peer did not accept data.
     PeerGone {
         /// The system's error.
         why: String,
-        /// What it sent before.
+        /// The bytes that it sent before.
         before: Option<Vec<u8>>,
     },
-    /// The connection does not end in time.
+    /// The connection did not end in time.
     NoEnd,
-    /// The connection ends in another way.
+    /// The connection ended in another way than expected.
     End(End),
-    /// The stream of a session ends, and is not whole.
+    /// The stream of a session ended and is incomplete.
     Stream(StreamState),
-    /// The stream of a session has an event that the session has not asked for.
+    /// The stream of a session has an event that the session did not ask for.
     Unasked(String),
-    /// Anything else, in words: a connection that cannot be opened, a script that contradicts
-    /// itself.
+    /// Any other reason in words, such as a connection that cannot be opened or a script that
+    /// contradicts itself.
     Other(String),
 }
 
 impl Difference {
-    /// Whether it is that nothing came in time.
+    /// Returns whether the step failed because nothing arrived in time.
     pub const fn is_time_out(&self) -> bool {
         matches!(self, Self::NotConnected | Self::Nothing { .. } | Self::NoEnd)
     }
 }
 
 impl PlayerError {
-    /// The side under test did something else, in words.
+    /// Returns a difference of the side under test in words.
     pub fn differs(text: impl Into<String>) -> Self {
         Self::Differs(Difference::Other(text.into()))
     }
@@ -144,11 +144,11 @@ impl fmt::Display for Difference {
 /// A step that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Its number; the first is 0.
+    /// The number of the step, counted from 0.
     pub step: usize,
-    /// The step, in words: `expect on a`.
+    /// The step in words, such as `expect on a`.
     pub text: String,
-    /// The difference.
+    /// The reason.
     pub trouble: PlayerError,
 }
 
@@ -160,7 +160,7 @@ impl fmt::Display for Failure {
 
 impl core::error::Error for Failure {}
 
-/// The first of many bytes.
+/// Prints the first of many bytes.
 pub(super) struct Excerpt<'b>(pub(super) &'b [u8]);
 
 impl fmt::Display for Excerpt<'_> {

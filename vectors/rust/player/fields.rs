@@ -1,4 +1,4 @@
-//! The fields of a reply that differ from a pattern.
+//! Compares the fields of a reply with a pattern.
 
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
@@ -23,7 +23,7 @@ use dotnet_diagnostics_ipc::wire::{Decode as _, Reader};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldDifference {
-    /// The field, as a path.
+    /// The path of the field.
     pub field: String,
     /// The received value, in words.
     pub found: String,
@@ -37,7 +37,7 @@ impl fmt::Display for FieldDifference {
     }
 }
 
-/// The fields in which the reply on a connection differs from a pattern.
+/// Returns the fields in which the reply on a connection differs from a pattern.
 pub(super) fn reply_differences(
     connection: &Connection,
     captures: &Captures,
@@ -52,8 +52,8 @@ pub(super) fn reply_differences(
     differences(command, &pattern.filled_from(came, captures), came)
 }
 
-/// The fields of `came`, a reply to `command`, that differ from those of `wanted`. Empty if either
-/// is not a message.
+/// Returns the fields of `came`, a reply to `command`, that differ from those of `wanted`. Returns
+/// none if either is not a message.
 fn differences(command: Option<Command>, wanted: &[u8], came: &[u8]) -> Vec<FieldDifference> {
     let (Some((is_error, expected)), Some((found_is_error, found))) = (kind(wanted), kind(came))
     else {
@@ -76,11 +76,11 @@ fn differences(command: Option<Command>, wanted: &[u8], came: &[u8]) -> Vec<Fiel
         let found_text = text(came, found);
         differences.push(FieldDifference { field, found: found_text, expected: expected_text });
         if expected.len != found.len {
-            // It shifts everything that follows.
+            // The difference shifts everything that follows.
             break;
         }
     }
-    // The size follows from the others.
+    // The size depends on the other fields.
     if differences.len() > 1 {
         differences.retain(|one| one.field != SIZE);
     }
@@ -100,7 +100,7 @@ fn text(of: &[u8], note: &Annotation) -> String {
     }
 }
 
-/// Whether a reply is an error, and what it is in words, whether it is complete or not.
+/// Returns whether a reply, complete or not, is an error, and describes it.
 fn kind(bytes: &[u8]) -> Option<(bool, String)> {
     match Header::decode(bytes).ok()?.command {
         Command::OK => Some((false, "an OK".into())),
@@ -149,7 +149,7 @@ mod tests {
                 refused,
                 &["the reply is the error 0x80131384 DS_IPC_E_BAD_ENCODING, expected an OK"],
             ),
-            // Only the whole string, not its length or the size.
+            // Only the whole string is reported, not its length or the size.
             (info, &os, &osx, &["OS is \"OSX\", expected \"OS\""]),
             (info, &os, &os, &[]),
         ] {

@@ -1,6 +1,6 @@
 //! Play the steps of an exchange script against the side under test.
 //!
-//! [`Player`] knows what the steps mean, without I/O; a [`Network`] of yours has the connections.
+//! [`Player`] performs the steps without I/O. You provide the connections as a [`Network`].
 //!
 //! Play a conversation to a server, in memory:
 //!
@@ -10,7 +10,7 @@
 //! use dotnet_diagnostics_ipc_vectors::player::{Link, Network, Player, PlayerError, Received, Sent};
 //! use dotnet_diagnostics_ipc_vectors::script::{Ending, FdKind, Step};
 //!
-//! /// A server that knows no command at all, and time that does not pass.
+//! /// A server that knows no command, with a clock that stands still.
 //! struct Knows(&'static [u8]);
 //!
 //! impl Network for Knows {
@@ -76,31 +76,31 @@ use crate::script::{Comparison, Ending, ExpectFile, FdKind, Life, Pattern, Prese
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 
-/// How long the player waits after a piece of a size given by the script.
+/// The time that the player waits after a piece whose size the script gives.
 const AFTER_A_PIECE: Duration = Duration::from_millis(20);
-/// How long it waits at most after all of many pieces: less after each.
+/// The maximum time that the player waits after all of many pieces, which shortens each wait.
 const AFTER_ALL_PIECES: Duration = Duration::from_millis(500);
-/// How long it waits for messages of a peer that no longer listens.
+/// The time that the player waits for messages of a peer that no longer listens.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
-/// A connection that is open.
+/// An open connection.
 #[derive(Clone, Copy)]
 struct Open {
     link: Link,
-    /// Its place in the conversation.
+    /// The index of the connection in the conversation.
     number: usize,
     is_drained: bool,
 }
 
-/// Plays one conversation: see the [module](self) for an example.
+/// Plays one conversation. The [module](self) has an example.
 pub struct Player<'n> {
     network: &'n mut dyn Network,
     within: Duration,
     connections: BTreeMap<String, Open>,
-    /// The start of each stream that came before its first event was expected.
+    /// The start of each stream that arrived before its first event was expected.
     starts: BTreeMap<String, StreamStart>,
     conversation: Conversation,
-    /// When the present time limit began, and when it ends on an idle machine.
+    /// The start of the current time limit, and its end on an idle machine.
     limit: (Duration, Duration),
 }
 
@@ -112,12 +112,13 @@ impl fmt::Debug for Player<'_> {
     }
 }
 
-/// The methods that wait fail with the [`PlayerError`] of the network; those with the name of a
-/// connection also if there is none of that name.
+/// Methods that wait fail with the [`PlayerError`] of the network. Methods that take the name of a
+/// connection also fail if there is none.
 #[allow(clippy::missing_errors_doc, reason = "they fail like this")]
 impl<'n> Player<'n> {
-    /// `within` is the default time limit of a step. Every limit is that of an idle machine: on one
-    /// that is busy when it ends, it ends later, by the measured factor of up to 30.
+    /// Returns a player. `within` is the default time limit of a step. Limits are those of an idle
+    /// machine. If the machine is busy when a limit ends, the limit is extended by the measured
+    /// factor of up to 30.
     pub fn new(network: &'n mut dyn Network, within: Duration) -> Self {
         Self {
             network,
@@ -132,8 +133,8 @@ impl<'n> Player<'n> {
     /// Plays all of `steps`. Connections stay open until [`Player::close_all`].
     ///
     /// # Errors
-    /// The first failed step. If the network does not support a step ([`Network::lacks`]), it is
-    /// that step with [`PlayerError::Unavailable`], and nothing was played.
+    /// Returns the first step that failed. If the network lacks a step ([`Network::lacks`]),
+    /// returns that step with [`PlayerError::Unavailable`], and plays nothing.
     pub fn play<'s>(
         &mut self,
         steps: impl IntoIterator<Item = &'s Step, IntoIter: Clone>,
@@ -158,8 +159,8 @@ impl<'n> Player<'n> {
         Ok(())
     }
 
-    /// Reads available bytes on the connections that are not read in the background: they may
-    /// explain a failed step.
+    /// Reads available bytes on connections that are not read in the background, because the bytes
+    /// may explain a failed step.
     fn hear_out(&mut self) {
         let open = self.connections.iter().filter(|(_, connection)| !connection.is_drained);
         let names: Vec<_> = open.map(|(name, _)| name.clone()).collect();
@@ -178,17 +179,17 @@ impl<'n> Player<'n> {
         Ok(())
     }
 
-    /// The conversation so far.
+    /// Returns the conversation so far.
     pub const fn conversation(&self) -> &Conversation {
         &self.conversation
     }
 
-    /// The network, for anything that is not a step.
+    /// Returns the network, for anything that is not a step.
     pub fn network(&mut self) -> &mut dyn Network {
         self.network
     }
 
-    /// The connection of that name.
+    /// Returns the connection with that name.
     pub fn link(&self, name: &str) -> Result<Link, PlayerError> {
         self.connection(name).map(|open| open.link)
     }
@@ -198,7 +199,7 @@ impl<'n> Player<'n> {
         found.ok_or_else(|| PlayerError::differs(format!("no connection {name}")))
     }
 
-    /// What passed so far on the open connection of that name.
+    /// Returns what was sent and received so far on the open connection with that name.
     pub fn so_far(&self, name: &str) -> Result<&Connection, PlayerError> {
         let number = self.connection(name)?.number;
         let found = self.conversation.connections.get(number);
@@ -221,7 +222,7 @@ impl<'n> Player<'n> {
         self.named(name, link, TurnDirection::Sent)
     }
 
-    /// Waits with `wait`, and longer than `until` on a busy machine if nothing `is_decided` then.
+    /// Waits with `wait`, on a busy machine longer than `until` if nothing `is_decided` by then.
     fn patiently<T>(
         &mut self,
         until: Duration,
@@ -260,13 +261,13 @@ impl<'n> Player<'n> {
         )
     }
 
-    /// What was read of a connection in the background, once it has ended.
+    /// Returns the bytes read from a connection in the background, once it has ended.
     pub fn drained(&mut self, link: Link, until: Duration) -> Result<Flow, PlayerError> {
         let has_ended = |drained: &Result<Flow, _>| !matches!(drained, Ok(Flow { end: None, .. }));
         self.patiently(until, has_ended, |network, until| network.drained(link, until))
     }
 
-    /// Whether the target's process lives, once that is `expected`.
+    /// Returns whether the target's process is alive, once that is `expected`.
     pub fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {
         let is_it = |life: &Result<Life, _>| !matches!(life, Ok(life) if *life != expected);
         self.patiently(until, is_it, |network, until| network.life(expected, until))
@@ -288,7 +289,7 @@ impl<'n> Player<'n> {
         Ok(sent)
     }
 
-    /// Ends a connection; if closed, its name is free again.
+    /// Ends a connection. The name of a closed connection is free again.
     pub fn end(&mut self, on: &str, how: Ending) -> Result<(), PlayerError> {
         self.end_step(on, how)?;
         if how != Ending::HalfClose {
@@ -297,7 +298,7 @@ impl<'n> Player<'n> {
         Ok(())
     }
 
-    /// Closes a connection that is none of the other side's, and forgets what passed on it.
+    /// Closes a connection that did not come from the other side, and forgets its bytes.
     pub fn forget(&mut self, on: &str) -> Result<(), PlayerError> {
         let number = self.connection(on)?.number;
         self.end(on, Ending::Close)?;
@@ -307,14 +308,14 @@ impl<'n> Player<'n> {
         Ok(())
     }
 
-    /// The same as [`Player::end`], but keeps the name: a script does not use it twice.
+    /// Ends a connection like [`Player::end`], but keeps the name; a script uses it only once.
     fn end_step(&mut self, on: &str, how: Ending) -> Result<(), PlayerError> {
         let Open { link, number, .. } = self.connection(on)?;
         self.conversation.ended(number, TurnDirection::Sent, how, self.network.now());
         self.network.end(link, how)
     }
 
-    /// Reads bytes of a connection, at most `most`. They are added to the conversation.
+    /// Reads at most `most` bytes of a connection, and adds them to the conversation.
     pub fn receive(
         &mut self,
         on: &str,
@@ -323,7 +324,7 @@ impl<'n> Player<'n> {
     ) -> Result<Received, PlayerError> {
         let Open { link, number, .. } = self.connection(on)?;
         if let Some(bytes) = self.starts.get_mut(on).and_then(|start| start.take(most)) {
-            // The conversation has them already.
+            // The conversation already has them.
             return Ok(Received::Bytes(bytes, Vec::new()));
         }
         let is_it = |received: &Result<Received, _>| !matches!(received, Ok(Received::Nothing));
@@ -332,7 +333,7 @@ impl<'n> Player<'n> {
         Ok(self.noted(number, received?))
     }
 
-    /// The same, but where nothing should arrive: not longer than `until`.
+    /// Reads bytes where none should arrive, and waits at most until `until`.
     pub fn listen(
         &mut self,
         on: &str,
@@ -344,7 +345,7 @@ impl<'n> Player<'n> {
         Ok(self.noted(number, received))
     }
 
-    /// Waits until there is something to read on a connection, which stays unread.
+    /// Waits until a connection has something to read, but reads nothing.
     pub fn wait_for_bytes(&mut self, on: &str, until: Duration) -> Result<(), PlayerError> {
         let link = self.connection(on)?.link;
         self.network.wait_for_bytes(link, until)
@@ -447,7 +448,7 @@ impl<'n> Player<'n> {
         }
     }
 
-    /// Waits until the file exists and begins like this.
+    /// Waits until the file exists and begins with these bytes.
     fn expect_file(&mut self, step: &ExpectFile, until: Duration) -> Result<(), PlayerError> {
         let began = self.network.now();
         let whole = until.saturating_sub(began);
@@ -461,7 +462,7 @@ impl<'n> Player<'n> {
         Ok(())
     }
 
-    /// The difference of the file, if any.
+    /// Returns the difference of the file, if there is one.
     fn compare_file(&mut self, step: &ExpectFile) -> Result<Option<Difference>, PlayerError> {
         let mut most = 0;
         Ok(loop {
@@ -540,7 +541,7 @@ impl<'n> Player<'n> {
         Ok(())
     }
 
-    /// Reads with one of `patterns`. Its captures are stored.
+    /// Reads bytes that match one of `patterns`, and stores its captures.
     fn receive_one_of(
         &mut self,
         on: &str,
@@ -613,7 +614,7 @@ impl<'n> Player<'n> {
     }
 }
 
-/// Whether these bytes are a message that may go on.
+/// Returns whether these bytes are an incomplete message.
 fn is_cut(bytes: &[u8]) -> bool {
     let header = RawHeader::read(bytes);
     let is_one = bytes.iter().zip(&MAGIC).all(|(byte, magic)| byte == magic);

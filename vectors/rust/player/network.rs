@@ -1,4 +1,4 @@
-//! What a player needs of connections of any kind.
+//! The connections that a player needs, over any transport.
 
 use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
 use core::time::Duration;
@@ -7,17 +7,17 @@ use super::{Flow, PlayerError};
 use crate::script::{Ending, FdKind, Life, Presence, SignalKind, Step};
 use dotnet_diagnostics_ipc::exchange::End;
 
-/// A connection of a [`Network`], by its number there.
+/// The number of a connection in a [`Network`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Link(usize);
 
 impl Link {
-    /// The connection with this number in its network.
+    /// Returns the connection with this number in its network.
     pub const fn new(number: usize) -> Self {
         Self(number)
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn number(self) -> usize {
         self.0
     }
@@ -26,17 +26,17 @@ impl Link {
 /// The result of waiting for bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// At least one byte, and the files of the descriptors.
+    /// At least one byte, and the files of the descriptors that came with it.
     Bytes(Vec<u8>, Vec<FdKind>),
-    /// The end of the connection.
+    /// The connection ended.
     End(End),
-    /// Nothing in time.
+    /// Nothing arrived in time.
     Nothing,
 }
 
 impl Received {
-    /// Reads bytes with `receive`, whose argument is the maximum, until there are `wanted`. The
-    /// result instead of the rest.
+    /// Reads bytes with `receive`, whose argument is the maximum, until there are `wanted`. Also
+    /// returns the result that ended the bytes early.
     pub fn fill(
         bytes: &mut Vec<u8>,
         wanted: usize,
@@ -55,64 +55,63 @@ impl Received {
 /// The result of sending bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// They were sent.
+    /// All bytes were sent.
     All,
-    /// The peer no longer reads; the reason in words.
+    /// The peer no longer reads. The reason is in words.
     PeerGone(String),
 }
 
-/// Connections to the side under test, and a clock. A port has its name in the script; `None` is
-/// the default port.
+/// The connections to the side under test, and a clock. A port is called by its name in the script,
+/// and the default port is `None`.
 ///
-/// Times are those of [`Network::now`]. All waits end at `until`. A method that fails returns the
-/// [`PlayerError`] of the step. What a network does not support is [`PlayerError::Unavailable`], by
-/// default everything except one connection to the other side.
+/// Times are those of [`Network::now`], and all waits end at `until`. A method that fails returns
+/// the [`PlayerError`] of the step. By default, a network supports only one connection to the other
+/// side, and everything else is [`PlayerError::Unavailable`].
 #[allow(clippy::missing_errors_doc, reason = "every method fails like this")]
 pub trait Network {
-    /// The time since some beginning.
+    /// Returns the time since an arbitrary start.
     fn now(&self) -> Duration;
 
-    /// Why a step cannot be played here as intended, whatever the peer does; `None` if it can. A
-    /// script with such a step is not started.
+    /// Returns the reason why this network cannot play a step as intended, whatever the peer does.
+    /// `None` if it can. A script with such a step is not started.
     fn lacks(&self, step: &Step) -> Option<&'static str> {
         let _ = step;
         None
     }
 
-    /// How long a wait of this time on an idle machine may take here and now: longer on a busy one,
-    /// up to 30 times. A network with a clock of its own is never busy.
+    /// Returns how long a wait of this time on an idle machine may take now, up to 30 times as long
+    /// on a busy machine. A network with its own clock is never busy.
     fn here(&self, idle: Duration) -> Duration {
         idle
     }
 
-    /// The memory of the target's process, in KiB; `None` if unknown.
+    /// Returns the memory of the target's process in KiB, or `None` if unknown.
     fn memory(&self) -> Option<u64> {
         None
     }
 
-    /// Connects to the side under test.
-    /// It is an error if no connection is accepted in time.
+    /// Connects to the side under test. Fails if the other side accepts no connection in time.
     fn open(&mut self, port: Option<&str>, until: Duration) -> Result<Link, PlayerError>;
 
-    /// Accepts a connection from the side under test; `None` on a timeout.
+    /// Accepts a connection from the side under test, or returns `None` on a timeout.
     fn accept(&mut self, port: Option<&str>, until: Duration) -> Result<Option<Link>, PlayerError> {
         let _ = (port, until);
         unsupported()
     }
 
-    /// Whether a connection arrives. The connection is not accepted.
+    /// Returns whether a connection arrives, without accepting it.
     fn is_called(&mut self, port: Option<&str>, until: Duration) -> Result<bool, PlayerError> {
         let _ = (port, until);
         unsupported()
     }
 
-    /// Starts or stops listening.
+    /// Starts or stops listening at a port.
     fn listen(&mut self, port: &str, listening: bool) -> Result<(), PlayerError> {
         let _ = (port, listening);
         unsupported()
     }
 
-    /// Sends all of `bytes`, the first with a descriptor if given. A timeout is an error.
+    /// Sends all of `bytes`, the first with a descriptor if one is given. Fails on a timeout.
     fn send(
         &mut self,
         link: Link,
@@ -129,19 +128,19 @@ pub trait Network {
         until: Duration,
     ) -> Result<Received, PlayerError>;
 
-    /// Waits until there are bytes to read, or an end. A network that cannot tell does not wait.
+    /// Waits until there are bytes to read, or an end. A network that cannot do so does not wait.
     fn wait_for_bytes(&mut self, link: Link, until: Duration) -> Result<(), PlayerError> {
         let _ = (link, until);
         Ok(())
     }
 
-    /// Reads in the background from now on, and adds to `flow`.
+    /// Reads in the background from now on, and adds the bytes to `flow`.
     fn drain(&mut self, link: Link, flow: Flow) -> Result<(), PlayerError> {
         let _ = (link, flow);
         unsupported()
     }
 
-    /// The result of the background read, once it has ended or the time is over.
+    /// Returns the result of the background read, once it has ended or the time is over.
     fn drained(&mut self, link: Link, until: Duration) -> Result<Flow, PlayerError> {
         let _ = (link, until);
         unsupported()
@@ -150,14 +149,13 @@ pub trait Network {
     /// Ends a connection, or only its sending direction.
     fn end(&mut self, link: Link, how: Ending) -> Result<(), PlayerError>;
 
-    /// Lets time pass.
+    /// Waits until the time `until`.
     fn wait(&mut self, until: Duration) -> Result<(), PlayerError> {
         let _ = until;
         unsupported()
     }
 
-    /// Whether the target's process exists. Returns at once if it should be alive, and waits for
-    /// its end if it should be dead.
+    /// Returns whether the target's process exists. If it should be dead, waits for its end.
     fn life(&mut self, expected: Life, until: Duration) -> Result<Life, PlayerError> {
         let _ = (expected, until);
         unsupported()
@@ -169,15 +167,15 @@ pub trait Network {
         not_ours()
     }
 
-    /// Whether the file of the default port's socket exists. Waits until it is as expected, or
-    /// until the timeout.
+    /// Returns whether the file of the default port's socket exists. Waits until it is as expected,
+    /// or until the timeout.
     fn socket(&mut self, expected: Presence, until: Duration) -> Result<Presence, PlayerError> {
         let _ = (expected, until);
         unavailable("the default port has no file here")
     }
 
-    /// The first bytes, at most `most`, of a file in the target's current directory; `None` if it
-    /// does not exist.
+    /// Returns at most `most` first bytes of a file in the target's current directory, or `None` if
+    /// it does not exist.
     fn file(&mut self, name: &str, most: usize) -> Result<Option<Vec<u8>>, PlayerError> {
         let _ = (name, most);
         not_ours()

@@ -1,4 +1,4 @@
-//! Streams of sessions: their start, their events, and their end.
+//! The streams of sessions: their start, their events and their end.
 
 use alloc::{borrow::ToOwned as _, format, string::String, vec::Vec};
 use core::time::Duration;
@@ -11,11 +11,11 @@ use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::header::RawHeader;
 
-/// The start of a stream.
+/// The first bytes of a stream.
 #[derive(Default)]
 pub(super) struct StreamStart {
     bytes: Vec<u8>,
-    /// How many of them a later step has read.
+    /// The number of bytes that a later step has read.
     taken: usize,
 }
 
@@ -31,7 +31,7 @@ impl StreamStart {
 
 #[allow(clippy::missing_errors_doc, reason = "they fail as the other methods of a player do")]
 impl Player<'_> {
-    /// Reads a connection in the background from now on. What follows the reply on it is the stream
+    /// Reads a connection in the background from now on. The bytes after the reply are the stream
     /// of a session.
     pub fn drain(&mut self, on: &str) -> Result<(), PlayerError> {
         let so_far = self.so_far(on)?;
@@ -50,7 +50,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Listens to a stream, and keeps its start for later steps.
+    /// Checks that a stream has no event, and keeps its start for later steps.
     pub(super) fn expect_no_event(&mut self, on: &str, until: Duration) -> Result<(), PlayerError> {
         loop {
             match self.listen(on, 64, until)? {
@@ -70,7 +70,7 @@ impl Player<'_> {
         }
     }
 
-    /// Reads on, if the start of the stream has come before, until it has more than that.
+    /// If the start of the stream was received before, reads until there is more.
     pub(super) fn expect_event(&mut self, on: &str, until: Duration) -> Result<(), PlayerError> {
         let Some(StreamStart { bytes: mut stream, .. }) = self.starts.remove(on) else {
             return Ok(());
@@ -90,8 +90,8 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Waits for bytes or the end. If the step says so, the time restarts while the target's memory
-    /// grows.
+    /// Waits for bytes or the end. If the step says so, the time limit begins again while the
+    /// target's memory grows.
     fn receive_while_memory_grows(
         &mut self,
         step: &ExpectEnd,

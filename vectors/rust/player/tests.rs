@@ -1,10 +1,10 @@
-//! Limits on a busy machine, with a clock that is set.
+//! Tests limits on a busy machine, with a clock that the tests set.
 
 use alloc::collections::VecDeque;
 
 use super::*;
 
-/// The parts of a network whose only connection is never sent anything.
+/// Declares the methods of a network whose only connection is never sent anything.
 macro_rules! only_receives {
     () => {
         fn open(&mut self, _: Option<&str>, _: Duration) -> Result<Link, PlayerError> {
@@ -27,11 +27,11 @@ macro_rules! only_receives {
     };
 }
 
-/// A peer that sends a byte after some time. Nothing waits: the clock is set.
+/// A peer that sends a byte after some time. The clock is set, so nothing waits.
 struct Slow {
     now: Duration,
     sends: Duration,
-    /// How many times longer than on an idle machine everything takes.
+    /// The factor by which everything takes longer than on an idle machine.
     times: u32,
 }
 
@@ -57,8 +57,8 @@ impl Network for Slow {
     }
 }
 
-/// What a step that takes 2 s on an idle machine does with a byte that comes after so many
-/// seconds, on one that is `times` slower; and when it is over.
+/// Plays a step that takes 2 s on an idle machine while a byte arrives after `sends` seconds. The
+/// machine is `times` slower. Returns the result and the end time.
 fn plays(step: &str, sends: u64, times: u32) -> (Result<(), PlayerError>, u64) {
     let (now, sends) = (Duration::from_secs(7), Duration::from_secs(sends));
     let mut network = Slow { now, sends, times };
@@ -76,7 +76,7 @@ fn limit_is_longer_on_busy_machine_and_has_an_end() {
     let nothing = || Err(Difference::Nothing { after: Vec::new() }.into());
     assert_eq!(plays(expect, 16, 1), (nothing(), 9));
     assert_eq!(plays(expect, 99, 5), (nothing(), 17));
-    // The time in which nothing may come is that of the script.
+    // The time in which nothing may arrive is that of the script.
     let silence = r#"{ "on": "a", "expect_nothing": 2000 }"#;
     assert_eq!(plays(silence, 16, 5), (Ok(()), 9));
 }
@@ -109,7 +109,7 @@ impl Network for Filling {
 #[test]
 fn step_keeps_waiting_while_memory_grows() {
     const GROWS: &str = r#", "while_memory_grows": true"#;
-    // How long it takes, in milliseconds, and whether the end is seen.
+    // Returns how long the step takes in milliseconds, and whether it sees the end.
     let plays = |sizes: &[u64], more: &str| {
         let mut target = Filling { now: Duration::ZERO, sizes: sizes.iter().copied().collect() };
         let text = format!(
@@ -119,15 +119,15 @@ fn step_keeps_waiting_while_memory_grows() {
         let came = Player::new(&mut target, Duration::ZERO).play(&steps).is_ok();
         (target.now.as_millis(), came)
     };
-    // Five waits, and the end in the sixth.
+    // There are five waits, and the end comes in the sixth.
     assert_eq!(plays(&[10, 20, 30, 40, 50, 60], GROWS), (600, true));
     assert_eq!(plays(&[10, 20, 30, 40, 50, 60], ""), (100, false));
-    // Its memory is constant, or shrinks: that is not progress.
+    // Constant or shrinking memory is no progress.
     assert_eq!(plays(&[10, 20, 20, 40, 50], GROWS), (200, false));
     assert_eq!(plays(&[10, 20, 15, 25, 50], GROWS), (200, false));
 }
 
-/// A stream whose pieces come once they are waited for: one in each time limit.
+/// A stream of which one piece arrives in each time limit.
 struct Stream {
     now: Duration,
     pieces: VecDeque<Vec<u8>>,
@@ -152,7 +152,7 @@ impl Network for Stream {
     only_receives!();
 }
 
-/// .NET 11 sends the start of a stream before it is resumed, older runtimes nothing (F-169).
+/// .NET 11 sends the start of a stream before it is resumed, older runtimes do not (F-169).
 #[test]
 fn event_shows_that_a_runtime_was_resumed() {
     const STEPS: &str = r#"[{ "open": "a" }, { "on": "a", "expect_no_event": 500 }, { "on": "a", "expect_no_event": 500 },
@@ -173,7 +173,7 @@ fn event_shows_that_a_runtime_was_resumed() {
     ]
     .concat();
     let event = [&start, &b"\x05\x05\x01"[..]].concat();
-    // An older runtime; .NET 11.
+    // First an older runtime, then .NET 11.
     assert_eq!(plays([b"", b"", &start]), Ok(()));
     assert_eq!(plays([&start, b"", &event[start.len()..]]), Ok(()));
     let failed = |step, text: &str| Err((step, text.to_owned()));

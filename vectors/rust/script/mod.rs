@@ -1,4 +1,4 @@
-//! Read an exchange script: a conversation in which one side is played and the other is under test.
+//! Read an exchange script: a conversation in which one side is played and the other is tested.
 
 mod outcome;
 mod pattern;
@@ -32,7 +32,7 @@ use serde_json::Value;
 
 use super::Hazard;
 
-/// A script: a whole conversation, of which one side is played.
+/// A script: a whole conversation of which one side is played.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc_vectors::script_files;
@@ -49,22 +49,22 @@ use super::Hazard;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Script {
-    /// Unique across all files.
+    /// The number of the script, unique across all files.
     pub sc_id: u32,
-    /// Unique too.
+    /// The name of the script, also unique.
     pub name: String,
-    /// The subject.
+    /// The subject of the script.
     pub comment: String,
-    /// The facts and requirements behind it.
+    /// The facts and requirements on which the script is based.
     pub spec: Vec<String>,
-    /// The first .NET with the command, as `8.0`.
+    /// The first .NET version with the command, such as `8.0`.
     pub since: Option<String>,
-    /// Its effect on a live runtime.
+    /// The effect of the script on a live runtime.
     pub hazard: Option<Hazard>,
     /// The played side, and the keys of that side.
     #[serde(flatten)]
     pub plays: Plays,
-    /// The steps in order.
+    /// The steps, in order.
     #[serde(deserialize_with = "steps")]
     pub steps: Vec<Step>,
 }
@@ -73,9 +73,9 @@ pub struct Script {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "plays", rename_all = "lowercase")]
 pub enum Plays {
-    /// The tool's; a runtime is under test.
+    /// The script plays the tool, and a runtime is under test.
     Client(ClientPart),
-    /// The runtime's; a client is under test.
+    /// The script plays the runtime, and a client is under test.
     Runtime(Box<RuntimePart>),
 }
 
@@ -85,14 +85,14 @@ pub enum Plays {
 pub struct ClientPart {
     /// How the runtime must be started.
     pub target: Target,
-    /// The fact by which runtimes do something that the document leaves open: other servers may
+    /// The fact by which runtimes do something that the document leaves open. Other servers may
     /// differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub habit: Option<String>,
-    /// Runtimes seen to behave like this.
+    /// The runtimes that were observed to behave like this.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen_on: Vec<String>,
-    /// Runtimes seen to deviate.
+    /// The runtimes that were observed to deviate.
     #[serde(default, deserialize_with = "deviations", skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<Deviation>,
 }
@@ -101,10 +101,10 @@ pub struct ClientPart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct RuntimePart {
-    /// The client's task.
+    /// The task of the client.
     #[serde(deserialize_with = "ask")]
     pub ask: Ask,
-    /// The expected result.
+    /// The expected result of the client.
     pub outcome: ScriptOutcome,
 }
 
@@ -112,13 +112,13 @@ pub struct RuntimePart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Deviation {
-    /// The runtimes, as `net8.0.30`.
+    /// The runtimes, such as `net8.0.30`.
     pub on: Vec<String>,
-    /// The fact behind it.
+    /// The fact that describes the deviation.
     pub fact: String,
-    /// In words.
+    /// The deviation in words.
     pub text: String,
-    /// The first step that is replaced, from 0.
+    /// The index of the first step that is replaced.
     pub from: usize,
     /// The steps that replace it and all later ones.
     #[serde(deserialize_with = "steps")]
@@ -126,12 +126,12 @@ pub struct Deviation {
 }
 
 impl Script {
-    /// The steps with a runtime of this deviation.
+    /// Returns the steps of a runtime with this deviation.
     pub fn steps_of<'s>(&'s self, deviation: &'s Deviation) -> Vec<&'s Step> {
         self.steps.iter().take(deviation.from).chain(&deviation.steps).collect()
     }
 
-    /// The steps as seen on `runtime`, such as `net8.0.30`, and its deviation.
+    /// Returns the steps observed on `runtime`, such as `net8.0.30`, and its deviation.
     pub fn steps_on(&self, runtime: &str) -> (Vec<&Step>, Option<&Deviation>) {
         let deviations = match &self.plays {
             Plays::Client(part) => part.deviations.as_slice(),
@@ -144,7 +144,7 @@ impl Script {
     }
 }
 
-/// Reads a list whose errors have the number of the item.
+/// Reads a list, and adds the number of the item to its error.
 fn numbered<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     item: &str,

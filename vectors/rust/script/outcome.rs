@@ -1,4 +1,4 @@
-//! The result of a client under test.
+//! The result that a client under test reports.
 
 use alloc::{borrow::ToOwned as _, boxed::Box, string::String, vec::Vec};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::wire::{WireError, WireErrorKind};
 
-/// The result of a client under test. `vectors/exchanges/README.md` defines each key.
+/// The result that a client under test reports. `vectors/exchanges/README.md` defines each key.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc_vectors::script::{ScriptEnd, ScriptOutcome};
@@ -22,15 +22,15 @@ use dotnet_diagnostics_ipc::wire::{WireError, WireErrorKind};
 pub enum ScriptOutcome {
     /// The command succeeded.
     Ok(Box<OkOutcome>),
-    /// The runtime refused.
+    /// The runtime refused the command.
     Error {
-        /// As `0x80131385`.
+        /// The code of the error, such as `0x80131385`.
         hresult: String,
-        /// The text after `GenerateCoreDump3`: `Some(null)` if it is absent on the wire, `None` if
-        /// there was none.
+        /// The text in the reply to `GenerateCoreDump3`. `Some(null)` if it is absent on the wire,
+        /// `None` if the reply has no text.
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
         message: Option<Value>,
-        /// The commands in the order of sending.
+        /// The commands in the order in which they were sent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<Vec<String>>,
         /// The runtime's advertise.
@@ -39,49 +39,49 @@ pub enum ScriptOutcome {
     },
     /// The message received is not a reply.
     Malformed {
-        /// The reason.
+        /// The reason why it is not a reply.
         error: ScriptFault,
     },
     /// The connection ended before the reply.
     NoReply {
-        /// How.
+        /// How the connection ended.
         end: ScriptEnd,
     },
-    /// It ended inside the reply.
+    /// The connection ended inside the reply.
     Cut {
-        /// After this many bytes.
+        /// The number of bytes received of the reply.
         received: usize,
-        /// How.
+        /// How the connection ended.
         end: ScriptEnd,
     },
     /// The reply is larger than the buffer.
     BufferTooSmall {
-        /// The required size.
+        /// The required size of the buffer.
         size: usize,
     },
-    /// The bytes of a runtime are not an advertise; nothing was sent.
+    /// The bytes of a runtime are not an advertise, so nothing was sent.
     BadAdvertise {
-        /// The reason.
+        /// The reason why they are not an advertise.
         error: ScriptFault,
     },
-    /// The advertise ended early; nothing was sent.
+    /// The advertise ended early, so nothing was sent.
     CutAdvertise {
-        /// After this many bytes.
+        /// The number of bytes received of the advertise.
         received: usize,
-        /// How.
+        /// How the connection ended.
         end: ScriptEnd,
     },
 }
 
-/// A client's report of a successful command.
+/// The report of a client about a successful command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OkOutcome {
-    /// The reply's payload in the form of the vectors.
+    /// The payload of the reply in the value form.
     pub reply: Value,
-    /// The state of the connection.
+    /// The state of the connection after the reply.
     pub then: ScriptAfterReply,
-    /// The commands in the order of sending.
+    /// The commands in the order in which they were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Vec<String>>,
     /// The runtime's advertise.
@@ -101,7 +101,7 @@ pub struct OkOutcome {
     pub second: Option<ScriptOutcome>,
 }
 
-/// The state of a connection after an OK: the names of [`AfterReply`](dotnet_diagnostics_ipc::exchange::AfterReply).
+/// The state of a connection after an OK, named as in [`AfterReply`](dotnet_diagnostics_ipc::exchange::AfterReply).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names are those of vectors/exchanges/README.md")]
@@ -114,7 +114,7 @@ pub enum ScriptAfterReply {
     Unknown,
 }
 
-/// How a connection ended: the names of [`End`](dotnet_diagnostics_ipc::exchange::End).
+/// How a connection ended, named as in [`End`](dotnet_diagnostics_ipc::exchange::End).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names are those of vectors/exchanges/README.md")]
@@ -124,15 +124,15 @@ pub enum ScriptEnd {
     TimedOut,
 }
 
-/// Why bytes are refused. Other implementations must match only `layer`.
+/// The reason why bytes are refused. Other implementations must match only `layer`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptFault {
-    /// As in [`VectorFault`](crate::VectorFault).
+    /// The layer, as in [`VectorFault`](crate::VectorFault).
     pub layer: String,
-    /// As in [`VectorFault`](crate::VectorFault).
+    /// The kind, as in [`VectorFault`](crate::VectorFault).
     pub kind: String,
-    /// As in [`VectorFault`](crate::VectorFault).
+    /// The offset, as in [`VectorFault`](crate::VectorFault).
     pub offset: usize,
 }
 
@@ -140,9 +140,9 @@ pub struct ScriptFault {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptStream {
-    /// How many bytes were accepted.
+    /// The number of bytes that the client accepted.
     pub bytes: u64,
-    /// How it ended.
+    /// How the stream ended.
     pub end: ScriptStreamEnd,
 }
 
@@ -152,9 +152,9 @@ pub struct ScriptStream {
 pub enum ScriptStreamEnd {
     /// The session was stopped, and the stream ended after the stop was sent.
     Complete,
-    /// It ended otherwise.
+    /// The stream ended otherwise.
     Incomplete,
-    /// It exceeded the limit.
+    /// The stream exceeded the limit.
     TooLong,
 }
 
@@ -162,17 +162,17 @@ pub enum ScriptStreamEnd {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScriptStop {
-    /// It was not sent.
+    /// The stop was not sent.
     NotSent,
-    /// The id was echoed.
+    /// The runtime answered with the session's id.
     Ok,
-    /// The generic OK.
+    /// The runtime answered with the generic OK.
     OkWithoutId,
     /// The connection ended without an answer.
     NoReply,
-    /// A refusal.
+    /// The runtime refused with this code.
     Hresult(String),
-    /// An OK for another session.
+    /// The runtime answered OK for another session.
     AnotherSession(String),
     /// The message received is not a reply.
     Malformed(ScriptFault),
@@ -182,20 +182,20 @@ pub enum ScriptStop {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptEnvironment {
-    /// Those accepted, in the form of the vectors; `"too_long"` for one over the limit.
+    /// The accepted entries in the value form, with `"too_long"` for an entry over the limit.
     pub entries: Vec<Value>,
-    /// Why the block is incomplete.
+    /// The reason why the block is incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ScriptFault>,
-    /// The result of an error message in it.
+    /// The code of an error message in the block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hresult: Option<String>,
-    /// How the connection ended inside it.
+    /// How the connection ended inside the block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<ScriptEnd>,
 }
 
-/// A key that is present, even if null.
+/// Reads a key that is present, even if it is null.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -217,7 +217,7 @@ impl From<WireError> for ScriptFault {
 }
 
 impl ScriptFault {
-    /// The reason at `offset`.
+    /// Returns the reason at `offset`.
     pub fn new(kind: WireErrorKind, offset: usize) -> Self {
         Self { layer: kind.layer().name().to_owned(), kind: kind.name().to_owned(), offset }
     }

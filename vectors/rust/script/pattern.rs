@@ -1,4 +1,4 @@
-//! The expected bytes on a connection, as far as a script knows them.
+//! The bytes that a script expects on a connection.
 
 use alloc::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use core::iter::repeat;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value};
 
-/// The captured bytes, by name.
+/// The captured bytes by name.
 pub type Captures = BTreeMap<String, Vec<u8>>;
 
 /// Bytes that are known in advance.
@@ -28,29 +28,29 @@ pub type Captures = BTreeMap<String, Vec<u8>>;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Literal {
-    /// These.
+    /// These bytes.
     Bytes(#[serde(with = "crate::hexadecimal")] Vec<u8>),
-    /// These, repeated.
+    /// Bytes that are repeated.
     Repeat {
-        /// The bytes.
+        /// The bytes to repeat.
         #[serde(rename = "repeat", with = "crate::hexadecimal")]
         unit: Vec<u8>,
         /// The number of repetitions.
         times: usize,
     },
-    /// Those captured under this name.
+    /// The bytes captured under this name.
     Same(#[serde(serialize_with = "same")] String),
 }
 
-/// Nothing was captured under this name: an error in the script.
+/// The error of a name under which nothing was captured, which is an error in the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uncaptured(String);
 
 impl Literal {
-    /// The bytes.
+    /// Returns the bytes.
     ///
     /// # Errors
-    /// [`Uncaptured`].
+    /// Returns [`Uncaptured`] if nothing was captured under the name.
     pub fn bytes(&self, captures: &Captures) -> Result<Vec<u8>, Uncaptured> {
         match self {
             Self::Bytes(bytes) => Ok(bytes.clone()),
@@ -86,16 +86,16 @@ pub enum Part {
 pub struct Any {
     /// The number of bytes.
     pub any: Length,
-    /// The name to capture them under.
+    /// The name under which the bytes are captured.
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Forbidden values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not: Vec<Literal>,
-    /// Each of these occurs in them.
+    /// Bytes that must all occur in them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub has: Vec<Literal>,
-    /// None of these occurs in them.
+    /// Bytes that must not occur in them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<Literal>,
 }
@@ -106,15 +106,15 @@ pub struct Any {
 pub enum Length {
     /// A fixed number.
     Fixed(usize),
-    /// A captured little-endian number.
+    /// The value of a captured little-endian number.
     Of(LengthOf),
 }
 
-/// The captured number `of`, times `times`, less `less`.
+/// A number of bytes computed from the captured number `of`: times `times`, minus `less`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LengthOf {
-    /// The name of the number.
+    /// The name of the captured number.
     pub of: String,
     /// The factor.
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -124,22 +124,22 @@ pub struct LengthOf {
     pub less: u64,
 }
 
-/// As many bytes as needed for the pattern to have matched a captured number of them.
+/// As many bytes as are needed until the pattern has matched a captured number of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
-    /// The name of the number.
+    /// The name of the captured number.
     pub until: String,
     /// The maximum number of bytes.
     pub most: u64,
 }
 
-/// The next bytes on a connection.
+/// The bytes that are expected next on a connection.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc_vectors::script::{Captures, Comparison, Pattern};
 ///
-/// // A length, and as many bytes.
+/// // A length followed by as many bytes.
 /// let pattern: Pattern = serde_json::from_str(r#"["ff", { "any": 1, "as": "n" }, { "any": { "of": "n" } }]"#)?;
 /// let nothing = Captures::new();
 /// assert_eq!(pattern.compare(&[], &nothing), Comparison::NeedMore(2));
@@ -157,11 +157,11 @@ pub struct Pattern(pub Vec<Part>);
 /// The result of comparing received bytes with a [`Pattern`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// They match, and this many more may be read next: never beyond the pattern's end.
+    /// All bytes match. This many more may be read next, never beyond the pattern's end.
     NeedMore(usize),
-    /// They match completely, and these names were captured.
+    /// The bytes match the whole pattern, and these names were captured.
     Matched(Captures),
-    /// They differ.
+    /// The bytes differ from the pattern.
     Differs(Mismatch),
 }
 
@@ -177,8 +177,8 @@ pub struct Mismatch {
 }
 
 impl Pattern {
-    /// Compares `so_far`, all bytes since the start of the pattern, with it. Later bytes cannot
-    /// repair a difference.
+    /// Compares the pattern with `so_far`, all bytes since its start. Later bytes change no
+    /// difference.
     pub fn compare(&self, so_far: &[u8], captures: &Captures) -> Comparison {
         match Matcher::new(so_far, captures).all(&self.0) {
             Ok(new) => Comparison::Matched(new),
@@ -186,8 +186,8 @@ impl Pattern {
         }
     }
 
-    /// The bytes of the pattern: its own if known, else those at the same place in `came`, or 0.
-    /// They end before a part of unknown length.
+    /// Returns the bytes of the pattern. Bytes that are not known are those at the same place in
+    /// `came`, or 0. The result ends before a part of unknown length.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc_vectors::script::{Captures, Pattern};
@@ -274,7 +274,7 @@ impl<'a> Matcher<'a> {
         bytes.map_err(|error| self.fail(error))
     }
 
-    /// The length of a part, after all earlier ones.
+    /// Returns the length of a part, which may depend on earlier parts.
     fn len(&self, part: &Part) -> Result<usize, Comparison> {
         let (number, len, expected) = match part {
             Part::Literal(literal) => return self.bytes(literal).map(|bytes| bytes.len()),
@@ -294,11 +294,11 @@ impl<'a> Matcher<'a> {
         Ok(usize::try_from(len).unwrap_or(usize::MAX))
     }
 
-    /// A lower bound of the remaining bytes: those of the parts of known length.
+    /// Returns a lower bound of the remaining bytes, which counts only parts of known length.
     fn known_len(&self, parts: &[Part]) -> usize {
         let known = parts.iter().map_while(|part| match part {
             Part::Any(Any { any: Length::Fixed(len), .. }) => Some(*len),
-            // A part in between may capture a name again.
+            // A part before it may capture the name again.
             Part::Literal(Literal::Same(_)) | Part::Any(_) | Part::Until(_) => None,
             Part::Literal(literal) => literal.bytes(self.known).ok().map(|bytes| bytes.len()),
         });
@@ -354,7 +354,7 @@ fn same<S: Serializer>(name: &str, serializer: S) -> Result<S::Ok, S::Error> {
     serde_json::json!({ "same": name }).serialize(serializer)
 }
 
-/// Reads a part by its key, so that an error mentions the keys of that part only.
+/// Reads a part by its key, so that an error mentions only the keys of that part.
 impl<'de> Deserialize<'de> for Part {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
@@ -407,8 +407,8 @@ const fn is_zero(number: &u64) -> bool {
 mod tests {
     use super::*;
 
-    /// Reads `bytes` like a player: never more than allowed. The number of bytes left, and what was
-    /// captured; or the offset of the difference.
+    /// Reads `bytes` like a player, which never reads more than allowed. Returns the number of
+    /// bytes left and the captures, or the offset of the difference.
     fn read(
         text: &str,
         mut bytes: &[u8],
@@ -440,14 +440,14 @@ mod tests {
         let excluded = r#"["00", { "any": 2, "not": ["0000", "0001"] }]"#;
         let repeated = r#"["0011", { "repeat": "2233", "times": 2 }]"#;
         for (text, bytes, left) in [
-            // The length of a part is below zero, zero, or positive.
+            // The length of the second part is negative, zero or positive.
             (r#"[{ "any": 1, "as": "n" }, { "any": { "of": "n", "less": 5 } }]"#, &[4][..], Err(1)),
             (r#"[{ "any": 1, "as": "n" }, { "any": { "of": "n", "less": 4 } }]"#, &[4], Ok(0)),
             (until, &[2, 0xaa, 0xbb], Ok(0)),
             (until, &[4, 0xaa, 0, 0, 0xbb, 9], Ok(1)),
             (until, &[1, 0xaa], Err(2)),
             (until, &[5, 0xaa], Err(2)),
-            // Contents are checked once all have arrived, from the first of them.
+            // Contents are checked from their first byte once all bytes have arrived.
             (contents, &[0, 1, 2, 0], Ok(0)),
             (contents, &[0, 1, 0, 2], Err(0)),
             (contents, &[1, 2, 0xff, 0], Err(0)),

@@ -1,4 +1,4 @@
-//! The steps of a script: one verb each.
+//! The steps of a script, each with one verb.
 
 use alloc::{
     format,
@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::{Literal, Pattern};
 
-/// Declares the struct of each verb, and [`Step`], which is one of them. `on` is the key with the
-/// name of the connection; `timed` steps have a time limit.
+/// Declares the struct of each verb, and the enum [`Step`] of all verbs. `on` is the key with the
+/// name of the connection. `timed` steps have a time limit.
 macro_rules! steps {
     ($(
         $(#[$meta:meta])*
@@ -34,7 +34,7 @@ macro_rules! steps {
             }
         )*
 
-        /// A step. `vectors/exchanges/README.md` defines each verb and its keys.
+        /// A step of a script. `vectors/exchanges/README.md` defines each verb and its keys.
         ///
         /// ```
         /// use dotnet_diagnostics_ipc_vectors::script::{ExpectNothing, Step};
@@ -51,14 +51,14 @@ macro_rules! steps {
         }
 
         impl Step {
-            /// Its verb, the key of that name.
+            /// Returns the verb, which is the name of its key.
             pub const fn verb(&self) -> &'static str {
                 match self {
                     $(Self::$Verb(_) => $verb,)*
                 }
             }
 
-            /// The time limit, if the step gives one.
+            /// Returns the time limit, if the step gives one.
             pub const fn within_ms(&self) -> Option<u32> {
                 match self {
                     $($(Self::$Verb(step) => step.$within_ms,)?)*
@@ -66,7 +66,7 @@ macro_rules! steps {
                 }
             }
 
-            /// The name of the step's connection.
+            /// Returns the name of the step's connection.
             fn on(&self) -> Option<&str> {
                 match self {
                     $($(Self::$Verb(step) => Some(&step.$on),)?)*
@@ -74,7 +74,7 @@ macro_rules! steps {
                 }
             }
 
-            /// Reads a step by its verb, so that an error mentions its keys, not all possible steps.
+            /// Reads a step by its verb, so that an error mentions only the keys of that verb.
             pub(super) fn read(value: Value) -> Result<Self, String> {
                 const VERBS: &[&str] = &[$($verb),*];
                 let keys: Vec<&str> =
@@ -94,29 +94,29 @@ macro_rules! steps {
 }
 
 steps! {
-    /// The player opens a connection: `{"open": "a"}`, with a port if the script plays the runtime
-    /// and the client owns one.
+    /// The player opens a connection: `{"open": "a"}`. The step has a port if the script plays the
+    /// runtime and the client owns a port.
     Open = "open" on open timed within_ms {
         /// The name of the connection.
         open: String,
-        /// The port; `None` is the default port.
+        /// The port, or `None` for the default port.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         port: Option<String>,
     }
 
-    /// The side under test opens a connection: `{"accept": "a"}`, with a port if the script plays
-    /// the client.
+    /// The side under test opens a connection: `{"accept": "a"}`. The step has a port if the script
+    /// plays the client.
     Accept = "accept" on accept timed within_ms {
         /// The name of the connection.
         accept: String,
-        /// The port; `None` is the default port.
+        /// The port, or `None` for the default port.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         port: Option<String>,
     }
 
     /// The player starts or stops listening: `{"listen": true, "port": "p"}`.
     Listen = "listen" {
-        /// Whether it starts or stops.
+        /// Whether the player starts (true) or stops listening.
         listen: bool,
         /// The port.
         port: String,
@@ -124,20 +124,20 @@ steps! {
 
     /// No connection is opened: `{"expect_no_connection": 300, "port": "p"}`.
     ExpectNoConnection = "expect_no_connection" {
-        /// For how many milliseconds.
+        /// The time in milliseconds.
         expect_no_connection: u32,
-        /// The port; `None` is the default port.
+        /// The port, or `None` for the default port.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         port: Option<String>,
     }
 
-    /// Bytes are sent: `{"on": "a", "send": […]}`.
+    /// The player sends bytes: `{"on": "a", "send": […]}`.
     Send = "send" on on timed within_ms {
         /// The connection.
         on: String,
         /// The bytes.
         send: Vec<Literal>,
-        /// The sizes of the pieces; empty for any.
+        /// The sizes of the pieces, or empty for any sizes.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         chunks: Vec<usize>,
         /// The descriptor attached to the first byte.
@@ -159,79 +159,78 @@ steps! {
         with_fd: bool,
     }
 
-    /// One of these follows: `{"on": "a", "expect_any_of": […]}`.
+    /// One of these patterns follows: `{"on": "a", "expect_any_of": […]}`.
     ExpectAnyOf = "expect_any_of" on on timed within_ms {
         /// The connection.
         on: String,
-        /// None is a prefix of another.
+        /// The patterns, none of which is a prefix of another.
         expect_any_of: Vec<Alternative>,
     }
 
-    /// Neither a byte nor the end follows, on a drained connection not the end:
-    /// `{"on": "a", "expect_nothing": 300}`.
+    /// Neither a byte nor the end follows: `{"on": "a", "expect_nothing": 300}`. On a drained
+    /// connection, only the end must not follow.
     ExpectNothing = "expect_nothing" on on {
         /// The connection.
         on: String,
-        /// For how many milliseconds.
+        /// The time in milliseconds.
         expect_nothing: u32,
     }
 
-    /// The stream of a session has no event yet: nothing follows, or only its start, as .NET 11 sends
-    /// it before the runtime is resumed (F-169): `{"on": "a", "expect_no_event": 500}`. What came is
-    /// kept for the next step on this connection.
+    /// The stream of a session has no event yet: `{"on": "a", "expect_no_event": 500}`. Either
+    /// nothing follows, or only the start of the stream, which .NET 11 sends before it is resumed
+    /// (F-169). The next step on this connection gets the bytes.
     ExpectNoEvent = "expect_no_event" on on {
         /// The connection.
         on: String,
-        /// For how many milliseconds.
+        /// The time in milliseconds.
         expect_no_event: u32,
     }
 
-    /// If the start of the stream came in an `expect_no_event`, more of it follows, as a runtime that
-    /// was resumed has events: `{"on": "a", "expect_event": true}`.
+    /// The stream of a session has an event, as that of a resumed runtime: `{"on": "a",
+    /// "expect_event": true}`. Only checked if its start was received in an `expect_no_event`.
     ExpectEvent = "expect_event" on on timed within_ms {
         /// The connection.
         on: String,
-        /// True.
+        /// Always true.
         expect_event: bool,
     }
 
-    /// Input is read in the background: `{"on": "a", "drain": true}`.
+    /// The player reads in the background from now on: `{"on": "a", "drain": true}`.
     Drain = "drain" on on {
         /// The connection.
         on: String,
-        /// True.
+        /// Always true.
         drain: bool,
     }
 
-    /// The end follows: `{"on": "a", "expect_end": "closed"}`.
+    /// The connection ends: `{"on": "a", "expect_end": "closed"}`.
     ExpectEnd = "expect_end" on on timed within_ms {
         /// The connection.
         on: String,
-        /// The expected end.
+        /// How it ends.
         expect_end: ExpectedEnd,
-        /// The last drained bytes.
+        /// The expected last bytes of a drained connection.
         #[serde(default, with = "crate::hexadecimal", skip_serializing_if = "Vec::is_empty")]
         last: Vec<u8>,
-        /// The last drained bytes equal one of these. If empty, they are not checked.
+        /// The last drained bytes equal one of these. If this is empty, they are not checked.
         #[serde(default, with = "crate::hexadecimal", skip_serializing_if = "Vec::is_empty")]
         last_any_of: Vec<Vec<u8>>,
-        /// Whether the time restarts while the memory of the target's process grows: it limits
-        /// progress.
+        /// Whether the time limit begins again while the memory of the target's process grows.
         #[serde(default, skip_serializing_if = "core::ops::Not::not")]
         while_memory_grows: bool,
     }
 
-    /// The player ends a connection, or one direction of it: `{"on": "a", "end": "close"}`.
+    /// The player closes a connection, or one direction of it: `{"on": "a", "end": "close"}`.
     EndStep = "end" on on {
         /// The connection.
         on: String,
-        /// How.
+        /// How it is closed.
         end: Ending,
     }
 
-    /// Nothing for some time: `{"wait": 300}`.
+    /// The player waits: `{"wait": 300}`.
     Wait = "wait" {
-        /// For how many milliseconds.
+        /// The time in milliseconds.
         wait: u32,
     }
 
@@ -241,13 +240,13 @@ steps! {
         expect_target: Life,
     }
 
-    /// The target's process gets a signal: `{"signal": "term"}`.
+    /// The player sends a signal to the target's process: `{"signal": "term"}`.
     Signal = "signal" {
         /// The signal.
         signal: SignalKind,
     }
 
-    /// The file of the default port's socket exists or not: `{"expect_socket": "gone"}`.
+    /// The file of the default port's socket exists or is gone: `{"expect_socket": "gone"}`.
     ExpectSocket = "expect_socket" timed within_ms {
         /// The expected state.
         expect_socket: Presence,
@@ -255,9 +254,9 @@ steps! {
 
     /// The target has written a file: `{"expect_file": "core.dmp", "begins": […]}`.
     ExpectFile = "expect_file" timed within_ms {
-        /// Its name in the target's current directory.
+        /// The name of the file in the target's current directory.
         expect_file: String,
-        /// Its first bytes.
+        /// The first bytes of the file.
         begins: Pattern,
     }
 }
@@ -269,14 +268,14 @@ impl<'de> Deserialize<'de> for Step {
 }
 
 impl ExpectEnd {
-    /// Whether the connection is the stream of a session, whose last bytes are known.
+    /// Returns whether the connection is the stream of a session with known last bytes.
     pub fn is_of_stream(&self) -> bool {
         !self.last.is_empty() || !self.last_any_of.is_empty()
     }
 }
 
 impl Step {
-    /// The action and its connection, without the bytes.
+    /// Returns the action and its connection in words, without the bytes.
     ///
     /// ```
     /// use dotnet_diagnostics_ipc_vectors::script::Step;
@@ -293,7 +292,7 @@ impl Step {
     }
 }
 
-/// The file of a descriptor.
+/// The file to which a descriptor refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FdKind {
@@ -301,55 +300,55 @@ pub enum FdKind {
     Null,
     /// The writing end of a pipe.
     Pipe,
-    /// `user_events_data` of tracefs.
+    /// `user_events_data` in tracefs.
     UserEventsData,
 }
 
-/// One of the alternatives.
+/// One of the patterns of [`ExpectAnyOf`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Alternative {
-    /// Its name, for reports.
+    /// The name of the pattern in reports.
     pub label: String,
     /// The expected bytes.
     pub expect: Pattern,
 }
 
-/// Which end is expected.
+/// The kind of end that a step expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExpectedEnd {
-    /// The end of the input.
+    /// A read returns the end of the input.
     Closed,
-    /// An error of reading.
+    /// A read fails.
     Reset,
-    /// Either.
+    /// Either kind of end.
     Any,
 }
 
-/// How the player ends a connection.
+/// How the player closes a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// Only the sending direction.
+    /// The player closes only its sending direction.
     HalfClose,
-    /// Both.
+    /// The player closes both directions.
     Close,
-    /// So that the peer's read fails.
+    /// The player resets the connection, so that the peer's read fails.
     Reset,
 }
 
-/// Whether a process exists.
+/// The state of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Life {
-    /// It is alive.
+    /// The process is alive.
     Alive,
-    /// It ends in time.
+    /// The process ends in time.
     Dead,
 }
 
-/// A signal that the target's process gets.
+/// A signal for the target's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignalKind {
@@ -363,12 +362,12 @@ pub enum SignalKind {
     Kill,
 }
 
-/// Whether a file exists.
+/// The state of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Presence {
-    /// It exists.
+    /// The file exists.
     There,
-    /// It does not.
+    /// The file does not exist.
     Gone,
 }

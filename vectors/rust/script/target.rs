@@ -1,4 +1,4 @@
-//! What a script needs: how the runtime under test is started, or what the client under test sends.
+//! What a script requires: how a runtime is started, or what a client sends.
 
 use alloc::{
     borrow::Cow,
@@ -15,22 +15,22 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// With `DOTNET_DefaultDiagnosticPortSuspend=1`.
+    /// Whether it is started with `DOTNET_DefaultDiagnosticPortSuspend=1`.
     pub suspended: bool,
     /// The addresses of `DOTNET_DiagnosticPorts`, in this order.
     pub ports: Vec<TargetPort>,
-    /// The value of `DOTNET_DiagnosticPorts`, with `{id}` for the address of a port, instead of one
-    /// made from `ports`.
+    /// The value of `DOTNET_DiagnosticPorts`, with `{id}` for the address of a port. `None` if it
+    /// is made from `ports`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spelled: Option<String>,
-    /// Its environment variables.
+    /// The environment variables of the runtime.
     pub environment: BTreeMap<String, VariableValue>,
-    /// The required system or family, `linux` or `unix`; `None` is any.
+    /// The required system or family, `linux` or `unix`, or `None` for any.
     pub platform: Option<String>,
-    /// Other required abilities that the document leaves open.
+    /// Other required abilities, which the document leaves open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wants: Vec<Ability>,
-    /// Whether to wait for its default port: not if its environment disables it.
+    /// Whether to wait for its default port, which its environment may disable.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub default_port: bool,
 }
@@ -54,11 +54,11 @@ impl Default for Target {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetPort {
-    /// Its name in the steps.
+    /// The name of the port in the steps.
     pub id: String,
-    /// `suspend`, or `nosuspend`.
+    /// The mode of the port: `suspend`, or `nosuspend` if false.
     pub suspend: bool,
-    /// Whether the player listens there before the target starts.
+    /// Whether the player listens at the port before the target starts.
     pub listening: bool,
 }
 
@@ -86,9 +86,9 @@ pub enum VariableValue {
         #[serde(with = "crate::hexadecimal")]
         bytes: Vec<u8>,
     },
-    /// A text, repeated: `{"repeat": "x", "times": 1000}`.
+    /// A text that is repeated: `{"repeat": "x", "times": 1000}`.
     Repeat {
-        /// The text.
+        /// The text to repeat.
         repeat: String,
         /// The number of repetitions.
         times: usize,
@@ -96,7 +96,7 @@ pub enum VariableValue {
 }
 
 impl VariableValue {
-    /// The bytes after the equals sign.
+    /// Returns the bytes after the equals sign.
     pub fn as_bytes(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Text(text) => text.as_bytes().into(),
@@ -121,7 +121,7 @@ const fn is_true(value: &bool) -> bool {
     *value
 }
 
-/// An optional ability of a server: the document leaves it open, and a script needs it.
+/// An optional ability of a server, which the document leaves open and a script needs.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc_vectors::script::Ability;
@@ -134,20 +134,20 @@ const fn is_true(value: &bool) -> bool {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Ability {
-    /// It connects to the ports of `DOTNET_DiagnosticPorts`.
+    /// The server connects to the ports of `DOTNET_DiagnosticPorts`.
     Ports,
-    /// It waits for `ResumeRuntime` if `DOTNET_DefaultDiagnosticPortSuspend` or a port says so.
+    /// The server waits for `ResumeRuntime` if its default port or another port suspends it.
     Suspension,
-    /// It has sessions that write to `user_events_data`.
+    /// The server has sessions that write to `user_events_data`.
     UserEvents,
-    /// It serves one client after another: a silent one blocks all others (F-75).
+    /// The server serves one client after another, so a silent client blocks all others (F-75).
     OneClientAtATime,
-    /// It has sessions in the format 0, netperf.
+    /// The server has sessions in format 0, netperf.
     Netperf,
 }
 
 impl Ability {
-    /// All of them.
+    /// All abilities.
     pub const ALL: [Self; 5] =
         [Self::Ports, Self::Suspension, Self::UserEvents, Self::OneClientAtATime, Self::Netperf];
 }
@@ -176,48 +176,48 @@ impl fmt::Display for Ability {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// `Set/Name`; `None` with `old_protocol`.
+    /// The command as `Set/Name`, or `None` with `old_protocol`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Whether the request is one of the previous protocol.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub old_protocol: bool,
-    /// The request in the form of the vectors.
+    /// The request in the value form.
     pub value: Value,
     /// The diagnostic port owned by the client, if it should not connect to the default port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// The client's buffer for a message, in bytes.
+    /// The size of the client's buffer for a message, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<usize>,
-    /// The client's time limit for the next byte.
+    /// The client's time limit for the next byte, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience_ms: Option<u32>,
-    /// Whether to use the older command after `UNKNOWN_COMMAND`.
+    /// Whether the client uses the older command after `UNKNOWN_COMMAND`.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub fallback: bool,
-    /// Send `StopTracing` after this many bytes of the stream.
+    /// The number of bytes of the stream after which the client sends `StopTracing`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_after: Option<u64>,
-    /// Limits on what it accepts.
+    /// Limits on what the client accepts.
     #[serde(default, skip_serializing_if = "AskLimits::is_none")]
     pub limits: AskLimits,
 }
 
-/// The most that a client under test accepts; `None` is no limit.
+/// The limits on what a client under test accepts; `None` means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AskLimits {
-    /// Bytes of a stream.
+    /// The maximum number of bytes in a stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream_bytes: Option<u64>,
-    /// Bytes of an environment block.
+    /// The maximum number of bytes in an environment block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment_bytes: Option<u32>,
-    /// Its entries.
+    /// The maximum number of entries in an environment block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment_entries: Option<u32>,
-    /// Bytes of one entry, including its NUL, without its count.
+    /// The maximum number of bytes in an entry, including its NUL but not its count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry_bytes: Option<usize>,
 }
