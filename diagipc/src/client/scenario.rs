@@ -82,7 +82,7 @@ struct ScenarioFile {
 /// are parsed once.
 ///
 /// # Errors
-/// None occurs, because the embedded files are valid, which the crate's tests check.
+/// No error occurs, because the embedded files are valid, as the crate's tests check.
 ///
 /// ```
 /// let scenarios = diagipc::client::scenarios()?;
