@@ -1,5 +1,5 @@
-//! What went over the connections of a case: what was asked on each, and the reply, which is read
-//! once, with every fault of its bytes.
+//! The connections of a case: what was sent on each, and the reply, which is read once, with all
+//! faults in its bytes.
 
 mod continuation_faults;
 mod exchange;
