@@ -398,20 +398,20 @@ fn report_against_an_older_one_fails_for_new_failures() {
     assert_eq!(
         text(&run(&["report", "--against", &old, &new], b"", 1)).lines().collect::<Vec<_>>(),
         [
-            "FAILED: 4 new failures, 1 mended, 1 as before",
+            "FAILED: 4 new failures, 1 fixed, 1 as before",
             "NEW  magic-wrong, 1 failure: The magic is not the 13 characters DOTNET_IPC_V1 and a NUL.",
             "  seen in otherwise (must): failed before, now also: seen",
             "NEW  reply-cut, 1 failure: A reply is truncated.",
             "  seen in broken (must): was pass; seen",
             "NEW  no-answer, 2 failures: A valid request gets no answer in time.",
             "  seen in more (must): was not in the older report; seen",
-            "MENDED  mended",
+            "FIXED  mended",
             "NOT JUDGED  gone, which failed before",
             "UNIMPLEMENTED  lost-ability, which passed before",
         ]
     );
     let same = text(&run(&["report", "--against", &new, &new], b"", 0));
-    assert_eq!(same, "PASSED: 0 new failures, 0 mended, 5 as before\n");
+    assert_eq!(same, "PASSED: 0 new failures, 0 fixed, 5 as before\n");
     let other = errors(&["report", "--against", &old, &client], 2);
     assert!(other.contains("the reports are of server and client"), "{other}");
 }
