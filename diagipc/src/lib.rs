@@ -30,8 +30,7 @@
 //! # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 //! ```
 #![deny(unsafe_code)]
-// Input never causes a panic. Modules that read untrusted bytes also check arithmetic, as they
-// state.
+// Input never causes a panic. Modules that read untrusted bytes also check arithmetic.
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)

@@ -1,7 +1,6 @@
 //! Enumerations whose values have names in reports and files.
 
-/// Declares an enumeration with a list of all values and a name for each, by which it is printed
-/// and serialised.
+/// Declares an enumeration with a list of all values and their names in text and JSON.
 macro_rules! named {
     ($(#[$meta:meta])* $Name:ident { $($(#[$doc:meta])* $Variant:ident = $text:literal,)* }) => {
         $(#[$meta])*

@@ -19,14 +19,12 @@ use crate::{Interrupted, Lost, Report};
 /// The number of cases of a kind that may fail again in a row. After that the others are not played
 /// again, as they would fail too.
 const MAX_REPEATED_FAILURES: u8 = 3;
-/// The last of every eight workers prefers cases that compute, and takes waiting ones only if there
-/// are no others.
+/// One in this many workers prefers cases that compute, and takes waiting ones only after them.
 const COMPUTING_WORKER: usize = 8;
 
 pub(crate) enum CaseResult<R> {
     Done(R),
-    /// The case failed, and only the time may be the cause, so it is played again with nothing else
-    /// running.
+    /// The case failed, perhaps by time alone, so it is played again with nothing else running.
     Late(R),
     /// The case cannot be played on this machine, for this reason.
     Unavailable(String),

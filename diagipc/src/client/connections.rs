@@ -1,7 +1,6 @@
 //! What the client does on its connections: its requests, expected or not, and their ends.
 //!
-//! A runtime answers unrelated requests, and they are not errors, because the client was not told
-//! to omit them.
+//! A runtime answers unrelated requests. They are not errors: no client was told to omit them.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use std::sync::atomic::Ordering;
@@ -75,8 +74,7 @@ impl ScenarioPlayer<'_, '_> {
         self.read_to(on, size.map_or(0, |size| unread.read_of(usize::from(size))))
     }
 
-    /// Reads until a connection has received `count` bytes in total, or nothing more arrives.
-    /// Returns all of them.
+    /// Reads until a connection has received `count` bytes in total, or no more. Returns them all.
     pub(super) fn read_to(&mut self, on: &str, count: usize) -> Result<Vec<u8>, Stop> {
         loop {
             let bytes = &self.player.so_far(on)?.came.first;
@@ -196,8 +194,7 @@ impl ScenarioPlayer<'_, '_> {
             .then_some(command)
     }
 
-    /// Answers an unrelated request. A request of another program is not part of the client's
-    /// conversation.
+    /// Answers an unrelated request. Those of other programs are not part of the conversation.
     fn answer(&mut self, on: &str, command: Command, bytes: &[u8]) -> Result<(), Stop> {
         let is_strangers = self.peer.is_stranger();
         let payload = match command {
@@ -221,7 +218,7 @@ impl ScenarioPlayer<'_, '_> {
         let stop = named(bytes);
         match self.scenario.reveals {
             _ if self.requests == 0 => {
-                let text = format!("{stop} is sent, and the client has begun no session");
+                let text = format!("{stop} is sent, but the client has begun no session");
                 self.findings.must(Fault::AnotherSessionStopped, text);
             }
             Some(fault)
@@ -234,8 +231,7 @@ impl ScenarioPlayer<'_, '_> {
         }
     }
 
-    /// Answers further requests of the client after the conversation, until the client ends or the
-    /// time is over.
+    /// Answers further requests after the conversation, until the client ends or the time is over.
     pub(super) fn attend(&mut self, limits: &[Limit]) -> Result<(), Stop> {
         self.moves.clear();
         while !self.client.has_ended() && !limits.iter().all(Limit::is_over) {
@@ -299,8 +295,8 @@ impl ScenarioPlayer<'_, '_> {
         match self.scenario.refused_with {
             _ if self.findings.has(Fault::RequestRepeated) => {}
             _ if !is_of_task => self.findings.may(None, format!("{request} is also sent")),
-            // Fields that the older command does not have are lost. The client may choose to give
-            // up instead.
+            // Fields that the older command lacks are lost. The client may choose to give up
+            // instead.
             Some(HResult::UNKNOWN_COMMAND) => {
                 self.findings.note(format!("{request} is sent after the last UNKNOWN_COMMAND"));
             }
@@ -488,8 +484,7 @@ impl ScenarioPlayer<'_, '_> {
         })
     }
 
-    /// Checks that the client sends nothing on the connection of the stream, where no runtime
-    /// reads.
+    /// Checks that the client sends nothing on the stream's connection, where no runtime reads.
     pub(super) fn nothing_on_the_stream(&mut self) -> Result<(), Stop> {
         if self.leaves_unread {
             return Ok(());
@@ -501,8 +496,7 @@ impl ScenarioPlayer<'_, '_> {
         if bytes.starts_with(&MAGIC) {
             return Err(Stop::fault(Fault::StopOnTheStream, text));
         }
-        // No server reads these bytes, and no client waits for an answer to bytes that are not a
-        // message.
+        // No server reads these bytes, and no client waits for an answer to what is not a message.
         self.findings.note(text);
         Ok(())
     }
@@ -539,8 +533,7 @@ impl ScenarioPlayer<'_, '_> {
         }
     }
 
-    /// Waits for a while until the client continues, as it has everything, or shows that it waits
-    /// for more.
+    /// Waits until the client continues, as it has everything, or shows that it waits for more.
     pub(super) fn settles(&mut self, on: &str) -> Result<(), Stop> {
         let time = REST_TIMEOUT.min(self.line.patience.checked_div(2).unwrap_or_default());
         match self.listen(on, 64, time)? {

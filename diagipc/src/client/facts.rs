@@ -78,8 +78,7 @@ impl Findings {
         self.add(Weight::Note, None, text);
     }
 
-    /// Adds findings about the bytes of a request. `goes_on` says that a runtime accepts the
-    /// request anyway.
+    /// Adds findings about the bytes of a request. If `goes_on`, a runtime accepts the request.
     pub(super) fn take_of_request(&mut self, findings: Self, goes_on: bool) {
         self.0.extend(
             findings

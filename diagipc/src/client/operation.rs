@@ -70,8 +70,7 @@ named! {
         Attach = "attach",
         /// Sets a startup profiler with `StartupProfiler`.
         StartupProfiler = "startup-profiler",
-        /// Streams a trace with `CollectTracing` to `CollectTracing6`, and sends `StopTracing`
-        /// after a while.
+        /// Streams a trace with `CollectTracing` to `CollectTracing6`, then sends `StopTracing`.
         Trace = "trace",
         /// Stops a session, given by its id, with `StopTracing`.
         Stop = "stop",
@@ -132,11 +131,10 @@ named! {
         LevelName = "level_name",
         /// The arguments of a provider, as `KEY=VALUE`; empty if there are none.
         Arguments = "arguments",
-        /// The arguments, for a client that does not accept empty ones, so that those are not
-        /// tried.
+        /// The arguments, for a client that does not accept empty ones, which are not tried.
         ArgumentsKv = "arguments_kv",
-        /// The arguments with the value in double quotes, and a backslash before each quote and
-        /// backslash in it.
+        /// The arguments with the value in double quotes, and a backslash before each quote or
+        /// backslash.
         ArgumentsQuoted = "arguments_quoted",
         /// `circularBufferMB`.
         BufferMb = "buffer_mb",

@@ -53,8 +53,7 @@ pub struct CommandLine {
     pub cwd: Option<String>,
     /// The time that the client waits for the next byte before it gives up.
     pub patience: Duration,
-    /// The time that the client waits for a complete reply, however its bytes arrive; no limit by
-    /// default.
+    /// The time that the client waits for a complete reply in any pieces; unlimited by default.
     pub deadline: Option<Duration>,
     /// The form of the output.
     pub output: Option<OutputKind>,
@@ -190,9 +189,8 @@ impl Operations {
 
     /// Looks for the programs of these operations. Operations without a program are not played.
     ///
-    /// # Errors
-    /// Returns an error about the first program if all of them are missing, because then the client
-    /// cannot be tested.
+    /// # Errors Returns an error about the first program if all are missing: such a client cannot
+    /// be tested.
     pub fn find_programs(
         &self,
         operations: impl IntoIterator<Item = Operation>,
@@ -341,8 +339,7 @@ fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// The limit for the client's output that is kept. No scenario sends as much, so a truncated output
-/// is wrong anyway.
+/// The limit for the client's output. No scenario sends as much, so truncated output is wrong.
 pub(super) const MAX_OUTPUT_LEN: usize = 4 << 20;
 /// The exit status of a program that cannot do what it is asked to.
 pub(super) const UNSUPPORTED_STATUS: i32 = 77;

@@ -42,8 +42,7 @@ fn by_lost_text(played: &mut Played<'_>) {
     }
 }
 
-/// Renames the errors for which `is_it` returns true to the fault that `fault_of` returns for their
-/// case.
+/// Renames the errors for which `is_it` returns true to the fault of their case, `fault_of`.
 fn rename_each(
     played: &mut Played<'_>,
     fault_of: impl Fn(&Played<'_>, &Scenario) -> Option<Fault>,

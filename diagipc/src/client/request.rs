@@ -291,7 +291,7 @@ fn fault_in_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> Fault
 }
 
 /// Returns the fault if `bytes` have `text` in a wrong encoding and not in the right one. If two
-/// encodings look the same, prefers one that is right for ASCII, then one that `explains_all` the
+/// encodings look the same, prefers one that is right for ASCII, then one that `explains_all`
 /// bytes.
 fn misspelled(text: &str, bytes: &[u8], explains_all: impl Fn(Spelling) -> bool) -> Option<Fault> {
     let units: Vec<u16> = text.encode_utf16().collect();
@@ -311,8 +311,7 @@ fn misspelled(text: &str, bytes: &[u8], explains_all: impl Fn(Spelling) -> bool)
     found.iter().find(is_beyond_ascii).or_else(explained).or(found.first())?.fault()
 }
 
-/// Returns the fault with which an empty text after the text `before` is encoded at the end of
-/// `bytes`.
+/// Returns the fault with which an empty text after `before` is encoded at the end of `bytes`.
 fn empty_at_the_end(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
     let before = string(before?);
     let ends = |tail: &[u8]| bytes.ends_with(&[&before, tail].concat());

@@ -39,7 +39,7 @@ pub struct Scenario {
     #[serde(default, deserialize_with = "arguments")]
     pub arguments: Arguments,
     /// The command line must use at least one argument from each list. Otherwise the client cannot
-    /// perform the task.
+    /// do the task.
     #[serde(default)]
     pub needs: Vec<Vec<Argument>>,
     #[serde(rename = "steps")]
@@ -274,8 +274,7 @@ pub(super) enum Act {
     GivesUp,
     /// The client has everything it needs, and ends the connection by itself.
     HasAll,
-    /// The client refuses an invalid reply: it ends the connection, and stops no session, because
-    /// it was given none.
+    /// The client refuses an invalid reply: it ends the connection, and stops no session.
     Refuses,
     /// The client sends nothing that is a complete request.
     SendsNothingWhole,

@@ -226,8 +226,7 @@ impl ScenarioPlayer<'_, '_> {
         }
     }
 
-    /// Waits until the client connects. Returns `false` if it need not, so that the rest is
-    /// skipped.
+    /// Waits until the client connects. Returns `false` if it need not, which skips the rest.
     pub(super) fn is_called(&mut self) -> Result<bool, Stop> {
         let limit = Limit::new(CONNECT_TIMEOUT.max(self.line.patience));
         loop {

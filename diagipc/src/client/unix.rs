@@ -51,8 +51,7 @@ pub fn stand_in() -> io::Result<()> {
     }
 }
 
-/// A live process with its socket in a private directory, which is the `TMPDIR` of process and
-/// client.
+/// A live process with its socket in a private directory, the `TMPDIR` of process and client.
 pub(super) struct Target {
     // This field is dropped first, because running processes may write to the directory.
     process: Started,
@@ -77,8 +76,8 @@ impl Target {
         let mut command = stand_in.command();
         command.env("TMPDIR", directory.path()).stdout(Stdio::null());
         let process = Started::start(command.stdin(Stdio::from(OwnedFd::from(theirs))))?;
-        // Dropping the command closes the other half of the socket, which ends the process even if
-        // it fails to start.
+        // Dropping the command closes the other half of the socket, which ends even a failed
+        // process.
         drop(command);
         let name = socket_name(process.id());
         let at = |name: &str| directory.path().join(name);
@@ -100,8 +99,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Keeps the process and its directory for another scenario, if possible. Removes the files of
-    /// this scenario.
+    /// Keeps the process and its directory, without this scenario's files, if that is possible.
     pub(super) fn kept(mut self) -> Option<Self> {
         if !self.wanted.is_empty() || self.process.death().is_some() {
             return None;

@@ -15,8 +15,7 @@ use crate::process::Started;
 use crate::process::program::{Captured, Keep, Program, on_standard_error};
 use crate::process::timeouts::Limit;
 
-/// The maximum length of an answer. The largest message in hexadecimal, with its value, is much
-/// shorter.
+/// The maximum length of an answer. The largest message and its value are much shorter.
 const MAX_LINE_BYTES: u64 = 8 << 20;
 /// The number of unrequested lines that are buffered. A program that answers further ahead blocks.
 const LINES_AHEAD: usize = 1;
@@ -30,8 +29,7 @@ const MARKS: [(&[u8], &str); 3] =
     [(b"\xef\xbb\xbf", "UTF-8"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")];
 /// How often the canceller is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// The minimum time for a program to end after its input. The time limit of an answer applies if it
-/// is longer.
+/// The minimum time for a program to end after its input. The limit of an answer applies if longer.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The program to start, and its time limit.

@@ -1,5 +1,4 @@
-//! Finds how a value or bytes differ from the expected ones, and the common mistake that explains
-//! this.
+//! Finds how a value or bytes differ from the expected ones, and the mistake that explains it.
 
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC};
 use dotnet_diagnostics_ipc::wire::Guid;
@@ -24,8 +23,7 @@ const DIGITS: [&str; 11] = [
 ];
 /// Keys that a reader may omit, because they are reserved, ignored or of a later version.
 const OPTIONAL: [&str; 5] = ["future", "ignored", "reserved", "reserved2", "tail"];
-/// Keys whose text may be absent or empty (F-83), because many libraries can write only one of the
-/// two.
+/// Keys whose text may be absent or empty (F-83), as many libraries can write only one of the two.
 const ABSENT_OR_EMPTY: [&str; 2] = ["arguments", "filter_data"];
 /// The length to which longer texts are truncated, around the first difference.
 const MAX_EXCERPT: usize = 120;
@@ -36,8 +34,7 @@ const EXCERPT_CONTEXT: usize = 20;
 pub(super) struct Difference {
     /// The path without list indices, such as `providers[].keywords`; empty for the whole value.
     pub(super) field: String,
-    /// A description with the path and both values, such as `providers[1].keywords is "2", expected
-    /// "1"`.
+    /// The path and both values, such as `providers[1].keywords is "2", expected "1"`.
     pub(super) text: String,
     /// The common mistake that explains the value.
     pub(super) mistake: Option<Fault>,
@@ -62,8 +59,7 @@ pub(super) struct Compared {
     pub(super) difference: Option<Difference>,
     /// Whether the reader omitted an optional key.
     pub(super) omits_key: bool,
-    /// The first place where one text is absent and the other empty, which is not a relevant
-    /// difference.
+    /// The first place where one text is absent and the other empty, which does not count.
     pub(super) absent_or_empty: Option<Difference>,
 }
 

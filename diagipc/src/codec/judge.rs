@@ -46,8 +46,7 @@ impl Graded {
 }
 
 impl CodecCase<'_> {
-    /// Grades `answer`, ignoring its number. If the case is required, an answer of unsupported is a
-    /// failure.
+    /// Grades `answer`, ignoring its number. If the case is required, unsupported is a failure.
     pub fn judge(&self, answer: &Answer, is_required: bool) -> Case {
         self.result(self.judgement(answer, is_required), answer.whole.clone())
     }

@@ -29,8 +29,7 @@ pub struct Answer {
 pub enum AnswerKind {
     /// `ok`: success.
     Ok {
-        /// The key `value` of a decoding. An absent value differs from null, which is the value of
-        /// an absent string.
+        /// The key `value` of a decoding. An absent value differs from null, an absent string.
         value: Option<Value>,
         /// The key `wire` of an encoding.
         wire: Option<Vec<u8>>,
@@ -143,8 +142,7 @@ fn answer_to(question: &Question) -> Option<Value> {
 
 fn decode(subject: TypedCodec, wire: &[u8]) -> Value {
     let decoded = subject.decode(wire);
-    // The parts before the payload are checked first, then whether the message is the requested
-    // one.
+    // The parts before the payload are checked first, then whether it is the requested message.
     let is_framed = decoded.as_ref().map_or_else(
         |refusal| matches!(refusal.fault.layer.as_str(), "payload" | "limits"),
         |_| true,

@@ -56,8 +56,7 @@ fn all_entries(spelled: &mut Spelled<'_>) -> Option<u32> {
     Some(count)
 }
 
-/// Returns the strings of a correct block, or those before a truncated entry, and whether the block
-/// ends there.
+/// Returns the strings of a correct block, or before a truncated entry, and whether it ends there.
 fn texts_of(block: &[u8]) -> (Vec<String>, bool) {
     let mut reader = Reader::new(block);
     let mut texts = Vec::new();
@@ -184,12 +183,11 @@ fn is_like(bytes: &[u8], stream: &[u8]) -> bool {
     bytes.iter().zip(stream).all(|(have, want)| have == want)
 }
 
-/// Returns the fault in `stream`, which follows the reply to `request`. `is_all` says that it has
-/// ended.
+/// Returns the fault in `stream`, which follows the reply to `request`, and has ended if `is_all`.
 pub(crate) fn fault_in_stream(request: &[u8], stream: &[u8], is_all: bool) -> Option<FaultSeen> {
     let asked = format_of(request)?;
     if stream.is_empty() && is_all {
-        let text = "the session was stopped, and its stream ended without a byte";
+        let text = "the session was stopped, but its stream ended without a byte";
         return Some(FaultSeen::new(Fault::StreamEmpty, text));
     }
     let came = if nettrace::is_front(stream) {
@@ -236,8 +234,7 @@ fn format_of(request: &[u8]) -> Option<Format> {
     [Format::NET_PERF, Format::NET_TRACE].contains(&format).then_some(format)
 }
 
-/// Reverses the bytes of a GUID's first three fields, which converts between wire order and text
-/// order.
+/// Reverses the bytes of a GUID's first three fields: converts between wire and text order.
 pub(crate) fn guid_reversed(mut guid: [u8; 16]) -> [u8; 16] {
     for part in [0..4, 4..6, 6..8] {
         if let Some(part) = guid.get_mut(part) {

@@ -79,8 +79,7 @@ impl Exchanges {
         self.all.iter().rfind(|one| one.on == name && one.is_used())
     }
 
-    /// Returns the last connection of that name, even if nothing was sent or received, or it was
-    /// not opened.
+    /// Returns the last connection of that name, even if it was not used or not opened.
     pub(crate) fn newest(&self, name: &str) -> &Exchange {
         static UNOPENED: LazyLock<Exchange> = LazyLock::new(Exchange::default);
         self.all.iter().rfind(|one| one.on == name).unwrap_or(&UNOPENED)

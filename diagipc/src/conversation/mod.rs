@@ -1,5 +1,4 @@
-//! The connections of a case: what was sent on each, and the reply, which is read once, with all
-//! faults in its bytes.
+//! The connections of a case: what was sent on each, and the reply with all of its faults.
 
 mod continuation_faults;
 mod exchange;

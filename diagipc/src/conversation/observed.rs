@@ -34,8 +34,7 @@ impl FaultSeen {
         }
     }
 
-    /// Whether something was not received in time. It may be in time on a machine that is less
-    /// busy.
+    /// Whether something was not received in time. It may be on a less busy machine.
     pub(crate) const fn is_time_out(&self) -> bool {
         matches!(
             self.fault,

@@ -154,8 +154,7 @@ impl Reply {
         })
     }
 
-    /// Finds the faults of everything received in reply to `request`. `quiet` is why nothing more
-    /// followed.
+    /// Finds the faults of the answer to `request`. `quiet` is why nothing more followed.
     pub(super) fn find_faults(&mut self, request: &[u8], came: &[u8], quiet: Option<End>) {
         if !came.is_empty() {
             let last = self.find_all_but_the_last(request, came, quiet).err();
@@ -491,8 +490,8 @@ mod tests {
         reply
     }
 
-    /// Covers the faults that no server of `tests/conformance/server_faults.rs` shows, and what is
-    /// not a fault.
+    /// Covers faults that no server of `tests/conformance/server_faults.rs` shows, and correct
+    /// replies.
     #[test]
     fn fault_depends_on_what_follows() {
         let cut = b"DOTNET_IPC_V1\0\x38\0\xff\0\0\0\x92\x10";
@@ -539,8 +538,7 @@ mod tests {
 
     #[test]
     fn values_before_a_malformed_field_are_read() {
-        // The head of a ProcessInfo3 reply: version 1, process 4242, a cookie, and half of a
-        // length.
+        // The head of a ProcessInfo3 reply: version 1, process 4242, a cookie, half of a length.
         let head = b"DOTNET_IPC_V1\0\x32\0\xff\0\0\0\x01\0\0\0\x92\x10\0\0\0\0\0\0";
         let reply = read([4, 8], &[head, &[7; 16], &[0; 2]], ENDED);
         assert_eq!(reply.process, Some((4242, [7; 16])));

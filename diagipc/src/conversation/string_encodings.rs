@@ -91,8 +91,7 @@ pub(super) struct Spelled<'b> {
     bytes: &'b [u8],
     at: usize,
     spelling: Spelling,
-    /// Whether an uncounted NUL follows a count of 0 too. It may not, as such a string may be
-    /// absent.
+    /// Whether an uncounted NUL follows a count of 0 too, although such a string may be absent.
     empty_has_nul: bool,
     field: String,
     told: Option<First>,
@@ -133,8 +132,7 @@ impl<'b> Spelled<'b> {
         if skipped.iter().all(|byte| *byte == 0) { Some(()) } else { None }
     }
 
-    /// Reads fields by the grammar. A conditional field is read only if an earlier number selects
-    /// it.
+    /// Reads fields by the grammar. A conditional field is read if an earlier number selects it.
     pub(super) fn fields(&mut self, fields: &[Field]) -> Option<()> {
         let mut numbers = BTreeMap::new();
         for field in fields {
@@ -291,8 +289,7 @@ impl<'b> Spelled<'b> {
     }
 }
 
-/// Returns the text if it is plausible. A wrong encoding results in control characters or inner
-/// NULs.
+/// Returns the text if it is plausible. Wrong encodings lead to control characters or inner NULs.
 fn plausible(text: String) -> Option<String> {
     let is_odd = |c: char| c.is_control() && !c.is_ascii_whitespace() || c == REPLACEMENT_CHARACTER;
     if text.chars().any(is_odd) { None } else { Some(text) }

@@ -1,5 +1,4 @@
-//! Seeds and a dictionary for fuzzing: the seeds of each target of `fuzz/` are made from the golden
-//! vectors.
+//! A dictionary for fuzzing, and the seeds of each target of `fuzz/`, made from the golden vectors.
 //!
 //! ```
 //! use diagipc::embedded::corpus;
@@ -100,8 +99,7 @@ pub struct Seed {
     pub input: Vec<u8>,
 }
 
-/// The maximum length of a seed. Fuzzers prefer short inputs, and the vectors themselves cover long
-/// ones.
+/// The maximum length of a seed. Fuzzers prefer short inputs; the vectors cover long ones.
 const MAX_SEED_LEN: usize = 4096;
 
 /// The client's requests in `exchanges`, chosen by the second byte of the input.
@@ -138,8 +136,7 @@ const PIECES: [(Type, u8); 20] = [
     (Type::UserEventsProviderConfig, 17),
 ];
 
-/// Returns the seeds of a target, made from every vector with suitable bytes. There are none for an
-/// unknown target.
+/// Returns the seeds of a target, made from all suitable vectors; none for an unknown target.
 ///
 /// # Errors
 /// Returns an error if the vectors cannot be read.
@@ -263,8 +260,7 @@ pub static SUBJECTS: LazyLock<Vec<Asked>> = LazyLock::new(|| {
     subjects
 });
 
-/// Returns the subjects that `c/dotnet_ipc.h` also has: complete messages, and what a client reads
-/// after a reply.
+/// Returns the subjects that `c/dotnet_ipc.h` also has: messages, and what follows a reply.
 pub fn asked_of_c_header() -> impl Iterator<Item = &'static Asked> {
     use Type::{Advertise, Environment, Error, Reply, Request, StreamStart};
     SUBJECTS.iter().filter(|asked| {

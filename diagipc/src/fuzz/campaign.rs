@@ -1,5 +1,4 @@
-//! Plays the cases of a campaign. Failures become findings, which are repeated, minimised and
-//! grouped by cause.
+//! Plays the cases of a campaign. Findings are repeated, minimised and grouped by cause.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -24,8 +23,7 @@ use crate::server::survey::survey;
 use crate::server::target::Target;
 use crate::{Interrupted, server};
 
-/// The number of open connections after which a target is restarted; a few hundred exhaust it
-/// (F-74).
+/// How many open connections a target may have before it is restarted; hundreds exhaust it (F-74).
 const MAX_LEFT_OPEN: u32 = 100;
 /// The number of windows with a single request that show whether it costs memory.
 const WINDOWS: u32 = 4;
@@ -77,8 +75,7 @@ pub enum CampaignProgress<'n> {
 /// Plays the cases against the target at `address`, one after another (F-75). Calls `progress` for
 /// each.
 ///
-/// This may kill, block or exhaust the target, or make it leak its memory, so use only a target of
-/// your own.
+/// This may kill, block or exhaust the target, or make it leak its memory, so use only your own.
 ///
 /// ```
 /// use std::num::NonZeroU32;
@@ -389,8 +386,7 @@ impl<'c> Campaign<'c> {
     }
 }
 
-/// The number of cases in a window. Its minimum counts, because a garbage collection has happened
-/// by then.
+/// The number of cases in a window. Its minimum counts, as memory was collected by then.
 const WINDOW: u32 = 32;
 /// The number of consecutive windows that must grow.
 const GROWING_WINDOWS: usize = 3;

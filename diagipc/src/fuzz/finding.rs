@@ -132,8 +132,7 @@ pub struct Finding {
     pub case: FuzzCase,
     /// The case with the shortest message that still leads to it.
     pub minimised: FuzzCase,
-    /// Whether it was reproduced with a target started for that; `None` if no target could be
-    /// started.
+    /// Whether it was reproduced with a new target; `None` if none could be started.
     pub reproduced: Option<bool>,
     /// The number of messages tried to minimise it.
     pub tries: u32,
@@ -335,8 +334,8 @@ impl CampaignSummary {
         }
     }
 
-    /// Returns the findings as failed cases. There is one for each cause and command, named after
-    /// the command.
+    /// Returns the findings as failed cases. Each cause and command is one, named after the
+    /// command.
     ///
     /// ```
     /// use diagipc::fuzz::CampaignSummary;

@@ -8,8 +8,7 @@ use super::mutation::{fields, replaced, sized};
 /// Makes a case smaller as long as `shows` returns true, and calls it at most `most` times.
 ///
 /// Sends the message in one piece first. Then removes bytes of the payload, in ever smaller runs
-/// from its end to its start, and corrects the size. Finally sets fields to zero. A wrong size is
-/// kept.
+/// from end to start, and corrects the size. Finally sets fields to zero. A wrong size is kept.
 ///
 /// # Errors
 /// Returns whatever `shows` returns.
@@ -58,8 +57,7 @@ impl Minimiser<'_> {
 
     fn shorten(&mut self) -> Result<(), String> {
         let payload = |case: &FuzzCase| case.message.len().saturating_sub(HEADER_LEN);
-        // Try without any payload first, because most servers crash on that, and nothing is
-        // shorter.
+        // Try without any payload first, as most servers crash on that, and nothing is shorter.
         let mut run = payload(&self.best);
         while run > 0 {
             let mut end = self.best.message.len();

@@ -1,5 +1,4 @@
-//! Fuzzes a live diagnostic server with mutated requests until it crashes, hangs, or leaks memory
-//! or descriptors.
+//! Fuzzes a live diagnostic server until it crashes, hangs, or leaks memory or descriptors.
 //!
 //! A case depends only on a seed and its number: [`Seeds::case`]. [`run`] sends one case after
 //! another to the target at an [`Address`](crate::Address), followed by a complete `ProcessInfo`.

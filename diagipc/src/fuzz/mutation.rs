@@ -38,8 +38,7 @@ const COUNTS: [u32; 14] = [
     0x8000_0001,
     0xffff_ffff,
 ];
-/// Other numbers: small ones, as in enumerations, and numbers around the ends of 8, 16, 31, 32, 63
-/// and 64 bits.
+/// Other numbers: small ones, and numbers around the ends of 8, 16, 31, 32, 63 and 64 bits.
 const NUMBERS: [u64; 19] = [
     0,
     1,
@@ -302,8 +301,7 @@ fn read_number(message: &[u8], range: &Range<usize>) -> Option<u32> {
     message.get(range.clone())?.try_into().ok().map(u32::from_le_bytes)
 }
 
-/// Returns `message` with `with` in place of `range`, and an adjusted size; `None` if it becomes
-/// too large.
+/// Returns `message` with `with` in place of `range`, and an adjusted size; `None` if too large.
 pub(super) fn replaced(message: &[u8], range: &Range<usize>, with: &[u8]) -> Option<Vec<u8>> {
     let (before, after) = (message.get(..range.start)?, message.get(range.end..)?);
     sized([before, with, after].concat())

@@ -23,8 +23,7 @@ use crate::server::{Death, judge};
 const REPLY_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time limit for closing a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(250);
-/// The time between the end of a connection and the end of the process: normally, and after a
-/// failure.
+/// The time from the end of a connection to that of the process: normally, and after a failure.
 const DEATH_TIMEOUTS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
 named! {
@@ -43,8 +42,7 @@ named! {
         Error = "error",
         /// The connection ended without a reply, and the server is alive.
         Closed = "closed",
-        /// The server did not answer in time. It is alive, and answers others once the connection
-        /// is closed.
+        /// The server did not answer in time. It answers others once the connection is closed.
         Silent = "silent",
         /// The case did not wait for an answer, and the server is alive.
         Left = "left",
@@ -62,8 +60,7 @@ named! {
         LeftOpen = "left-open",
         /// The server accepted a request with an invalid header.
         Unchecked = "unchecked",
-        /// The memory of the target grows with each request. This is never the verdict of a single
-        /// case.
+        /// The memory of the target grows with each request. No single case has this verdict.
         MemoryGrowth = "memory-growth",
     }
 }
@@ -110,16 +107,16 @@ impl Observed {
         self.faults.iter().find(|seen| seen.fault == fault).map(|seen| seen.text.as_str())
     }
 
-    /// Returns the known behaviour of a runtime that explains the reaction, by the rules of the
-    /// server suite.
+    /// Returns the runtime's known behaviour that explains the reaction, by the server suite's
+    /// rules.
     pub(super) fn explanation(&self, profile: Profile, case: &FuzzCase) -> Option<KnownDeviation> {
         let death =
             (self.verdict == CaseVerdict::Crash).then(|| self.death.unwrap_or(Death::Unknown));
         let expectation = Expectation::of_message(case.command(), &case.message);
         let judged = judge::judge(profile, &expectation, &self.reaction, death).deviation;
         judged.or_else(|| {
-            // The suite does not report a connection that stays open after a correct error, without
-            // other faults.
+            // The suite does not report an open connection after a correct error, without other
+            // faults.
             let error = self.reaction.exchange().reply.error();
             let hresult = error.filter(|_| self.reaction.left_open)?;
             let answer = ReplyKind::Error(hresult);
@@ -220,8 +217,7 @@ fn faults_in_bytes(reaction: &Reaction, case: &FuzzCase) -> Vec<FaultSeen> {
             FaultSeen::new(Fault::Leaked, text)
         }]);
     }
-    // Only the message counts: bytes that the server never reads turn the end of its stream into a
-    // reset (F-70).
+    // Only the message counts: bytes that the server never reads turn its end into a reset (F-70).
     let has_unread = message_of(&case.message).len() < case.message.len();
     let mut found: Vec<FaultSeen> = if has_unread {
         exchange.reply.faults_of_message().cloned().collect()
@@ -323,8 +319,7 @@ mod tests {
         assert_eq!((left.verdict, left.faults.len()), (CaseVerdict::Left, 0));
         let left_open = Reaction { left_open: true, ..message(OK) };
         assert_eq!(judged(left_open).0, CaseVerdict::LeftOpen);
-        // Faults after the reply count, unless the request is followed by bytes that the server
-        // never reads (F-70).
+        // Faults after the reply count, unless unread bytes follow the request (F-70).
         let streams_on = FaultSeen::new(Fault::StreamDoesNotEnd, "it does not end");
         let wrong = |answered| Reaction { wrong: [streams_on.clone()].into(), ..answered };
         assert_eq!(judged(wrong(message(OK))).1, std::slice::from_ref(&streams_on));

@@ -63,8 +63,7 @@ pub(crate) fn explain_script(
     requests(script).find_map(|request| explain(profile, &request, seen))
 }
 
-/// Returns a runtime's known reactions to a request, in the order of the table, for the reference
-/// runtime.
+/// Returns a runtime's known reactions to a request, in table order, for the reference runtime.
 pub(crate) fn rows(profile: Profile, request: Request) -> impl Iterator<Item = &'static Row> {
     let model = profile.model();
     rows_for(model, &request).into_iter().filter(move |row| row.is_done_by(model))
@@ -76,8 +75,7 @@ pub(crate) fn is_told(profile: Profile, fact: &str) -> bool {
 }
 
 impl Profile {
-    /// Whether this platform refuses a command as unsupported, whatever the request, as `NativeAOT`
-    /// refuses perf maps.
+    /// Whether this platform refuses every request of a command, as `NativeAOT` refuses perf maps.
     ///
     /// ```
     /// use diagipc::known::Profile;
@@ -97,8 +95,7 @@ impl Profile {
 /// Returns the variants of `script` for this target, most likely first. A variant is a deviation,
 /// or `None` for the script's own steps.
 ///
-/// Deviations of the nearest recordings precede the script's own steps, and deviations of programs
-/// follow them.
+/// Deviations of the nearest recordings precede the script's own steps; those of programs follow.
 pub(crate) fn ways_of(profile: Profile, script: &Script) -> Vec<Option<&Deviation>> {
     let Plays::Client(part) = &script.plays else { return [None].into() };
     let (nearest, request) = (nearest::nearest(profile), requests(script).next());

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::profile::{Build, Family, Profile};
 use crate::embedded::VECTORS;
 
-/// The file that the test `shown_json_is_that_of_the_recordings` writes from `evidence/` with
+/// The test `shown_json_is_that_of_the_recordings` writes this from `evidence/` with
 /// `DIAG_UPDATE=1`.
 const TEXT: &str = include_str!("shown.json");
 
@@ -20,8 +20,7 @@ pub(super) struct Shown<B> {
     pub(super) rows: BTreeMap<String, Vec<B>>,
     /// The builds that show each deviation, by its fact.
     pub(super) deviations: BTreeMap<String, Vec<B>>,
-    /// The builds that did not survive a case, by its last word, which is a `tcId` or the name of a
-    /// script.
+    /// The builds that did not survive a case, by its last word: a `tcId` or the name of a script.
     pub(super) ended: BTreeMap<String, String>,
 }
 
@@ -43,8 +42,7 @@ pub(super) fn deviating(fact: &str) -> &'static [Profile] {
     SHOWN.deviations.get(fact).map_or(&[], Vec::as_slice)
 }
 
-/// Returns which recorded builds did not survive a case, such as `harmful: ended net8.0.30,
-/// aot9.0.20`.
+/// Returns which builds did not survive a case, such as `harmful: ended net8.0.30, aot9.0.20`.
 ///
 /// `case` is the `tcId` of its request or the name of its script. Whether a case is harmful at all
 /// is decided by the `hazard` of the vectors and scripts.
@@ -99,8 +97,7 @@ impl Profile {
         self.platform().is_some() && !nearest(self).iter().any(|one| self.is_of_version(*one))
     }
 
-    /// Whether its version, or that of the nearest recordings, lies between those of some of these
-    /// builds.
+    /// Whether its version, or that of the nearest recordings, lies between those of `builds`.
     pub(super) fn is_within(self, builds: &[Self]) -> bool {
         let versions = builds.iter().filter_map(|one| one.version());
         let is_between =

@@ -20,8 +20,7 @@ pub enum Family {
     NativeAot,
     /// .NET with Mono.
     Mono,
-    /// A server that follows only the document, in its newest edition and with its errors
-    /// corrected.
+    /// A server that follows only the document's newest edition, with its errors corrected.
     Strict,
 }
 
@@ -114,8 +113,7 @@ impl Profile {
         Self { version: Some(DotnetVersion { major, minor }), ..Self::any(Family::CoreClr) }
     }
 
-    /// Returns the profile of `NativeAOT` of this version, which has the server of that version on
-    /// another platform.
+    /// Returns the profile of `NativeAOT` of this version: the same server on another platform.
     pub const fn native_aot(major: u8) -> Self {
         Self::core_clr(major, 0).of_family(Family::NativeAot)
     }

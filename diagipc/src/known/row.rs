@@ -24,8 +24,7 @@ pub(crate) struct Row {
     pub(crate) commands: Commands,
     /// The property of the requests that it applies to.
     pub(crate) shape: Shape,
-    /// Whether it applies only to requests that a vector marks as harmful, and to mutations of a
-    /// campaign.
+    /// Whether it applies only to requests marked as harmful, and to mutations of a campaign.
     pub(crate) harmful: bool,
     pub(crate) does: Does,
     /// A description of the behaviour.
@@ -61,8 +60,7 @@ pub(crate) enum Shape {
     Right,
     /// The request is valid, or wrong only in its values.
     Parsed,
-    /// The request has one of these quirks, and is valid except that the name of a variable may be
-    /// absent.
+    /// The request has one of these quirks, and is valid except for an absent name of a variable.
     With(&'static [Quirk]),
     /// The request is valid, and the runtime is suspended.
     Suspended,
@@ -151,8 +149,8 @@ impl Quirk {
             AnyRequest::AttachProfiler(request) if request.profiler_path.is_empty_to_runtimes() => {
                 Self::NoProfilerPath
             }
-            // A file named by a message of vectors or of a campaign does not exist. An empty path
-            // names no file (P-1).
+            // A file named by a vector or a campaign does not exist. An empty path names no file
+            // (P-1).
             AnyRequest::ApplyStartupHook(request)
                 if !request.startup_hook_path.is_empty_to_runtimes() =>
             {
@@ -196,8 +194,8 @@ impl Request {
         Self { reason: Some(reason), ..Self::right(command) }
     }
 
-    /// Returns the decoded request `wire`, sent as `command`. A server never reads the bytes after
-    /// the size (F-70).
+    /// Returns the decoded request `wire`, sent as `command`. Bytes after the size are never read
+    /// (F-70).
     pub(crate) fn of(command: Command, wire: &[u8]) -> Self {
         let size = Header::decode(wire).map_or(wire.len(), |header| header.size.into());
         let is_followed = size < wire.len();

@@ -68,8 +68,7 @@ const PLAIN: Flags = (false, false);
 const FAULT: Flags = (true, false);
 const FAULT_OF_HARMFUL: Flags = (true, true);
 
-/// Generates the rows: fact, layer, commands and shape of the request, what the runtime does, and a
-/// description.
+/// Generates the rows: fact, layer, commands and shape of the request, effect, description.
 macro_rules! table {
     ($($fact:literal $layer:ident $commands:ident, $shape:ident $(($of:expr))? =>
         $does:ident $(($hresult:expr))? $(, $flags:ident)?: $text:expr;)*) => {

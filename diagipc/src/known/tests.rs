@@ -198,8 +198,7 @@ fn row_of(
                     format!("{} ({})", test.comment, group.command.as_deref().unwrap_or_default())
                 }),
                 _ if test.result == ExpectedResult::Acceptable && is_refused => Ok(row),
-                // These are allowed without a row: bytes after the message, and errors of a
-                // program.
+                // Bytes after the message and errors of a program are allowed without a row.
                 _ => Ok(TABLE.iter().filter(|row| may_be(row)).find(|row| {
                     let is_so = match (seen.answer, row.does) {
                         (ReplyKind::Error(_), Does::Refuses(_)) => row.layer == Layer::Host,
@@ -226,8 +225,7 @@ fn row_of(
     }
 }
 
-/// The script that deletes a missing variable. Wine, on which .NET for Windows was recorded, allows
-/// that.
+/// The script that deletes a missing variable. Wine, with which Windows was recorded, allows that.
 const OF_WINE: &str = "scripts/process/set-variable-then-delete-twice";
 
 /// Returns what the recordings show, and the outcomes that no row explains.
@@ -323,8 +321,7 @@ const LOST_FOR_GOOD: &[&str] = &[P_6, "P-13"];
 /// package, and only a script shows it.
 const P_6: &str = "P-6";
 
-/// A case that any recorded build did not survive is harmful, whatever family a run assumes for its
-/// target.
+/// A case that any recorded build did not survive is harmful in runs against any family.
 #[test]
 fn case_that_a_recorded_build_did_not_survive_is_harmful() {
     let (recordings, mut deadly, mut words) = (all_recordings(), 0, BTreeSet::new());

@@ -39,8 +39,7 @@ pub(super) fn add_filters(jinja: &mut Environment<'_>) {
     });
 }
 
-/// Returns the types of a command's request: one, or one for each value of the field that selects
-/// the others.
+/// Returns the types of a command's request: one for each value of a field that selects the others.
 fn requests_of(command: &Command) -> Vec<Value> {
     let short = go_name(command.name.rsplit('/').next().unwrap_or_default());
     let request = |name: &str, is: Option<u32>| {

@@ -44,8 +44,7 @@ const DISSECTOR: &str = include_str!("dotnet_ipc.lua.jinja");
 pub enum Format {
     /// The whole grammar, as in `spec/grammar.json`.
     Json,
-    /// A reader, a writer and a client in C99 and C++98, without the 2019 draft, as in
-    /// `c/dotnet_ipc.h`.
+    /// A codec and client in C99 and C++98, without the 2019 draft, as in `c/dotnet_ipc.h`.
     C,
     /// A codec in Go, without the 2019 draft, as in `vectors/dotnetipc/dotnetipc.go`.
     Go,

@@ -30,8 +30,7 @@ const TERMINAL_END_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ClientRun {
     /// The status of the proxy; `None` if unknown.
     pub proxy: Option<ExitStatus>,
-    /// The status of the client; `None` if unknown, or if it was not started because the proxy has
-    /// no socket.
+    /// The status of the client; `None` if unknown, or not started because the proxy has no socket.
     pub client: Option<ExitStatus>,
     /// Whether the client was cancelled, or was not started because of that, or was ended by a
     /// signal that was sent to this process too.
@@ -84,8 +83,7 @@ pub fn run_client(
         if run.is_interrupted
             && !(io::stdin().is_terminal() && ends_within(&mut client, TERMINAL_END_TIMEOUT))
         {
-            // The process of another user, as after `sudo`, cannot be signalled, and is left
-            // running.
+            // Another user's process, as after `sudo`, cannot be signalled, and is left running.
             if client.ask_to_end().is_ok() {
                 ends_within(&mut client, END_TIMEOUT);
             }
@@ -123,8 +121,7 @@ fn filled(word: &OsStr, places: &[(&str, &str)]) -> OsString {
     places.iter().fold(String::from(text), |text, (name, value)| text.replace(name, value)).into()
 }
 
-/// Returns the first line of a proxy; `None` if it prints nothing before its end or the
-/// cancellation.
+/// Returns the first line of a proxy; `None` if there is none before its end or cancellation.
 fn first_line(stdout: Option<ChildStdout>, canceller: &Canceller) -> Option<String> {
     let stdout = Captured::start(stdout, Keep::First(MAX_LINE_LEN));
     loop {

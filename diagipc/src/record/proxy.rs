@@ -335,8 +335,7 @@ impl Way {
         Ok(progress)
     }
 
-    /// Whether there is anything left to learn about the sender, which may still close after a
-    /// half-close.
+    /// Whether anything is left to learn about the sender, which may close after a half-close.
     fn is_open(&self, from: &UnixStream) -> bool {
         match self.ended {
             None => true,
@@ -426,8 +425,7 @@ impl Way {
                         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
                     ) =>
                 {
-                    // The end of the peer follows. What it does not accept is lost, as without the
-                    // proxy.
+                    // The peer's end follows. What it refuses is lost, as without the proxy.
                     self.refused = true;
                     self.sent = piece.bytes.len();
                     progress = true;

@@ -1,5 +1,4 @@
-//! The conversation on the connections of a proxy, and its conversion to an exchange script for
-//! `replay`.
+//! The conversation on a proxy's connections, and its conversion to a script for `replay`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -104,8 +103,7 @@ impl Log {
         self.recording.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a new connection. Returns `None` if there are too many already and there is no
-    /// witness.
+    /// Records a new connection. Returns `None` if there are too many and there is no witness.
     pub fn opened(&self) -> Option<usize> {
         let mut recording = self.locked();
         let kept = recording.conversation.connections.len();
@@ -311,8 +309,8 @@ fn sent(bytes: &[u8], sessions: &BTreeMap<Vec<u8>, String>) -> Vec<Literal> {
     before.into_iter().chain([Literal::Same(name.clone())]).collect()
 }
 
-/// Returns the header of the reply, of any size, and the id of a new session; `None` if the bytes
-/// are not a reply.
+/// Returns the header of the reply, of any size, and the id of a new session; `None` if it is not a
+/// reply.
 fn reply(connection: &Connection, sessions: &mut BTreeMap<Vec<u8>, String>) -> Option<Vec<Part>> {
     let received = &connection.came.first;
     let advertise_len = if received.starts_with(ADVERTISE) { ADVERTISE_LEN } else { 0 };

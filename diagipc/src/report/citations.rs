@@ -149,8 +149,7 @@ pub fn cited(group: &Group, test: &Test) -> Vec<String> {
 }
 
 impl Requirement {
-    /// Returns the requirements embedded at build time, in their order in the file. They are parsed
-    /// once.
+    /// Returns the requirements embedded at build time, in file order. They are parsed once.
     pub fn embedded() -> &'static [Self] {
         // An unreadable file would result in none; `tests/conformance/report.rs` checks that none
         // is missing.

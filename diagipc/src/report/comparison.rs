@@ -41,8 +41,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares the cases by name. A failure is new if the case did not fail before, or failed by
-    /// other faults.
+    /// Compares the cases by name. A failure is new if the case passed before, or had other faults.
     pub fn new(old: &Report, new: &Report) -> Self {
         let before: BTreeMap<&str, &Case> =
             old.cases.iter().map(|case| (case.name.as_str(), case)).collect();
@@ -119,8 +118,7 @@ fn by_cause(suite: &str, failures: Vec<(Option<&str>, String)>) -> Vec<String> {
     lines.collect()
 }
 
-/// Returns the fault and what is new about a failure; `None` if the case failed by the same faults
-/// before.
+/// Returns the fault and what is new about a failure; `None` if it has the same faults as before.
 fn news<'c>(before: Option<&Case>, case: &'c Case) -> Option<(Option<&'c str>, String)> {
     let found = case.detail.as_ref().and_then(|detail| detail.found.first());
     match before {

@@ -145,8 +145,7 @@ pub struct Case {
     /// grade is [`Grade::Informational`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deviation: Option<KnownDeviation>,
-    /// A server's behaviour, independent of its known deviations, such as `0x80131384 left-open` or
-    /// `as-written`.
+    /// A server's behaviour in fixed words, such as `0x80131384 left-open` or `as-written`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
     /// The named faults that were seen, such as `string-length-in-bytes`; empty if it passed.
@@ -293,8 +292,7 @@ pub struct Interrupted {
 pub struct NotPlayed {
     /// The number of cases.
     pub count: usize,
-    /// The option that plays them, or `elsewhere` if this machine or target cannot; the notes say
-    /// why.
+    /// The option that plays them, or `elsewhere` if this machine or target cannot (see the notes).
     pub with: String,
 }
 
@@ -401,8 +399,7 @@ pub struct Report {
     /// The selected cases that were not played.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_played: Vec<NotPlayed>,
-    /// Entries of the accepted faults that must be removed. The run does not pass while there are
-    /// any.
+    /// Entries of the accepted faults that must be removed before the run passes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<String>,
     /// Notes that do not belong to a case.
@@ -540,8 +537,7 @@ impl Report {
         self.counts.fail == 0 && self.problems().is_empty()
     }
 
-    /// Returns the cases with a known deviation. Known faults are not among them, because they are
-    /// failures.
+    /// Returns the cases with a known deviation. Known faults are failures instead.
     pub fn deviations(&self) -> impl Iterator<Item = (&Case, &KnownDeviation)> {
         let cases = self.cases.iter().filter(|case| case.grade == Grade::Informational);
         cases.filter_map(|case| Some((case, case.deviation.as_ref()?)))

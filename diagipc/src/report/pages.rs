@@ -126,8 +126,8 @@ struct Kind {
 
 impl Kind {
     fn of(case: Option<&Case>, report: Option<&Report>) -> Self {
-        // For an unknown runtime no deviations are known, so it differs where the document leaves
-        // things open.
+        // An unknown runtime has no known deviations, and differs where the document leaves things
+        // open.
         let is_strict = report.is_some_and(|report| report.profile.as_deref() == Some("strict"));
         let is_known = |case: &Case| case.deviation.is_some() && case.grade == Grade::Informational;
         let name = match case {

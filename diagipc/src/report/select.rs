@@ -62,8 +62,7 @@ pub trait Playable {
     }
 }
 
-/// A pattern for names. `*` is any text, including slashes, `?` is one byte, and other characters
-/// are themselves.
+/// A pattern for names. `*` is any text, even with slashes, and `?` is one byte.
 ///
 /// ```
 /// use diagipc::Glob;

@@ -46,8 +46,7 @@ impl Turn {
         turn
     }
 
-    /// Returns the turns of a conversation. Consecutive bytes in one direction of a connection are
-    /// one turn.
+    /// Returns the turns of a conversation: consecutive bytes in one direction of a connection.
     pub fn all(conversation: &Conversation) -> Vec<Self> {
         let mut turns: Vec<Self> = Vec::new();
         for (event, bytes) in conversation.passed() {

@@ -97,8 +97,7 @@ impl Answers {
             .store(needed.is_some_and(|needed| needed < message.payload.len()), Ordering::Relaxed);
     }
 
-    /// Whether a profiler command is refused because the runtime has not started, whatever its
-    /// payload (F-153).
+    /// Whether any profiler command is refused because the runtime has not started (F-153).
     fn is_too_early(&self, command: Option<Command>, reason: RefusalReason) -> bool {
         let is_of_payload =
             matches!(reason, RefusalReason::Malformed(_) | RefusalReason::OverLimit(_));
@@ -108,9 +107,8 @@ impl Answers {
             && !self.application.state().is_started()
     }
 
-    /// Returns the result of attaching a profiler with this path. None can be loaded: before the
-    /// start (P-5), or because there is none. A path that begins with a NUL counts as missing
-    /// (P-43).
+    /// Returns the result of attaching a profiler with this path. None can be loaded before the
+    /// start (P-5), and there is none. A path that begins with a NUL counts as missing (P-43).
     fn attach(&self, path: IpcString<'_>) -> HResult {
         let application = &self.application;
         // This comes before the check of the payload.

@@ -1,5 +1,4 @@
-//! The application of the reference runtime: its environment, its sessions, and its start, which
-//! ports may suspend.
+//! The application of the reference runtime: environment, sessions, and start, suspended or not.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -31,8 +30,7 @@ const MAX_VARIABLES: usize = 4096;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The directory of perf maps, whatever `TMPDIR` is (P-38, F-155).
 const PERF_MAPS: &str = "/tmp";
-/// The content of perf maps: a method and an assembly, and the header of a jitdump of version 1 for
-/// x64.
+/// The content of perf maps: a method, an assembly, and a jitdump header of version 1 for x64.
 const METHOD: &[u8] = b"0x7f0cbc001610 10 void [app] Program::Main()[QuickJitted]\n";
 const IMAGE: &[u8] = b"ImageLoad;/app/app.dll;{aa172451-3e6e-40cf-adee-2c308761ce8b};(nil);\n";
 const JIT_DUMP: &[u8; 40] = b"DTiJ\x01\0\0\0\x28\0\0\0\x3e\0\0\0\0\0\0\0\x92\x10\0\0\
@@ -79,8 +77,7 @@ pub(super) struct State {
 #[derive(Default)]
 struct Session {
     stop: bool,
-    /// Whether it has the id of a session that was stopped before the start, which then begins it
-    /// twice.
+    /// Whether its id is that of a session stopped before the start, which then begins it twice.
     begins_twice: bool,
 }
 
@@ -127,8 +124,7 @@ impl Application {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `found` returns a value. Returns `None` at the end of the runtime, or on a
-    /// time-out.
+    /// Waits until `found` returns a value. Returns `None` at the runtime's end or on a time-out.
     pub(super) fn wait<T>(
         &self,
         most: Option<Duration>,

@@ -27,8 +27,7 @@ pub struct Config {
     /// The socket of the default port, in a directory of ours, as `bind_private` requires. On
     /// Windows it is the name of the pipe, with or without `\\.\pipe\`.
     pub socket: PathBuf,
-    /// The ports to connect to, as in `DOTNET_DiagnosticPorts`; `None` to take them from
-    /// `environment`.
+    /// The ports to connect to, as in `DOTNET_DiagnosticPorts`; `None` to use `environment`.
     pub ports: Option<String>,
     /// Whether the default port suspends the start. If false, `environment` may still say so.
     pub suspended: bool,
@@ -98,8 +97,7 @@ impl Config {
         text("DOTNET_").or_else(|| text("COMPlus_"))
     }
 
-    /// Whether the environment disables the server (F-107, P-51): there is no port, no connection
-    /// and no suspension.
+    /// Whether the environment disables the server (F-107, P-51), with its ports and suspension.
     pub(super) fn is_switched_off(&self) -> bool {
         if is_told(self.profile, "F-107") {
             // Only one name is read, and only digits.
@@ -163,8 +161,7 @@ pub enum StartError {
     },
     /// The system has no threads or descriptors left.
     System(io::Error),
-    /// The vectors do not have the recorded values, which cannot happen with the crate's own
-    /// vectors.
+    /// The vectors lack the recorded values, which cannot happen with the crate's own vectors.
     Vectors,
     /// This system cannot show the fault, because a pipe has no reset.
     Unavailable(Misbehaviour),

@@ -1,5 +1,5 @@
-//! The reference runtime: a runtime's side of the protocol over real sockets and pipes, for testing
-//! clients.
+//! The reference runtime for testing clients: a runtime's side of the protocol over real
+//! connections.
 //!
 //! It combines this crate's [`server`](dotnet_diagnostics_ipc::io::server) and
 //! [`ConnectPort`](dotnet_diagnostics_ipc::exchange::ConnectPort), one connection after another
@@ -114,8 +114,7 @@ impl fmt::Debug for Shared {
 }
 
 impl ReferenceRuntime {
-    /// Starts a runtime. It listens when this returns, unless its environment disables the server
-    /// (F-107).
+    /// Starts a runtime. It listens when this returns, unless its environment forbids that (F-107).
     ///
     /// # Errors
     /// Returns [`StartError`] if the socket's path or the pipe's name is taken or cannot be

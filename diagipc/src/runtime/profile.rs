@@ -88,8 +88,8 @@ impl Profile {
         refusal_of_platform(rows(self, Request::right(command)))
     }
 
-    /// Whether the program is a single file, which writes only full dumps and no crash reports
-    /// (P-31, P-56).
+    /// Whether the program is a single file, which writes only full dumps, and no reports (P-31,
+    /// P-56).
     pub(super) fn is_single_file(self) -> bool {
         self.is_one_of(&["net10.0.9", "net10.0.11"])
     }

@@ -36,8 +36,8 @@ impl Server {
             send: None,
             stream: None,
             most_at_once: 1,
-            // The application counts the sessions: a stopped session does not count, even if its
-            // connection lasts.
+            // The application counts the sessions: a stopped one does not count, even if still
+            // connected.
             most_sessions: usize::MAX,
             ..ServeOptions::DEFAULT
         };

@@ -223,15 +223,13 @@ fn process_info(process: [&str; 3]) -> Event {
     ([head, described(&fields)].concat(), process.map(text).concat())
 }
 
-/// Returns an event of the runtime itself. It has no name (F-28), and its payload is the runtime's
-/// id.
+/// Returns an event of the runtime itself. It has no name (F-28); its payload is the runtime's id.
 fn native((provider, id, keyword, version): NativeEvent) -> Event {
     let head = description(provider, id, "", keyword, version, NATIVE_LEVEL);
     ([head, described(&[])].concat(), vec![0, 0])
 }
 
-/// Returns the event of a counter. It has one unnamed value with one field, which has the fields of
-/// the counter.
+/// Returns the event of a counter. Its one field has the fields of the counter.
 fn counter(seconds: f32) -> Event {
     const FIELDS: [(usize, &str); 12] = [
         (STRING, "Name"),
@@ -296,8 +294,7 @@ fn rundown_events(start: usize, is_short: bool) -> Vec<u8> {
     let mut bytes = std::vec![0; start];
     for stack in 1..=stacks {
         let len = addresses * 8;
-        // The numbers are the first id, the count, and the size of the stack. No id occurs twice
-        // (F-154).
+        // The numbers are first id, count, and size of the stack. No id occurs twice (F-154).
         let mut content = [number(stack), number(1), number(len)].concat();
         content.resize(content.len() + len, 0);
         block(&mut bytes, b"StackBlock", &content);

@@ -17,8 +17,7 @@ const LOOK_TIMEOUT: Duration = Duration::from_millis(1);
 /// How long a port may be busy.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// The faults that pipes cannot show: they have no reset and no removable file, and cannot pass
-/// descriptors.
+/// The faults that pipes cannot show: they have no resets, removable files or descriptors.
 pub(super) const LACKING: &[MisbehaviourKind] = &[
     MisbehaviourKind::Reset,
     MisbehaviourKind::SocketGone,
@@ -73,8 +72,7 @@ impl Transport for Link {
         Ok(count)
     }
 
-    /// Waits until the client has disconnected. Bytes on a streaming connection are ignored
-    /// (F-123).
+    /// Waits until the client disconnects. Bytes on a streaming connection are ignored (F-123).
     fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         while !matches!(self.pipe.receive(&mut [0; 256], until)?, 0) {}
         Ok(())

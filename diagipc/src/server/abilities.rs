@@ -100,8 +100,7 @@ impl Abilities {
 }
 
 impl ServerCase<'_> {
-    /// Returns the abilities that it needs besides commands, among those that the document leaves
-    /// open.
+    /// Returns the abilities that it needs, among those that the document leaves open.
     pub(super) fn wants(&self) -> Vec<Ability> {
         let target = match self.kind {
             ServerCaseKind::Script { target, .. } => target,
@@ -129,8 +128,7 @@ impl ServerCase<'_> {
     }
 }
 
-/// A server author's declaration of what is supported and unsupported. Anything not declared is
-/// found out by asking.
+/// What a server's author declares as supported or unsupported. The rest is found out by asking.
 ///
 /// Claims are checked: a claim that is not met is a failure. Unsupported parts are skipped.
 ///

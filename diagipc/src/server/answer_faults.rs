@@ -125,7 +125,7 @@ pub(super) fn faults_in_failure(
         }),
         // The step fails because a stream begins before the resume, or has no event after it.
         Step::ExpectNoEvent(_) | Step::ExpectEvent(_) if has_spelled_ports => {
-            Some(FaultSeen::new(Fault::SuspendModeMisread, "the start is not held by its port"))
+            Some(FaultSeen::new(Fault::SuspendModeMisread, "the port does not suspend the start"))
         }
         Step::Send(send) => exchanges.on(&send.on).and_then(|exchange| match difference {
             Difference::PeerGone { before: None, .. } => Some(no_reply(exchange, Some(End::Reset))),
@@ -133,7 +133,7 @@ pub(super) fn faults_in_failure(
             _ => None,
         }),
         Step::ExpectFile(file) if matches!(difference, Difference::Other(_)) => {
-            let text = format!("the reply is OK, and {}: {difference}", file.expect_file);
+            let text = format!("the reply is OK, but {}: {difference}", file.expect_file);
             Some(FaultSeen { is_certain: true, ..FaultSeen::new(Fault::DumpNotWritten, text) })
         }
         Step::Accept(_) | Step::Open(_) if *difference == Difference::NotConnected => {
@@ -144,7 +144,7 @@ pub(super) fn faults_in_failure(
     let in_pieces = |seen: FaultSeen| match seen.fault {
         Fault::StreamEmpty if has_spelled_ports => FaultSeen::new(
             Fault::SuspendModeMisread,
-            format!("the start is held by its port: {}", seen.text),
+            format!("the port suspends the start: {}", seen.text),
         ),
         Fault::ValidRequestRefused | Fault::ClosesBeforeReply | Fault::NoAnswer
             if arrives_in_pieces =>

@@ -260,8 +260,7 @@ impl<'v> ServerCase<'v> {
         self.target().is_none_or(|target| target.default_port)
     }
 
-    /// Whether a target must be started for this case alone, because others could not use it
-    /// afterwards.
+    /// Whether a target must be started for this case alone, as others could not use it afterwards.
     pub fn wants_own_target(&self) -> bool {
         self.cannot_share() || self.hazard() == Some(Hazard::Harmful)
     }
@@ -283,8 +282,7 @@ impl<'v> ServerCase<'v> {
             }
     }
 
-    /// Whether a message is sent in pieces, either in chunks or by several steps without a reply
-    /// between them.
+    /// Whether a message is sent in pieces: chunks, or several steps without a reply between them.
     pub(super) fn sends_in_pieces(&self) -> bool {
         let Some(script) = self.script() else { return false };
         let mut sent: Vec<&str> = Vec::new();
@@ -331,8 +329,7 @@ fn says_unknown_command(pattern: &Pattern) -> bool {
     pattern.0.iter().any(says_so)
 }
 
-/// Returns the commands in the headers that these steps send on the connections for which `meant`
-/// holds.
+/// Returns the commands in the headers sent by these steps on connections for which `meant` holds.
 fn commands_of(steps: &[Step], meant: impl Fn(&str) -> bool) -> Vec<Command> {
     let mut sent: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
     let mut commands = Vec::new();

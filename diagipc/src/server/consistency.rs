@@ -74,8 +74,7 @@ fn processes(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
 const TEXTS: [&str; 5] = [COMMAND_LINE, "OS", "arch", "clrProductVersion", "runtimeIdentifier"];
 const ASSEMBLY: &str = "managedEntrypointAssemblyName";
 
-/// Returns what is wrong with the strings of well-formed replies, and with the environment of their
-/// process.
+/// Returns what is wrong with the strings of well-formed replies, and with the environment.
 fn statements(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     let right = exchanges.answered().filter(|one| one.reply.faults().next().is_none());
     let set = exchanges.all.iter().filter_map(|one| variable_set_by(&one.sent));
@@ -137,8 +136,7 @@ fn block_after(exchange: &Exchange) -> Option<&[u8]> {
     (reply.announced == Some(block.len()) && reply.faults().next().is_none()).then_some(block)
 }
 
-/// Returns the fault if a variable that was set or deleted later has another value in the
-/// environment.
+/// Returns the fault if the environment does not have a variable as it was set or deleted.
 fn variables(exchanges: &Exchanges) -> Option<FaultSeen> {
     let mut values: Vec<(String, Option<String>)> = Vec::new();
     for exchange in exchanges.answered().filter(|exchange| exchange.reply.is_ok()) {
@@ -153,15 +151,15 @@ fn variables(exchanges: &Exchanges) -> Option<FaultSeen> {
             values.iter().find_map(|(name, value)| match (value, value_in_block(block, name)) {
                 (Some(value), Some(told)) if told != *value => Some((
                     Fault::VariableChanged,
-                    format!("{name} was set to {value:?}, and is {told:?} in the environment"),
+                    format!("{name} was set to {value:?}, but is {told:?} in the environment"),
                 )),
                 (Some(value), None) if is_whole => Some((
                     Fault::VariableNotSet,
-                    format!("{name} was set to {value:?}, and is not in the environment"),
+                    format!("{name} was set to {value:?}, but is not in the environment"),
                 )),
                 (None, Some(told)) => Some((
                     Fault::VariableNotDeleted,
-                    format!("{name} was deleted, and is {told:?} in the environment"),
+                    format!("{name} was deleted, but is {told:?} in the environment"),
                 )),
                 _ => None,
             });

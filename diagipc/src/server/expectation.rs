@@ -93,8 +93,7 @@ impl<'v> Expectation<'v> {
         is_harmful: bool,
         verdict: ExpectedResult,
     ) -> Self {
-        // A server never reads the bytes after `size` (F-70), so only the message before them
-        // counts.
+        // A server never reads bytes after `size` (F-70), so only the message counts.
         let message = message_of(wire);
         let decoded = request_as(command).decode(message);
         let is_right = message.len() < wire.len() && decoded.is_ok_and(|one| one.limit.is_none());
@@ -141,8 +140,7 @@ impl<'v> Expectation<'v> {
         }
     }
 
-    /// Returns the grade of an answer if the document allows it, whatever happened to the
-    /// connection.
+    /// Returns the grade of an answer if the document allows it, apart from the connection's end.
     pub(super) fn by_the_document(&self, profile: Profile, seen: &Effect) -> Option<Grade> {
         let is_right = match (seen.answer, self.verdict) {
             (ReplyKind::Error(HResult::UNKNOWN_COMMAND), _) if self.may_be_unknown(profile) => {
@@ -201,8 +199,7 @@ pub(super) fn other_refusal_of(wire: &[u8]) -> Option<HResult> {
     reserved.filter(|reserved| *reserved != 0).map(|_| HResult::BAD_ENCODING)
 }
 
-/// Whether another error than `due` is allowed: the document has no code for a dump of an invalid
-/// type (P-3).
+/// Whether errors other than `due` are allowed, as no code exists for an invalid dump type (P-3).
 pub(super) fn is_free(command: Option<Command>, due: HResult, code: HResult) -> bool {
     due == HResult::FAIL
         && command.is_some_and(|command| command.set == Command::GENERATE_CORE_DUMP.set)
@@ -294,8 +291,8 @@ mod tests {
     fn valid_request_is_refused_only_with_error_of_its_vector() {
         let (other, argument) = (HResult::FAIL, HResult::INVALID_ARG);
         for (tc_id, hresult, grade) in [
-            // The cases are an empty name, a name that begins with an equals sign, a plain name,
-            // and a deletion.
+            // These have an empty name, one that begins with an equals sign, a plain one, and a
+            // deletion.
             (8104, argument, Grade::Pass),
             (8104, other, Grade::Fail),
             (8109, argument, Grade::Pass),

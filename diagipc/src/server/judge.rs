@@ -1,5 +1,4 @@
-//! The verdict about a case: [`decide`] gets everything that was observed, and nothing changes its
-//! verdict afterwards.
+//! The verdict about a case: [`decide`] gets all observations, and its verdict is final.
 
 use std::collections::BTreeSet;
 
@@ -70,8 +69,7 @@ impl Verdict {
         Self { deviation, ..Self::new(Grade::Informational, found) }
     }
 
-    /// Returns the verdict for a row of the table. A fault of the runtime remains a failure, and is
-    /// named.
+    /// Returns the verdict for a row of the table. A fault of the runtime is a named failure.
     pub(super) fn of_row(row: &Row, found: Vec<String>) -> Self {
         let mut known = Self::known(row.fact, row.text, found);
         if row.fault {
@@ -274,8 +272,7 @@ fn of_played_script(
     }
 }
 
-/// Judges a script that failed: the target does not support the command, is known to fail here, or
-/// is faulty.
+/// Judges a script that failed: the target lacks the command, is known to fail here, or is faulty.
 fn of_failed_script(
     known: &Known<'_>,
     case: &ServerCase<'_>,
@@ -337,8 +334,7 @@ fn name_unknown_command(known: &Known<'_>, facts: &CaseFacts<'_>, faults: &mut [
     }
 }
 
-/// Returns the target's answer to each request of a script, or only to the last one if the target
-/// died.
+/// Returns the target's answer to each request of a script, or only to the last one if it died.
 fn seen_in(case: &ServerCase<'_>, exchanges: &Exchanges, died: bool) -> Vec<(Request, Effect)> {
     let in_pieces = case.sends_in_pieces();
     let seen = |answer| Effect { answer, died, left_open: false, wrong: false };
@@ -413,8 +409,7 @@ fn unspecified(fact: &str, found: Vec<String>) -> Verdict {
     Verdict::known(fact, LEFT_OPEN, found)
 }
 
-/// Returns the fact about the habit that a failed script requires. Only a runtime must have that
-/// habit.
+/// Returns the fact about the habit that a failed script requires. Only runtimes must have it.
 fn habit_of_script<'v>(
     profile: Profile,
     case: &ServerCase<'v>,
@@ -430,8 +425,7 @@ fn habit_of_script<'v>(
     (habit != STOPS_ANY_ID || has_a_refused_stop(exchanges)).then_some(habit)
 }
 
-/// Returns the requirement of a request that only runtimes must meet, if the server does not meet
-/// it.
+/// Returns the requirement of a request that only runtimes must meet, if the server does not.
 fn habit_of_request(
     profile: Profile,
     expectation: &Expectation<'_>,

@@ -20,8 +20,8 @@ pub struct Options {
     pub allow_side_effects: bool,
     /// Allow requests that may kill, block or exhaust the target.
     pub allow_harmful: bool,
-    /// If the suite starts the target: let harmful requests share it, and restart it when it has
-    /// died.
+    /// If the suite starts the target: let harmful requests share it, and restart it after its
+    /// death.
     pub keep_target: bool,
     /// Also look for weaknesses that no rule forbids, which takes seconds.
     pub finds_weaknesses: bool,

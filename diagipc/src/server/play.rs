@@ -1,5 +1,4 @@
-//! Plays a case against a target, and collects what it shows. Only [`decide`](super::judge::decide)
-//! judges that.
+//! Plays a case, and collects what it shows. Only [`decide`](super::judge::decide) judges that.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -50,8 +49,7 @@ pub(super) struct CasePlayer<'o> {
     without_socket: u32,
     pub(super) last: Option<String>,
     again: bool,
-    /// The time since which cases were played without any answer, and their number; `None` after an
-    /// answer.
+    /// Since when, and how many, cases were played without an answer; `None` after an answer.
     without_answer: Option<(Instant, u32)>,
 }
 

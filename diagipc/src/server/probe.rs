@@ -120,8 +120,7 @@ pub(super) fn reply_to_pieces(
     next_message(&mut player, ON, until)
 }
 
-/// Finds out whether a target keeps a connection open after a reply, and serves the next request on
-/// it.
+/// Tests whether a target keeps a connection open after a reply, and serves the next request on it.
 pub(super) fn keeps_open(network: &mut LiveNetwork, waits: Waits) -> Result<bool, PlayerError> {
     let request = encode(&ProcessInfo {})?;
     let mut player = Player::new(network, waits.whole);
@@ -255,7 +254,8 @@ impl WithPort {
         let mut player = Player::new(&mut self.network, self.within);
         match player.accepted(Some(PORT), self.until) {
             Ok(None) => Has::TimedOut(format!(
-                "twice no connection to the port of DOTNET_DiagnosticPorts within {} s of the start",
+                "two attempts without a connection to the port of DOTNET_DiagnosticPorts within \
+                 {} s of the start",
                 self.within.as_secs()
             )),
             Ok(Some(_)) => Has::Yes,

@@ -34,19 +34,16 @@ const VERSIONS: std::ops::RangeInclusive<u8> = 6..=11;
 pub(super) struct Recognition {
     /// The answer to `ProcessInfo2`.
     pub(super) process_info2: Option<Exchange>,
-    /// The answer to `ProcessInfo3`, whose version may be right where that of `ProcessInfo2` is
-    /// odd.
+    /// The answer to `ProcessInfo3`, whose version may be right if that of `ProcessInfo2` is odd.
     pub(super) process_info3: Option<Exchange>,
     /// The answer to an unknown id of the profiler set; `None` if it was not sent, because it may
     /// cost a runtime a descriptor (F-74).
     pub(super) unknown_profiler_id: Option<Exchange>,
-    /// The answer to a startup hook without a path, which no runtime applies; `None` if it was not
-    /// sent.
+    /// The answer to a startup hook without a path, which no runtime applies; `None` if not sent.
     pub(super) absent_hook: Option<Exchange>,
     /// The answer to a dump of type 0; `None` if it was not sent.
     pub(super) dump_type_0: Option<Exchange>,
-    /// The answer to a `ProcessInfo2` whose header arrives in two pieces, which .NET 3 refuses
-    /// (P-39).
+    /// The answer to a `ProcessInfo2` with its header in two pieces, which .NET 3 refuses (P-39).
     pub(super) header_in_pieces: Option<Exchange>,
 }
 
@@ -162,8 +159,7 @@ fn conclude_version(
     Conclusion { profile, why: format!("{fits}; {why}") }
 }
 
-/// Whether a target supports the commands of a profile and no later ones, as far as they were
-/// tried.
+/// Whether a target supports the commands of a profile and no later ones, as far as tried.
 fn commands_fit(profile: Profile, abilities: &Abilities) -> Result<(), String> {
     for (command, has) in &abilities.commands {
         let name = command.name().unwrap_or_default();

@@ -54,8 +54,7 @@ impl Reaction {
         self.exchanges.newest(ON)
     }
 
-    /// Returns what is wrong with the message or what follows it, independent of the expected
-    /// answer.
+    /// Returns what is wrong with the message or what follows it, whatever the expected answer.
     pub(crate) fn wrong(&self) -> impl Iterator<Item = String> {
         let all = self.exchange().reply.malformed().chain(&self.wrong);
         all.map(|seen| seen.text.clone())

@@ -53,8 +53,7 @@ pub(super) struct Spawned {
 }
 
 impl Spawned {
-    /// Starts a target for a script. The network has its ports. `canceller` ends the wait for the
-    /// target.
+    /// Starts a target for a script. The network has its ports. `canceller` ends the wait for it.
     pub(super) fn start(
         command: &SpawnCommand,
         target: &Target,
@@ -164,8 +163,7 @@ impl Spawned {
         Err(format!("{reason}{}", self.last_words()))
     }
 
-    /// Returns the end of the target's standard error, to be appended to how it ended; empty if it
-    /// wrote nothing.
+    /// Returns the end of the target's standard error to follow how it ended, or an empty text.
     pub(super) fn last_words(&self) -> String {
         let is_over = self.death().is_some();
         let errors = if is_over { self.errors.whole() } else { self.errors.so_far() };
@@ -193,8 +191,8 @@ impl Spawned {
 
 impl Drop for Spawned {
     fn drop(&mut self) {
-        // Also ends its children, such as a `createdump` that hangs. Connections to the target may
-        // outlive it.
+        // Also ends its children, such as a hanging `createdump`. Connections to it may last
+        // longer.
         self.process.lock().unwrap_or_else(PoisonError::into_inner).end();
     }
 }
@@ -239,8 +237,7 @@ impl RunsIn {
     }
 }
 
-/// Makes a word of a command independent of the current directory. A program without a `/` is
-/// looked up in `PATH`.
+/// Makes a word of a command independent of the directory. A bare program is looked up in `PATH`.
 fn from_anywhere(word: &OsStr, is_program: bool) -> OsString {
     let path = Path::new(word);
     let is_searched =

@@ -49,8 +49,7 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    /// Returns the name of a target that reports this version. A target that is not .NET may report
-    /// anything.
+    /// Returns the name of a target that reports this version. Without .NET, that may be anything.
     pub(crate) fn runtime(&self, version: &str) -> String {
         let is_stranger = self.conclusion.is_some() && self.profile == Profile::STRICT;
         format!("{} {version}", if is_stranger { "version" } else { ".NET" })
@@ -247,8 +246,7 @@ impl Surveyor<'_> {
         Ok(())
     }
 
-    /// Finds out the abilities that are `wanted`, left open by the document and not declared.
-    /// Returns a weakness.
+    /// Finds out abilities that are `wanted`, left open and not declared. Returns a weakness.
     fn find_abilities(
         &mut self,
         wanted: &BTreeSet<Ability>,

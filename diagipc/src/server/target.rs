@@ -45,8 +45,7 @@ enum Reach {
     Spawn {
         command: SpawnCommand,
         running: Option<Box<Spawned>>,
-        /// Whether waiting for an assembly name has failed once, so that it is not waited for
-        /// again.
+        /// Whether waiting for an assembly name has failed once, and is not repeated.
         is_nameless: Cell<bool>,
     },
 }
@@ -102,9 +101,8 @@ impl Target {
         matches!(self.reach, Reach::Port(_))
     }
 
-    /// Whether two connections can be open at the same time. On Windows two concurrent connections
-    /// can hang a runtime (F-120). On a port the next connection is opened when the one before has
-    /// ended.
+    /// Whether two connections can be open at once. On Windows two concurrent connections can hang
+    /// a runtime (F-120). On a port the next connection is opened when the one before has ended.
     pub(super) const fn takes_two_at_once(&self) -> bool {
         cfg!(unix) && !self.is_at_port()
     }

@@ -55,8 +55,7 @@ pub(in crate::server) fn exposures(_: &Path) -> Vec<FaultSeen> {
     Vec::new()
 }
 
-/// Returns the address of a port for a target in this directory: the bare, unique name of a pipe
-/// (F-124).
+/// Returns the address of a port for a target: the bare, unique name of a pipe (F-124).
 pub(in crate::server) fn port_address(directory: &Path, id: &str) -> PathBuf {
     format!("{}-{id}", directory.file_name().unwrap_or_default().to_string_lossy()).into()
 }
