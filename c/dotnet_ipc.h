@@ -254,7 +254,7 @@ int dipc_is_error(const dipc_cursor *); /* whether the reply is an error */
 int dipc_next(dipc_cursor *, dipc_field *); /* DIPC_FIELD, DIPC_DONE, or an error */
 int dipc_check_limits(const uint8_t *request, size_t length, dipc_field *where); /* what a server would refuse; `where` may be NULL */
 uint32_t dipc_uint_at(const dipc_field *, uint32_t index); /* 0 from the count on, and for another kind than DIPC_UINTS */
-/* Of a DIPC_STRING. Returns the bytes needed, 0 for another kind; writes the characters that fit; half a pair: U+FFFD. */
+/* Converts a DIPC_STRING. Returns the number of bytes needed, 0 for another kind; writes the characters that fit, U+FFFD for half a pair. */
 size_t dipc_utf8(const dipc_field *, char *to, size_t room);
 /* Names; not available with DIPC_NO_NAMES. An unknown number has the name "". */
 const char *dipc_name(unsigned field);             /* as in the document: "commandLine" */
@@ -311,7 +311,7 @@ typedef struct { uint8_t cookie[16]; uint64_t process_id; uint16_t future; } dip
 int dipc_read_advertise(dipc_advertise *, const uint8_t *bytes, size_t length);
 void dipc_write_advertise(const dipc_advertise *, uint8_t to[34]);
 
-/* Common requests. Each writes a message to `to`, and its size to `size`; DIPC_E_ROOM: that is the size needed. Texts are UTF-8. */
+/* Common requests. Each writes a message to `to`, and its size to `size`, or with DIPC_E_ROOM the size needed. Texts are UTF-8. */
 static inline int dipc_empty_request(uint8_t *to, size_t room, size_t *size, unsigned code) { /* ProcessInfo, ResumeRuntime and all others without payload */
     dipc_writer w;
     dipc_write_request(&w, code, to, room);

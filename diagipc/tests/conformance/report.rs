@@ -235,7 +235,7 @@ fn html_leads_with_failures_by_cause_and_escapes_text_of_a_target() {
     let (top, table) = page.split_once("<h2>Cases</h2>").unwrap();
     for part in [
         "<b>string-length-in-bytes</b>, 1 failure: The length of a string counts bytes, not UTF-16 units.",
-        "<p>To mend it: Count UTF-16 units and the NUL: <code>café</code> has length 5, not 6 or 10.</p>",
+        "<p>To fix it: Count UTF-16 units and the NUL: <code>café</code> has length 5, not 6 or 10.</p>",
         "<p>Seen in <code>trace/strings</code>: The length is 26, expected 13</p>",
         "<b class=\"fail\">Lost</b>: it cannot be started again",
         "Without a named cause, 1 failure",
