@@ -1,5 +1,5 @@
-//! The conveniences that allocate take at most a constant times the bytes that are present,
-//! whatever the counts claim.
+//! Functions that allocate take at most a constant times the input's size, whatever the counts
+//! claim.
 
 use allocation_counter::{AllocationInfo, measure};
 use dotnet_diagnostics_ipc::advertise::Advertise;
@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::message::{Message, encode_to_vec};
 use dotnet_diagnostics_ipc::wire::{Decode as _, EncodeError, Guid, IpcString, Reader};
 use dotnet_diagnostics_ipc_vectors as vectors;
 
-/// Wrong counts. They may cost no more than a real count of the same bytes.
+/// Wrong counts, which may cost no more than a real count of the same bytes.
 const CLAIMS: [u32; 2] = [u32::MAX, 0x0000_2000];
 
 fn bytes_max(run: impl FnOnce()) -> usize {
@@ -56,7 +56,7 @@ fn text_allocates_at_most_four_times_its_bytes() {
             assert!(taken <= 4 * bytes.len() + 16, "{sample} × {len}: {taken} for {}", bytes.len());
         }
     }
-    // Text until its last unit.
+    // This is text up to its last unit.
     let bytes = wire(std::iter::repeat_n(0x61, 30_000).chain([0xd800]));
     let string = IpcString::decode(&mut Reader::new(&bytes)).unwrap();
     let taken = bytes_max(|| assert_eq!(string.to_unicode(), None));
@@ -83,7 +83,7 @@ fn encode_allocates_message_size_or_nothing() {
     assert_eq!(count_total, 0);
 }
 
-/// Every accepted connection costs the same, also while the table grows.
+/// Every accepted connection costs the same, even while the table grows.
 #[test]
 fn held_connection_allocates_at_most_192_bytes() {
     for connections in [1u32, 8, 9, 100, 1000, 10_000] {
@@ -127,7 +127,7 @@ fn false_counts_allocate_constant_times_their_bytes(share: usize) {
             for test in &group.tests {
                 let Some(bytes) = test.wire.as_deref() else { continue };
                 check(group, bytes);
-                // Every place that may be a count, of long vectors only the first 120.
+                // Try every place that may be a count, but only the first 120 of long vectors.
                 for at in 0..bytes.len().saturating_sub(3).min(120) {
                     for claim in CLAIMS {
                         let nth = at + claim as usize % 10 + test.tc_id as usize;

@@ -1,4 +1,4 @@
-//! The library's floors.
+//! Checks the layers of the library.
 
 #[path = "floors/mod.rs"]
 mod floors;

@@ -1,9 +1,8 @@
-//! Check an implementation in any language: servers, clients and codecs, against the golden vectors
-//! and exchange scripts.
+//! Tests servers, clients and codecs in any language with the golden vectors and exchange scripts.
 //!
 //! | | |
 //! |---|---|
-//! | [`codec`] | asks a codec, a program that answers JSON lines ([`Adapter`]), every question of the vectors |
+//! | [`codec`] | asks a codec, which is a program that answers JSON lines ([`Adapter`]), all questions of the vectors |
 //! | [`server`] | plays exchange scripts and requests to a live diagnostic server |
 //! | [`client`] | plays the runtime for a client, and judges its requests and its output |
 //! | [`fuzz`] | sends mutated requests to a live server, and minimises its findings |
@@ -12,11 +11,11 @@
 //! | [`record`], [`network`] | records conversations as exchange scripts, and plays them over real connections |
 //! | [`print`](mod@print) | the grammar of every message for other languages and tools; bytes with the meaning of each |
 //! | [`report`] | the results of a run: [`Report`], as JSON, for build servers, or as a page |
-//! | [`embedded`] | the vectors and other texts, as of the build; seeds for fuzzers |
-//! | [`process`] | started programs, which end with this one, and what the system reports about a process |
+//! | [`embedded`] | the vectors and other texts, embedded at build time; seeds for fuzzers |
+//! | [`process`] | programs started here, which end with this one; system information about a process |
 //!
-//! For Unix and Windows. The program `diagipc` is a command line for each of them; its command line,
-//! its formats and the names of cases are what stays the same, not the types here.
+//! This crate supports Unix and Windows. The program `diagipc` is its command line. The command
+//! line, the formats and the names of cases are stable; the types here are not.
 //!
 //! ```
 //! use diagipc::{Grade, codec, embedded};
@@ -31,7 +30,7 @@
 //! # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 //! ```
 #![deny(unsafe_code)]
-// Input never panics. Arithmetic is checked where bytes of strangers are read: modules say so.
+// Input never causes a panic. Modules that read untrusted bytes also check arithmetic.
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)

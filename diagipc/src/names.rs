@@ -1,7 +1,6 @@
 //! Enumerations whose values have names in reports and files.
 
-/// Declares an enumeration with a list of all values, and with the name of each, by which it is
-/// printed and serialised.
+/// Declares an enumeration with a list of all values and their names in text and JSON.
 macro_rules! named {
     ($(#[$meta:meta])* $Name:ident { $($(#[$doc:meta])* $Variant:ident = $text:literal,)* }) => {
         $(#[$meta])*
@@ -11,10 +10,10 @@ macro_rules! named {
         }
 
         impl $Name {
-            /// All of them, in the order of reports.
+            /// All values, in the order of reports.
             pub const ALL: &'static [Self] = &[$(Self::$Variant),*];
 
-            /// Returns its name in reports and files.
+            /// Returns the name in reports and files.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$Variant => $text,)*

@@ -1,7 +1,7 @@
-//! Run the cases of a suite: the queue of several workers, the second attempt of cases that failed
-//! by time alone, cancellation, and the cases that were not run.
+//! Runs the cases of a suite with several workers. It plays cases again that failed only by time,
+//! handles cancellation, and counts the cases that were not run.
 //!
-//! A suite chooses its cases, plays them, and decides about them; this module only runs them.
+//! A suite chooses, plays and judges its cases; this module only runs them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -16,39 +16,39 @@ use dotnet_diagnostics_ipc::io::Canceller;
 
 use crate::{Interrupted, Lost, Report};
 
-/// How many cases of a kind are played again in a row without passing: the others do not pass
-/// either.
+/// The number of cases of a kind that may fail again in a row. After that the others are not played
+/// again, as they would fail too.
 const MAX_REPEATED_FAILURES: u8 = 3;
-/// One worker of so many takes no case that waits while there are others.
+/// One in this many workers prefers cases that compute, and takes waiting ones only after them.
 const COMPUTING_WORKER: usize = 8;
 
 pub(crate) enum CaseResult<R> {
     Done(R),
-    /// The case failed, and only the time may be the cause: it is played again, with nothing beside it.
+    /// The case failed, perhaps by time alone, so it is played again with nothing else running.
     Late(R),
-    /// This machine cannot play the case, for this reason.
+    /// The case cannot be played on this machine, for this reason.
     Unavailable(String),
 }
 
-/// How a case failed, for a second attempt.
+/// How a case failed, which decides about a second attempt.
 pub(crate) struct Failure {
-    /// What cases have in common that fail for one reason.
+    /// A name shared by cases that fail for the same reason.
     pub(crate) kind: String,
     pub(crate) found: String,
 }
 
-/// A suite: how its cases are played.
+/// A suite, which plays and judges its cases.
 pub(crate) trait Suite: Sync {
-    /// What plays cases one after another: a target, an adapter.
+    /// What plays cases one after another, such as a target or an adapter.
     type Player;
     type Result: Send;
 
     fn name(&self, case: usize) -> String;
 
-    /// Makes another player. The error ends the run.
+    /// Creates another player. An error ends the run.
     fn player(&self) -> Result<Self::Player, String>;
 
-    /// Plays a case. The error ends the run: no target answers any more.
+    /// Plays a case. An error ends the run, because no target answers any more.
     fn play(
         &self,
         player: &mut Self::Player,
@@ -58,21 +58,21 @@ pub(crate) trait Suite: Sync {
     /// Returns how a case failed; `None` if it passed.
     fn failure(&self, result: &Self::Result) -> Option<Failure>;
 
-    /// Checks the player after a case was reported. The error ends the run.
+    /// Checks the player after a case was reported. An error ends the run.
     fn check(&self, _: &mut Self::Player) -> Result<(), String> {
         Ok(())
     }
 
-    /// Checks the player after its last case. The error ends the run.
+    /// Checks the player after its last case. An error ends the run.
     fn finish(&self, _: &mut Self::Player) -> Result<(), String> {
         Ok(())
     }
 
-    /// Prepares the player for second attempts of cases, of which so many belong together.
+    /// Prepares the player for the second attempts of cases, of which `_together` belong together.
     fn begin_again(&self, _: &mut Self::Player, _together: usize) {}
 }
 
-/// When a run ends early, and how many workers it has.
+/// The number of workers, and the conditions that end a run early.
 #[derive(Clone, Debug)]
 pub(crate) struct RunLimits<'o> {
     pub(crate) jobs: NonZeroUsize,
@@ -92,7 +92,7 @@ pub(crate) struct Run<R> {
     pub(crate) results: BTreeMap<usize, R>,
     /// The cases that cannot be played here, and why.
     pub(crate) unavailable: Vec<(usize, String)>,
-    /// Which cases passed only at the second attempt.
+    /// Notes on cases that passed only at the second attempt.
     pub(crate) notes: Vec<String>,
     lost: Option<String>,
     missing: usize,
@@ -114,11 +114,11 @@ enum Progress<R> {
     Lost(String),
 }
 
-/// Plays `turns`: the cases of one turn are played one after another by one worker. `first` is the
-/// first player, if there is one already. `waits` is how long a case waits: cases that wait and
-/// cases that compute run beside each other. `done` is called for each result that counts.
+/// Plays `turns`. The cases of a turn are played one after another by one worker. `first` is a
+/// player that already exists, if there is one. `waits` returns how long a case waits, so that
+/// waiting and computing cases run side by side. `done` is called for each final result.
 ///
-/// On cancellation, the current cases are abandoned: that may have changed their behaviour.
+/// On cancellation the current cases are abandoned, because it may have changed their behaviour.
 pub(crate) fn run<S: Suite>(
     suite: &S,
     turns: Vec<Vec<usize>>,
@@ -132,7 +132,7 @@ where
 {
     let cases: usize = turns.iter().map(Vec::len).sum();
     let jobs = limits.jobs.get().min(turns.len()).max(1);
-    // One worker takes them as they are.
+    // A single worker keeps the order.
     let wait = |turn: &Vec<usize>| -> Duration {
         turn.iter().filter(|_| jobs > 1).map(|nth| waits(*nth)).sum()
     };
@@ -213,12 +213,12 @@ impl<R> Run<R> {
     }
 }
 
-/// The cases to play, by several workers.
+/// The queue of cases that the workers play.
 struct Queue<'q, S> {
     suite: &'q S,
     limits: &'q RunLimits<'q>,
     turns: Vec<&'q [usize]>,
-    /// The turns that were not taken yet: those that wait, the longest first, and the others.
+    /// The turns that were not started: those that wait, the longest first, and the others.
     next: Mutex<[VecDeque<&'q [usize]>; 2]>,
     over: AtomicBool,
     began: Instant,
@@ -263,8 +263,8 @@ impl<'q, S: Suite> Queue<'q, S> {
         self.suite.finish(player)
     }
 
-    /// Plays the `late` cases again, one after another: each with those before it in its turn, whose
-    /// effects it may check.
+    /// Plays the `late` cases again, one after another. Each is preceded by the cases before it in
+    /// its turn, whose effects it may check.
     fn play_again(
         &self,
         player: &mut S::Player,
@@ -315,7 +315,7 @@ impl<'q, S: Suite> Queue<'q, S> {
         Ok(())
     }
 
-    /// Ends the run: no target answers any more.
+    /// Ends the run because no target answers any more.
     fn lose(&self, reason: String, sender: &Sender<Progress<S::Result>>) {
         self.over.store(true, Ordering::Relaxed);
         if !self.limits.is_cancelled() {
@@ -336,7 +336,7 @@ mod tests {
 
     use super::*;
 
-    /// Cases that fail in the first `fails` attempts, and then pass.
+    /// Cases that fail in the first `fails` attempts and then pass.
     struct Failing {
         fails: usize,
         attempts: AtomicUsize,
@@ -368,7 +368,7 @@ mod tests {
     const LIMITS: RunLimits<'_> =
         RunLimits { jobs: NonZeroUsize::MIN, fail_fast: false, max_time: None, canceller: None };
 
-    /// Returns how often cases were played, and how many were reported, too.
+    /// Returns how often cases were played and how many were reported.
     fn run_failing(
         fails: usize,
         cases: usize,

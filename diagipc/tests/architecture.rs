@@ -1,4 +1,4 @@
-//! The tool's floors.
+//! Checks the layers of the tool.
 
 #[path = "../../tests/floors/mod.rs"]
 mod floors;

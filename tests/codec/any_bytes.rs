@@ -1,5 +1,5 @@
-//! The bodies of the fuzz targets, over bytes chosen by proptest: nothing panics, and what is read
-//! is written so that it reads the same.
+//! Runs the bodies of the fuzz targets on bytes chosen by proptest: nothing panics, and what is
+//! read can be written so that it reads the same.
 
 #[path = "../../fuzz/src/bodies/common.rs"]
 mod common;
@@ -46,7 +46,7 @@ proptest! {
     #[test]
     fn decode_any_bytes_does_not_panic(bytes in vec(any::<u8>(), 0..80)) {
         decode_any(&bytes);
-        // And after the beginnings without which decoding stops early.
+        // The bytes also follow the beginnings without which decoding stops early.
         decode_any(&[b"DOTNET_IPC_V1\0", &bytes[..]].concat());
         decode_any(&[b"ADVR_V1\0", &bytes[..]].concat());
     }

@@ -1,6 +1,6 @@
 //! What a server refuses although it decodes: which value, at which offset, and with which answer.
-//! Every offset is written out. The vectors have one of each kind; here are the order of checks, the
-//! places of values after others, and both sides of each limit.
+//! Every offset is written out. The vectors have one case of each kind; here are the order of
+//! checks, values after others, and both sides of each limit.
 
 use dotnet_diagnostics_ipc::message::dump::{
     DumpFlags, DumpType, GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3,
@@ -65,7 +65,7 @@ fn taken(request: AnyRequest<'_>) {
     assert_eq!(limits(request), "");
 }
 
-/// F-16.
+/// A limit of `CollectTracing` to `CollectTracing4` is reported with its offset (F-16).
 #[test]
 fn collect_tracing_1_to_4_limit_reports_offset() {
     fn one(mb: u32, format: u32, providers: &[ProviderConfig<'_>], nth: usize) -> String {
@@ -109,7 +109,7 @@ fn collect_tracing_1_to_4_limit_reports_offset() {
         assert_eq!(one(1, 1, &good, nth), "");
         assert_eq!(one(u32::MAX, 0, &good[..1], nth), "");
         assert_eq!(one(1, 1, &many[..1000], nth), "");
-        // If several are wrong, the first in the message is named.
+        // If several values are wrong, the first one in the message is named.
         assert_eq!(one(0, 2, &[], nth), "zero_buffer 20 circularBufferMB 80131384");
         assert_eq!(one(1, 2, &[], nth), "unknown_format 24 format 80131384");
         assert_eq!(one(1, u32::MAX, &good, nth), "unknown_format 24 format 80131384");
@@ -135,7 +135,7 @@ fn collect_tracing_1_to_4_limit_reports_offset() {
     assert_eq!(MAX_PROVIDERS, 1000);
 }
 
-/// F-30.
+/// A limit of a streaming session is reported with its offset (F-30).
 #[test]
 fn streaming_session_limit_reports_offset() {
     fn six(session: StreamingSession<'_>, mode: u32) -> AnyRequest<'_> {
@@ -262,7 +262,7 @@ fn what_registration_refuses_comes_last() {
         (traced(6, "Q", "T", &[]), "log_level_out_of_range 101 providers[1].logLevel 80131384"),
         (traced(5, "", "T", &[]), "empty_provider_name 105 providers[1].provider_name 80131384"),
         (traced(5, "Q", ABSENT, &[]), "no_tracepoint 122 providers[1].config 80131384"),
-        // Of several that registration refuses, the first is named.
+        // Of several values that registration refuses, the first one is named.
         (
             traced(5, "Q", long, &[]),
             "duplicate_event_id 89 providers[0].config.tracepoints[0].event_ids[1] 80004005",
@@ -276,7 +276,7 @@ fn what_registration_refuses_comes_last() {
     let at =
         "empty_tracepoint_name 949 providers[0].config.tracepoints[0].tracepoint_name 80131384";
     registered(&[traced(5, "P", long, &unnamed[1..])], at);
-    // Of one set, its name is first; of a config, the default.
+    // The name of a set and the default of a config are checked first.
     let both = [TracepointSet { tracepoint_name: long, ..twice[0] }];
     let at =
         "tracepoint_name_too_long 73 providers[0].config.tracepoints[0].tracepoint_name 80004005";

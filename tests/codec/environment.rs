@@ -1,4 +1,4 @@
-//! The environment block: any chunking is read the same, and never beyond the block's end.
+//! The environment block is read in the same way from any chunks, and never beyond its end.
 
 use crate::any_bytes::environment;
 use dotnet_diagnostics_ipc::continuation::{
@@ -41,7 +41,7 @@ fn hear(block: &[u8], cuts: &[usize], size: u32, buffer: &mut [u8]) -> Heard {
                     break;
                 }
                 Err(error) => {
-                    // It stays so.
+                    // The state stays the same.
                     assert_eq!(decoder.decode(&mut piece), Err(error));
                     assert_eq!(decoder.finish(), Err(error));
                     return Heard { events, end: Err(error) };
@@ -217,7 +217,7 @@ fn environment_entry_over_limit_is_skipped_whole() {
     for at in 0..=block.len() {
         assert_eq!(hear(&block, &[at], size(&block), &mut buffer), expected);
     }
-    // Even without a buffer it is read to its end.
+    // The block is read to its end even without a buffer.
     assert_eq!(hear(&block, &[], size(&block), &mut []).end, Ok(()));
 }
 
@@ -298,7 +298,7 @@ fn environment_block_over_2_gib_magic_is_a_count() {
     assert_eq!(decoder.wanted(), u32::MAX as usize - 28);
 }
 
-/// No input makes the decoder hold more than its own few bytes.
+/// No input makes the decoder store more than its own few bytes.
 #[test]
 fn environment_decoder_size_is_bounded() {
     assert!(size_of::<EnvironmentDecoder<'_>>() <= 176, "{}", size_of::<EnvironmentDecoder<'_>>());

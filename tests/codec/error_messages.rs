@@ -145,7 +145,7 @@ fn exchanges(texts: &mut Texts) {
     ]);
 }
 
-/// A separate part, present only with the feature.
+/// A part of the file that exists only with the feature.
 #[cfg(all(feature = "io-adapters", unix))]
 fn io(texts: &mut Texts) {
     use dotnet_diagnostics_ipc::io::discovery::EndpointState;
@@ -238,7 +238,7 @@ fn error_texts_equal_snapshot() {
 
 #[test]
 fn snapshot_has_every_kind() {
-    // Those print no errors.
+    // `testing` prints no errors.
     let kinds = snapshot().has_every_kind_of("src", &["testing"]);
     assert!(kinds > 80, "{kinds}");
 }
@@ -251,7 +251,7 @@ fn snapshot() -> Snapshot {
     }
 }
 
-/// The text is that of the cause, so a source would repeat it.
+/// The text is that of the cause, which a source would repeat.
 #[test]
 fn respond_error_prints_cause_without_source() {
     let (misuse, encode) = (MisuseError::NotAsked, EncodeError::BufferTooSmall { needed: 24 });

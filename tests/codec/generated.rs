@@ -85,7 +85,7 @@ fn arbitrary_generates_every_message_and_reply() {
     }
     let made = |chosen: &[u8], style| MadeRequest::new(chosen, style);
     let requests = met(|chosen| Some(name(&made(chosen, Style::Plain).request())));
-    // An unknown one too.
+    // This includes an unknown command.
     assert_eq!(requests.len(), Command::known().len() + 1, "{requests:?}");
     let replies = met(|chosen| Some(name(&MadeReply::new(chosen, Style::Plain).reply())));
     // Errors, an unknown one, and one without payload.
@@ -107,7 +107,7 @@ fn arbitrary_generates_every_message_and_reply() {
     assert!(over[&(true, true)] > 0 && over[&(true, false)] > 500, "{over:?}");
 }
 
-/// What is borrowed from the input keeps the promises of its type.
+/// Borrowed values keep the promises of their types.
 #[test]
 fn arbitrary_port_and_command_roundtrip() {
     let counts = met(|chosen| {
@@ -136,7 +136,7 @@ fn arbitrary_port_and_command_roundtrip() {
     assert!(counts.keys().copied().eq(["nosuspend", "suspend"]), "{counts:?}");
 }
 
-/// Both sides of every check.
+/// Both sides of every check occur.
 #[test]
 fn number_boundary_is_on_edges() {
     let counts = met(|chosen| Some(Made::<u64>::new(chosen, Style::Boundary).get()));
@@ -188,7 +188,7 @@ fn damaged(chosen: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let front = &chosen[..chosen.len() / 2];
     let request = MadeRequest::new(front, Style::Plain).bytes().to_vec();
     let reply = MadeReply::new(front, Style::Plain).bytes().to_vec();
-    // The likely one: a command is seldom changed.
+    // The most likely value comes first, as a command is seldom changed.
     let is_reply = hostile.get(16) == Some(&0xff);
     (if is_reply { reply } else { request }, hostile)
 }

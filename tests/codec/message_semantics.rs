@@ -30,7 +30,7 @@ fn event_filter_passes_listed_or_all_others() {
         (true, &[4, 77], &[4, 77], &[0, 3, 5, u32::MAX]),
         (false, &[4, 77], &[0, 3, 5, u32::MAX], &[4, 77]),
         (true, &[9, 9], &[9], &[0, 8]),
-        // The last id counts as the first does.
+        // The last id counts as the first one does.
         (true, &[0, 1, u32::MAX], &[0, 1, u32::MAX], &[2]),
     ];
     for (enable, ids, through, not) in cases {
@@ -178,7 +178,7 @@ fn message_of_other_command_is_refused() {
         (other_set.offset(), other_set.path().to_string()),
         (16, "header.command_set".to_owned())
     );
-    // Also if the payload would fit.
+    // This also applies if the payload would fit.
     assert!(
         Message::decode(b"DOTNET_IPC_V1\0\x14\0\x04\x04\0\0")
             .unwrap()
@@ -203,7 +203,7 @@ fn hresult_prints_documented_name() {
         (0x8007_0057, "DS_IPC_E_INVALIDARG", false),
         (0x8007_007a, "DS_IPC_E_INSUFFICIENT_BUFFER", false),
         (0x8000_00cb, "DS_IPC_E_ENVVAR_NOT_FOUND", false),
-        // Not in the document: F-80, P-5, P-48, F-12, F-96.
+        // These are not in the document: F-80, P-5, P-48, F-12, F-96.
         (0x8007_00cb, "ERROR_ENVVAR_NOT_FOUND", false),
         (0x8007_007e, "ERROR_MOD_NOT_FOUND", false),
         (0x8007_0008, "ERROR_NOT_ENOUGH_MEMORY", false),

@@ -110,7 +110,7 @@ fn are_read_consistently(share: usize) {
         let parts: Vec<_> = (0..threads).map(|part| scope.spawn(move || of(part))).collect();
         parts.into_iter().map(|part| part.join().unwrap()).collect()
     });
-    // If nearly all were refused, the test would show nothing.
+    // If nearly all changes were refused, the test would show nothing.
     for counts in [0, 1].map(|which| parts.iter().map(|part| part[which]).sum::<usize>()) {
         assert!(counts > 20_000 / share, "refused and taken: {parts:?}");
     }

@@ -41,7 +41,7 @@ fn requirements() -> Vec<Requirement> {
     file.requirement
 }
 
-/// Gives every line that `check` returns for a requirement in one panic.
+/// Reports all lines that `check` returns for requirements in one panic.
 fn for_each(mut check: impl FnMut(&Requirement) -> Vec<String>) {
     let all = requirements();
     let lines: Vec<_> = all

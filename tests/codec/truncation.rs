@@ -163,7 +163,7 @@ fn decode_payload_shorter_than_fields_is_refused() {
             mended[14..16].copy_from_slice(&u16::try_from(cut).unwrap().to_le_bytes());
             let (decoded, still_is) = (subject.decode(&mended), still_is(group, test, cut));
             let good = match (&decoded, still_is) {
-                // What is left is all of its value: it is written as these bytes again.
+                // The remaining bytes are the whole value: it is encoded as these bytes again.
                 (Ok(decoded), Some(_)) => {
                     decoded.kind == group.kind && (decoded.canonical || !test.canonical)
                 }

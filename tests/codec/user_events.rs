@@ -141,7 +141,7 @@ fn user_event_reaches_reader() {
         ExtensionItem::ActivityId(ID),
     ];
     let later = [ExtensionItem::ActivityId(ID)];
-    // The second as from a thread that raced.
+    // The second event is like one from a thread that raced.
     for (items, has_metadata) in [(&first[..], true), (&first[..], true), (&later[..], false)] {
         let extension = encode(&Extension::new(items)).unwrap();
         let record = Record::V1(RecordV1::new(2, &extension, b"payload").unwrap());

@@ -29,7 +29,7 @@ fn for_each_group(mut check: impl FnMut(&Group) -> Vec<String>) {
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
 }
 
-/// The same for a test.
+/// Reports every line that `check` returns for a test in one panic.
 fn for_each_test(mut check: impl FnMut(&Group, &Test) -> Option<String>) {
     for_each_group(|group| {
         let lines = group.tests.iter().map(|test| (test.tc_id, check(group, test)));

@@ -1,5 +1,5 @@
-//! The texts of all errors of a package, for review: a file with a line for every kind, `kind |
-//! text`.
+//! Compares the texts of all errors of a package with a file for review, which has a line `kind |
+//! text` for every kind.
 
 use std::any::type_name;
 use std::fmt::{Debug, Display};
@@ -49,7 +49,7 @@ impl Snapshot {
     pub(crate) fn equals<const N: usize>(&self, parts: [(&str, Texts); N]) {
         let file = fs::read_to_string(self.path()).unwrap();
         let texts = parts.map(|(name, Texts(lines))| {
-            // Without its feature a part has no lines: it stays as it is.
+            // A part without lines, because its feature is off, stays as it is.
             let is_absent = lines.is_empty() && name == "io";
             let lines = if is_absent { part(&file, name).join("\n") } else { lines.join("\n") };
             format!("# {name}\n\n{lines}\n")

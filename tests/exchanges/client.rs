@@ -23,7 +23,7 @@ fn client(command: Command, continuation: Continuation) -> Client {
     Client::with_payload(command, Some(continuation), &(), &mut [0; 20]).unwrap()
 }
 
-/// The outcome for a peer that says this and closes, and how many bytes were taken.
+/// Returns the outcome for a peer that sends this and closes, and how many bytes were taken.
 fn outcome(command: Command, continuation: Continuation, says: &[u8]) -> (Outcome, usize) {
     let peer = Peer::new(says, End::Closed);
     hear(&mut client(command, continuation), &mut [0; 64], &peer, &mut |n| n.min(1))
@@ -102,7 +102,7 @@ fn client_reply_is_that_of_its_request() {
     assert_eq!(client.reply::<EnablePerfMap>(&buffer), Ok(None));
 }
 
-/// Each kills a runtime, or is refused (F-16, F-72).
+/// Each of these kills a runtime, or is refused (F-16, F-72).
 #[test]
 fn client_checks_limits_before_it_encodes() {
     fn refused<'a, R: Request<'a>>(request: &R) -> String {

@@ -1,5 +1,6 @@
-//! Every request of the vectors with every reply to its command, played between a client and a
-//! server; and every recorded reply, heard by a client. In any pieces, and cut anywhere.
+//! Plays every request of the vectors with every reply to its command between a client and a
+//! server, and every recorded reply to a client. Messages arrive in any pieces, and are cut
+//! anywhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +70,7 @@ pub(super) fn rows() -> Vec<Row> {
     }
     for row in &mut rows {
         let all = replies.get(&row.command).into_iter().flatten().cloned();
-        // The generic OK starts a session of unknown id, and no environment block.
+        // The generic OK starts a session of unknown id, and no environment block follows it.
         let takes_generic = row.continuation == Continuation::Close;
         row.replies = all.filter(|reply| reply.len() > 20 || takes_generic).collect();
         assert!(!row.replies.is_empty(), "no vector answers {}", row.command);
@@ -108,7 +109,7 @@ impl Row {
         Err(format!("{played:?} at once, {again:?} in pieces"))
     }
 
-    /// What both sides come to if nothing goes wrong; without the steps.
+    /// Returns the results of both sides if nothing goes wrong, without the steps.
     fn expected(&self, reply: &[u8]) -> Played {
         let answer = Message::decode(reply).unwrap().reply_to(Some(self.command)).unwrap();
         let (mut reply, mut follows) = (reply.to_vec(), Vec::new());
@@ -174,7 +175,7 @@ fn conversation_of_every_command_completes_in_any_pieces() {
     for row in rows() {
         let played = row.replies.iter().enumerate().flat_map(|(nth, reply)| {
             let courses = [(1, 65_535, 1), (3, 100, 3), (100_000, 65_535, 100_000)];
-            // The first reply in all ways.
+            // The first reply is played in all ways.
             let courses = courses.into_iter().take(if nth == 0 { 3 } else { 1 });
             let row = &row;
             courses.map(move |(capacity, room, piece)| {

@@ -1,4 +1,4 @@
-//! Who sends when: the exchanges follow the steps of `spec/FLOWS.md`, for every command.
+//! Who sends when: the exchanges follow the steps of `spec/FLOWS.md` for every command.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -140,7 +140,7 @@ fn flows_pair_takes_the_steps_of_the_command() {
         // A second reply is a fault of some runtimes (F-81).
         expected.retain(|step| *step != "< second reply");
         let mut steps = row.steps();
-        // Whoever holds a session closes its connection; then the other one does.
+        // The side that holds a session closes its connection, and then the other side does.
         steps.retain(|step| *step != "< close" || expected.contains(step));
         assert_eq!(steps, expected, "{command}, {continuation:?}");
     }

@@ -1,4 +1,4 @@
-//! The exchanges without sockets: client, server, both together, and the recorded replies.
+//! The exchanges without sockets: client, server, both together, and recorded replies.
 
 mod client;
 mod conversations;

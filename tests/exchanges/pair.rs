@@ -36,7 +36,7 @@ pub(crate) enum Answer<'a> {
 pub(crate) struct Cut {
     pub(crate) to_server: bool,
     pub(crate) after: usize,
-    /// How the reader sees it. The writer cannot write more.
+    /// How the reader sees that end. The writer cannot write more.
     pub(crate) end: End,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Course {
     pub(crate) cut: Option<Cut>,
 }
 
-/// What both sides came to.
+/// The results of both sides.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Played {
     pub(crate) outcome: Outcome,

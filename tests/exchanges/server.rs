@@ -126,7 +126,7 @@ fn server_environment_length_matches_announcement() {
     whole.sent(4).unwrap();
     assert_eq!(whole.action(), ServerAction::Close);
 
-    // Or it is broken off (F-43).
+    // The block may also be broken off (F-43).
     server.break_off(HResult::FAIL, &mut buffer).unwrap();
     assert_eq!(server.action(), ServerAction::Send(0..24));
     assert_eq!(&buffer[..24], b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x05\x40\0\x80");

@@ -1,4 +1,4 @@
-//! Which module may use which, and no cycles between files.
+//! Checks which modules may use which, and that files have no import cycles.
 //!
 //! Reads every file of `src/`: its `use` lines, and the paths `crate::…` elsewhere in its code and
 //! in its macros. A name that a module re-exports counts as use of the file that defines it. Tests
@@ -118,7 +118,7 @@ fn module(path: &Path) -> Module {
 }
 
 fn floor(floors: &[&[&str]], module: &Module) -> usize {
-    // The root itself only names modules.
+    // The root only names modules.
     let Some(name) = module.first() else { return floors.len() };
     floors
         .iter()
@@ -259,7 +259,7 @@ impl<'ast> Visit<'ast> for Paths {
     }
 }
 
-/// Which file uses which.
+/// Finds which file uses which.
 fn edges(files: &[File]) -> BTreeSet<(usize, usize)> {
     let by_module: BTreeMap<_, _> =
         files.iter().enumerate().map(|(nth, file)| (&file.module[..], nth)).collect();

@@ -1,4 +1,4 @@
-//! Which types can be sent to another thread, or shared by threads; their defaults and `Debug`.
+//! Which types can be sent to or shared with another thread, their defaults, and their `Debug`.
 
 use dotnet_diagnostics_ipc::io::*;
 use dotnet_diagnostics_ipc::message::process::ProcessInfo3;

@@ -1,4 +1,4 @@
-//! Peers that misbehave: a named error within the deadline, and bounded memory.
+//! Peers that misbehave cause a named error within the deadline, and use bounded memory.
 
 use std::fs;
 use std::io::{self, Read as _, Write};
@@ -36,7 +36,7 @@ const PATIENT: Deadlines = Deadlines {
 const REPLY_IS_LATE: Deadlines = Deadlines { reply: ReplyWithin::Fixed(Some(DEADLINE)), ..PATIENT };
 const CONTINUATION_IS_LATE: Deadlines = Deadlines { continuation: Some(DEADLINE), ..PATIENT };
 
-/// An OK to `ProcessInfo`: process 1 without any names.
+/// An OK to `ProcessInfo` for process 1, without any names.
 const INFO: &[u8] = b"DOTNET_IPC_V1\0\x38\0\xff\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
 /// Calls a peer that does `serve` to the only connection. That may fail: the client's result decides.
@@ -63,7 +63,7 @@ fn request(stream: &mut UnixStream) -> io::Result<()> {
     stream.read_exact(&mut [0; 20])
 }
 
-/// Waits until the client has closed.
+/// Waits until the client has closed the connection.
 fn until_it_goes(mut stream: UnixStream) -> io::Result<()> {
     io::copy(&mut stream, &mut io::sink()).map(drop)
 }
@@ -81,7 +81,7 @@ fn failing<T: std::fmt::Debug>(call: impl FnOnce() -> Result<T, Error>) -> Error
     error
 }
 
-/// Fails in a phase with an error of a kind.
+/// Checks that an error has this phase and kind.
 macro_rules! assert_fails {
     ($call:expr, $phase:ident, $kind:pat) => {
         assert_error!(failing(|| $call), $phase, $kind)
@@ -135,7 +135,7 @@ fn peer_silent_times_out() {
 
 #[test]
 fn peer_not_reading_times_out_in_phase() {
-    /// With the smallest buffer that the system allows.
+    /// The buffer is the smallest that the system allows.
     struct Narrow(PathBuf);
     impl Connect for Narrow {
         type Transport = UnixTransport;
@@ -150,7 +150,7 @@ fn peer_not_reading_times_out_in_phase() {
 
     let directory = crate::directory();
     let socket = directory.path().join("socket");
-    // Nothing accepts: sent bytes stay in the buffer.
+    // The peer reads nothing, so sent bytes stay in the buffer.
     let _listener = UnixListener::bind(&socket).unwrap();
     let each = Some(Duration::from_millis(20));
     let deadlines = Deadlines {
@@ -208,7 +208,7 @@ fn peer_trickling_times_out_at_call_deadline() {
     let reply = with_peer(PATIENT, trickling, |client| client.process_info().unwrap());
     assert_eq!(reply.payload().unwrap().process_id, 1);
 
-    // So does an environment block, by its own deadline or that of the whole call.
+    // An environment block is limited too, by its own deadline or that of the whole call.
     let trickling = |mut stream: UnixStream| {
         request(&mut stream)?;
         stream.write_all(&environment_of(100_000))?;

@@ -73,7 +73,7 @@ fn client_peer_closed_before_request_is_sent_reply_is_read() {
     for (deadlines, early) in
         [Deadlines::DEFAULT, Deadlines::NONE].into_iter().flat_map(|it| [(it, true), (it, false)])
     {
-        // It closes before the client has the connection, or after.
+        // The peer closes before the client has the connection, or after that.
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         theirs.write_all(DONE).unwrap();
         let mut theirs = Some(theirs).filter(|_| !early);

@@ -54,7 +54,7 @@ fn is_alone() -> bool {
     std::env::var_os(INSIDE).is_some()
 }
 
-/// The same in a process that is started differently.
+/// Returns the same in a process that is started differently.
 #[cfg(unix)]
 #[track_caller]
 fn alone_with<T: Fn()>(

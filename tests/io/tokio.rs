@@ -150,7 +150,7 @@ async fn tokio_fallback_deadline_covers_all_connections() {
     assert_eq!(error.hresult(), Some(HResult::UNKNOWN_COMMAND));
 }
 
-/// F-160, as in the blocking half.
+/// The client does what the blocking one does (F-160).
 #[tokio::test]
 async fn tokio_stop_before_the_first_byte_closes_the_connection() {
     for waits in [false, true] {
@@ -179,7 +179,7 @@ async fn tokio_stop_before_the_first_byte_closes_the_connection() {
     }
 }
 
-/// As in the blocking half.
+/// The client does what the blocking one does.
 #[tokio::test]
 async fn tokio_stop_dropped_after_it_was_sent_is_not_sent_again() {
     let peer = Peer::saying(&[&[SESSION, b"Nettrace"].concat(), b""]);
@@ -199,7 +199,7 @@ async fn tokio_stop_dropped_after_it_was_sent_is_not_sent_again() {
     trace.check_complete().unwrap();
 }
 
-/// The same discovery and trust as in the blocking half.
+/// Discovery and trust are those of the blocking client.
 #[tokio::test]
 async fn tokio_endpoint_is_checked_before_sending() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -237,7 +237,7 @@ async fn tokio_user_events_passes_descriptor_and_lasts_until_hang_up() {
     peer.asked(0, usize::from(u16::from_le_bytes([header[14], header[15]])) - 20);
     let (n, fds) = dotnet_diagnostics_ipc::io::fd::receive(&theirs, &mut [0; 8]).unwrap();
     assert_eq!((n, fds.len()), (1, 1), "one byte, and the descriptor with it (F-20)");
-    // Bytes are not the end.
+    // Received bytes are not the end.
     theirs.write_all(&[7; 100]).unwrap();
     let waiting = tokio::time::timeout(Duration::from_millis(20), session.wait_async());
     assert!(waiting.await.is_err());

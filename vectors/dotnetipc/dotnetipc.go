@@ -118,14 +118,14 @@ type Request interface {
 type Continuation string
 
 const (
-	// ContinuationClose is nothing: the server closes the connection.
+	// ContinuationClose means that nothing follows, and that the server closes the connection.
 	ContinuationClose Continuation = "close"
 	// ContinuationEventStream is the stream of a session, to its end.
 	ContinuationEventStream Continuation = "nettrace"
 	// ContinuationEnvironment is NIncomingBytes bytes, for [DecodeEnvironment].
 	ContinuationEnvironment Continuation = "environment"
-	// ContinuationUserEvents is nothing, and the session ends with the connection. Before the reply, the client sends one byte of zero with the
-	// descriptor of user_events_data, by SCM_RIGHTS.
+	// ContinuationUserEvents means that nothing follows, and that the session ends with the connection. Before the reply, the client sends
+	// one zero byte with the descriptor of user_events_data, by SCM_RIGHTS.
 	ContinuationUserEvents Continuation = "user_events"
 )
 
@@ -182,7 +182,7 @@ const (
 	PerfMapTypePERFMAP = 3
 )
 
-// limits are what a server refuses of fields, by their names, and of structs.
+// limits says what a server refuses, by the names of fields and structs.
 var limits = map[string][]limit{
 	"tracepoint_name": {
 		{EmptyTracepointName, visibleBeforeNul, []uint64{1, 4294967295}},
@@ -717,7 +717,7 @@ func (m *ProcessInfo3) Continuation() Continuation { return "close" }
 // NewReply returns an OK to this request, to be filled in.
 func (m *ProcessInfo3) NewReply() Message { return &ProcessInfo3Reply{} }
 
-// UnknownRequest is a request that the document does not have.
+// UnknownRequest is a request that the document does not define.
 type UnknownRequest struct {
 	// Command is the set and the id.
 	Command Code `ipc:"-"`
@@ -916,7 +916,7 @@ func (g GUID) String() string {
 // Rest is all bytes to the end of a payload.
 type Rest []byte
 
-// HResult is a result. An OK may have one that failed.
+// HResult is a result code. An OK may have a failing one.
 type HResult uint32
 
 // Failed reports whether it is a failure.
@@ -1019,61 +1019,61 @@ func (h HResult) String() string {
 	return fmt.Sprintf("0x%08X%s", uint32(h), name)
 }
 
-// Problem is what is wrong, by the name that the vectors have.
+// Problem names what is wrong, as in the vectors.
 type Problem string
 
 const (
-	// BadMagic is of the layer header.
+	// BadMagic is a problem in the layer header.
 	BadMagic Problem = "bad_magic"
-	// EndOfInput is of the layer transport.
+	// EndOfInput is a problem in the layer transport.
 	EndOfInput Problem = "end_of_input"
-	// SizeTooSmall is of the layer transport.
+	// SizeTooSmall is a problem in the layer transport.
 	SizeTooSmall Problem = "size_too_small"
-	// BytesAfterMessage is of the layer transport.
+	// BytesAfterMessage is a problem in the layer transport.
 	BytesAfterMessage Problem = "bytes_after_message"
-	// UnexpectedCommand is of the layer header.
+	// UnexpectedCommand is a problem in the layer header.
 	UnexpectedCommand Problem = "unexpected_command"
-	// NotAReply is of the layer reply.
+	// NotAReply is a problem in the layer reply.
 	NotAReply Problem = "not_a_reply"
-	// UnexpectedEnd is of the layer payload.
+	// UnexpectedEnd is a problem in the layer payload.
 	UnexpectedEnd Problem = "unexpected_end"
-	// CountTooLarge is of the layer payload.
+	// CountTooLarge is a problem in the layer payload.
 	CountTooLarge Problem = "count_too_large"
-	// MissingTerminator is of the layer payload.
+	// MissingTerminator is a problem in the layer payload.
 	MissingTerminator Problem = "missing_terminator"
-	// UnknownSessionType is of the layer payload.
+	// UnknownSessionType is a problem in the layer payload.
 	UnknownSessionType Problem = "unknown_session_type"
-	// ZeroBuffer is of the layer limits.
+	// ZeroBuffer is a problem in the layer limits.
 	ZeroBuffer Problem = "zero_buffer"
-	// UnknownFormat is of the layer limits.
+	// UnknownFormat is a problem in the layer limits.
 	UnknownFormat Problem = "unknown_format"
-	// NoProviders is of the layer limits.
+	// NoProviders is a problem in the layer limits.
 	NoProviders Problem = "no_providers"
-	// TooManyProviders is of the layer limits.
+	// TooManyProviders is a problem in the layer limits.
 	TooManyProviders Problem = "too_many_providers"
-	// LogLevelOutOfRange is of the layer limits.
+	// LogLevelOutOfRange is a problem in the layer limits.
 	LogLevelOutOfRange Problem = "log_level_out_of_range"
-	// EmptyProviderName is of the layer limits.
+	// EmptyProviderName is a problem in the layer limits.
 	EmptyProviderName Problem = "empty_provider_name"
-	// NoTracepoint is of the layer limits.
+	// NoTracepoint is a problem in the layer limits.
 	NoTracepoint Problem = "no_tracepoint"
-	// TracepointNameTooLong is of the layer limits.
+	// TracepointNameTooLong is a problem in the layer limits.
 	TracepointNameTooLong Problem = "tracepoint_name_too_long"
-	// EmptyTracepointName is of the layer limits.
+	// EmptyTracepointName is a problem in the layer limits.
 	EmptyTracepointName Problem = "empty_tracepoint_name"
-	// DuplicateEventID is of the layer limits.
+	// DuplicateEventID is a problem in the layer limits.
 	DuplicateEventID Problem = "duplicate_event_id"
-	// UnknownBufferMode is of the layer limits.
+	// UnknownBufferMode is a problem in the layer limits.
 	UnknownBufferMode Problem = "unknown_buffer_mode"
-	// UnknownPerfMapType is of the layer limits.
+	// UnknownPerfMapType is a problem in the layer limits.
 	UnknownPerfMapType Problem = "unknown_perf_map_type"
-	// AbsentName is of the layer limits.
+	// AbsentName is a problem in the layer limits.
 	AbsentName Problem = "absent_name"
-	// UnknownDumpType is of the layer limits.
+	// UnknownDumpType is a problem in the layer limits.
 	UnknownDumpType Problem = "unknown_dump_type"
-	// MessageTooLarge is of the layer transport: a message of more than [LargestMessage] bytes.
+	// MessageTooLarge is a problem in the layer transport: a message of more than [LargestMessage] bytes.
 	MessageTooLarge Problem = "message_too_large"
-	// ErrorMessage is of the layer reply: an error message in place of a count of an environment block.
+	// ErrorMessage is a problem in the layer reply: an error message in place of the count of an environment block.
 	ErrorMessage Problem = "error_message"
 )
 
@@ -1180,7 +1180,7 @@ func open(message []byte) (Code, *cursor, error) {
 	return Code(message[headerSize-4])<<8 | Code(message[headerSize-3]), &cursor{data: message, at: headerSize}, nil
 }
 
-// DecodeRequest reads a whole request. One that the document does not have is an [*UnknownRequest]. If the payload is wrong, the
+// DecodeRequest reads a whole request. It is an [*UnknownRequest] if the document does not define it. If the payload is wrong, the
 // request has the values before the error.
 func DecodeRequest(message []byte) (Request, error) {
 	code, c, err := open(message)
@@ -1266,7 +1266,7 @@ func Append(to []byte, m Message) ([]byte, error) { return appendMessage(to, m, 
 // AppendUnchecked appends a whole message without [CheckLimits], to test a server.
 func AppendUnchecked(to []byte, m Message) ([]byte, error) { return appendMessage(to, m, false) }
 
-// CheckLimits refuses what a server refuses although it can be read, such as an absent name. Some runtimes die of it.
+// CheckLimits returns an error for a readable request that a server refuses, such as one with an absent name. Some runtimes die of it.
 func CheckLimits(m Request) error {
 	_, err := Append(nil, m)
 	return err
@@ -1290,7 +1290,7 @@ func appendMessage(to []byte, m Message, limits bool) ([]byte, error) {
 	return append(to, c.data...), nil
 }
 
-// limit is what a server refuses of a value: a measure outside of all ranges.
+// limit says which values a server refuses: those with a measure outside of all ranges.
 type limit struct {
 	problem Problem
 	measure func(v reflect.Value) uint64
@@ -1325,7 +1325,7 @@ func countOfAll(fields ...string) func(v reflect.Value) uint64 {
 	}
 }
 
-// cursor reads or writes.
+// cursor reads or writes a message.
 type cursor struct {
 	data    []byte // that are read, or were written
 	at      int    // index of the next byte that is read
@@ -1571,7 +1571,7 @@ type Variable struct {
 	Name String
 	// Value is the text after it, or absent without one.
 	Value String
-	// Unterminated is whether the entry has no NUL at its end. No runtime sends that.
+	// Unterminated reports whether the entry has no NUL at its end, which no runtime sends.
 	Unterminated bool
 }
 

@@ -1,7 +1,6 @@
 //! What the client does on its connections: its requests, expected or not, and their ends.
 //!
-//! A runtime answers unrelated requests, and they do not fail: the client was not instructed to
-//! omit them.
+//! A runtime answers unrelated requests. They are not errors: no client was told to omit them.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use std::sync::atomic::Ordering;
@@ -25,15 +24,15 @@ use super::scenario_player::{
 use crate::faults::Fault;
 use crate::process::timeouts::Limit;
 
-/// The most that is read of what should never have been sent.
+/// The most that is read of something that should not have been sent.
 const MAX_UNEXPECTED_LEN: usize = 200_000;
 /// How long the runtime watches for unexpected requests.
 const WATCH_TIME: Duration = Duration::from_millis(100);
-/// What identifies a request: the whole header except `reserved`.
+/// The length of what identifies a request: the header without `reserved`.
 const IDENTIFYING_LEN: usize = 18;
 
 impl Unread {
-    /// Returns how many bytes of a request of this size are read. A close with unread bytes resets
+    /// Returns how many bytes of a request of this size are read. Closing with unread bytes resets
     /// the connection.
     fn read_of(self, size: usize) -> usize {
         let all_but_one = size.saturating_sub(1);
@@ -46,8 +45,8 @@ impl Unread {
 }
 
 impl ScenarioPlayer<'_, '_> {
-    /// Reads the expected request on a connection; at the client's port, on the next one if the
-    /// client closes this one or sends an unrelated request on it.
+    /// Reads the expected request on a connection. At the client's port, continues with the next
+    /// connection if the client closes this one or sends an unrelated request on it.
     pub(super) fn read_request(
         &mut self,
         on: &str,
@@ -68,15 +67,14 @@ impl ScenarioPlayer<'_, '_> {
         }
     }
 
-    /// Reads as much of a request as its size field says, except what must stay unread.
+    /// Reads as much of a request as its size field says, except for what must stay unread.
     pub(super) fn read(&mut self, on: &str, unread: Unread) -> Result<Vec<u8>, Stop> {
         let bytes = self.read_to(on, 16)?;
         let size = RawHeader::read(&bytes).size;
         self.read_to(on, size.map_or(0, |size| unread.read_of(usize::from(size))))
     }
 
-    /// Reads until `count` bytes were received on a connection, or nothing more arrives, and returns
-    /// them all.
+    /// Reads until a connection has received `count` bytes in total, or no more. Returns them all.
     pub(super) fn read_to(&mut self, on: &str, count: usize) -> Result<Vec<u8>, Stop> {
         loop {
             let bytes = &self.player.so_far(on)?.came.first;
@@ -107,7 +105,7 @@ impl ScenarioPlayer<'_, '_> {
     pub(super) fn bytes_after(&mut self, on: &str, patience: Duration) -> Result<Vec<u8>, Stop> {
         let mut bytes = Vec::new();
         while bytes.len() < MAX_UNEXPECTED_LEN {
-            // If there is something, its rest will arrive soon.
+            // If there is something, the rest of it will arrive soon.
             let time = if bytes.is_empty() { patience } else { POLL_INTERVAL };
             match self.listen(on, MAX_UNEXPECTED_LEN, time)? {
                 Received::Bytes(more, _) => bytes.extend(more),
@@ -117,8 +115,8 @@ impl ScenarioPlayer<'_, '_> {
         Ok(bytes)
     }
 
-    /// Accepts the connection that the script waits for, and before it all others that carry
-    /// an unrelated request, or nothing: whoever looks for processes may connect for that.
+    /// Accepts the connection that the script waits for. First accepts those that carry an
+    /// unrelated request, or nothing, as programs that look for processes may make.
     pub(super) fn accept(&mut self, accept: &Accept) -> Result<(), Stop> {
         let mut had_nothing = false;
         loop {
@@ -140,7 +138,7 @@ impl ScenarioPlayer<'_, '_> {
             let is_strangers = self.peer.is_stranger();
             let may_be_nothing = is_expected || is_strangers;
             if !may_be_nothing || !self.has_ended_without_a_byte(&accept.accept)? {
-                // It is the client: others only look for processes.
+                // This is the client, as others only look for processes.
                 self.has_connected.store(true, Ordering::Relaxed);
                 return Ok(());
             }
@@ -148,7 +146,7 @@ impl ScenarioPlayer<'_, '_> {
         }
     }
 
-    /// Whether the connection has ended without a byte; it is closed then.
+    /// Whether the connection has ended without a byte. If so, closes it.
     fn has_ended_without_a_byte(&mut self, on: &str) -> Result<bool, Stop> {
         if self.player.so_far(on)?.came.len > 0 {
             return Ok(false);
@@ -160,14 +158,13 @@ impl ScenarioPlayer<'_, '_> {
         Ok(has_ended)
     }
 
-    /// Returns the error that the client connects, and sends nothing.
+    /// Returns the error that the client connects but sends nothing.
     pub(super) fn sends_nothing(&self) -> Stop {
         let fault = self.scenario.if_unsent.unwrap_or(Fault::NothingSent);
         Stop::fault(fault, "it connects, and sends no request")
     }
 
-    /// Reads enough to identify the request. Returns whether it was an unrelated one, which is
-    /// answered then.
+    /// Reads enough to identify the request. If it is unrelated, answers it and returns `true`.
     fn answers_unrelated(&mut self, on: &str) -> Result<bool, Stop> {
         let bytes = self.read_to(on, IDENTIFYING_LEN)?;
         let Some(command) = self.unrelated(&bytes) else { return Ok(false) };
@@ -177,8 +174,8 @@ impl ScenarioPlayer<'_, '_> {
         Ok(true)
     }
 
-    /// Returns the command of a request that a runtime answers at any time. Whoever lists processes
-    /// asks the same as a client does, so requests of others are not the client's.
+    /// Returns the command of a request that a runtime answers at any time. Programs that list
+    /// processes send the same requests as clients do, so those of others are not the client's.
     fn unrelated(&self, bytes: &[u8]) -> Option<Command> {
         let command = RawHeader::read(bytes).command?;
         let is_clients = !self.peer.is_stranger();
@@ -197,7 +194,7 @@ impl ScenarioPlayer<'_, '_> {
             .then_some(command)
     }
 
-    /// Answers an unrelated request. Those of strangers are no part of the client's conversation.
+    /// Answers an unrelated request. Those of other programs are not part of the conversation.
     fn answer(&mut self, on: &str, command: Command, bytes: &[u8]) -> Result<(), Stop> {
         let is_strangers = self.peer.is_stranger();
         let payload = match command {
@@ -216,12 +213,12 @@ impl ScenarioPlayer<'_, '_> {
         ended.map_err(Stop::from)
     }
 
-    /// Judges that the client stops a session: it believes that it has one.
+    /// Judges a client that stops a session, because it then believes that it has one.
     fn judge_unexpected_stop(&mut self, bytes: &[u8]) {
         let stop = named(bytes);
         match self.scenario.reveals {
             _ if self.requests == 0 => {
-                let text = format!("{stop} is sent, and the client has begun no session");
+                let text = format!("{stop} is sent, but the client has begun no session");
                 self.findings.must(Fault::AnotherSessionStopped, text);
             }
             Some(fault)
@@ -234,8 +231,7 @@ impl ScenarioPlayer<'_, '_> {
         }
     }
 
-    /// Answers the client's other requests after the conversation, until it ends or the time is
-    /// over.
+    /// Answers further requests after the conversation, until the client ends or the time is over.
     pub(super) fn attend(&mut self, limits: &[Limit]) -> Result<(), Stop> {
         self.moves.clear();
         while !self.client.has_ended() && !limits.iter().all(Limit::is_over) {
@@ -246,7 +242,7 @@ impl ScenarioPlayer<'_, '_> {
         Ok(())
     }
 
-    /// Allows only unrelated requests for this time.
+    /// Allows only unrelated requests during this time.
     pub(super) fn no_more_requests(&mut self, time: Duration) -> Result<(), Stop> {
         let until = self.until(time);
         while self.player.network().is_called(None, until)? {
@@ -274,8 +270,8 @@ impl ScenarioPlayer<'_, '_> {
         self.refuse(on, HResult::UNKNOWN_COMMAND).map_err(Stop::from)
     }
 
-    /// Judges that the client sends a command which it has sent before, and returns what it was
-    /// answered then; `None` if it has not sent it.
+    /// Judges a client that repeats a command, and returns the earlier answer; `None` if the
+    /// command was not sent before.
     pub(super) fn repeated(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
         let (operation, command) = (self.scenario.operation, RawHeader::read(bytes).command?);
         let is_it = |came: &[u8]| RawHeader::read(came).command == Some(command);
@@ -299,8 +295,8 @@ impl ScenarioPlayer<'_, '_> {
         match self.scenario.refused_with {
             _ if self.findings.has(Fault::RequestRepeated) => {}
             _ if !is_of_task => self.findings.may(None, format!("{request} is also sent")),
-            // Fields that the older command lacks are lost; whether to give up instead is the
-            // client's choice.
+            // Fields that the older command lacks are lost. The client may choose to give up
+            // instead.
             Some(HResult::UNKNOWN_COMMAND) => {
                 self.findings.note(format!("{request} is sent after the last UNKNOWN_COMMAND"));
             }
@@ -318,7 +314,7 @@ impl ScenarioPlayer<'_, '_> {
         }
     }
 
-    /// Waits after an invalid reply and its continuation: the client closes the connection, or
+    /// Waits after an invalid reply and its continuation until the client closes the connection, or
     /// accepts the session and stops it.
     pub(super) fn refused(&mut self, on: &str) -> Result<(), Stop> {
         let limit = Limit::new(self.gives_up);
@@ -337,7 +333,7 @@ impl ScenarioPlayer<'_, '_> {
         self.player.end(on, Ending::Close).map_err(Stop::from)
     }
 
-    /// Checks that the client sends no whole message, as the task does not fit in one.
+    /// Checks that the client sends no complete message, because the task does not fit in one.
     pub(super) fn nothing_whole(&mut self, on: &str) -> Result<(), Stop> {
         let bytes = self.read_to(on, MAX_UNEXPECTED_LEN)?;
         if bytes.is_empty() {
@@ -366,8 +362,8 @@ impl ScenarioPlayer<'_, '_> {
         self.player.end(on, Ending::Close).map_err(Stop::from)
     }
 
-    /// Opens the next connection to the client's port, with an advertise that is not slow, as a
-    /// runtime does after a closed one.
+    /// Opens the next connection to the client's port, as a runtime does after a closed one, with
+    /// an advertise that is not slow.
     pub(super) fn connect_again(&mut self, on: &str) -> Result<bool, Stop> {
         let Some(advertise) = self.advertised.get(on).filter(|bytes| bytes.len() == 34).cloned()
         else {
@@ -384,8 +380,8 @@ impl ScenarioPlayer<'_, '_> {
         self.send(on, advertise).map_err(Stop::from)
     }
 
-    /// Whether `bytes` are an unrelated request on a connection to the client's port, which is then
-    /// answered.
+    /// Answers `bytes` if they are an unrelated request on a connection to the client's port.
+    /// Returns whether they are.
     pub(super) fn answers_at_the_port(
         &mut self,
         on: &str,
@@ -401,7 +397,7 @@ impl ScenarioPlayer<'_, '_> {
         Ok(true)
     }
 
-    /// Reads `StopTracing` of a session, or what is sent instead.
+    /// Reads `StopTracing` of a session, or what the client sends instead.
     pub(super) fn stop(&mut self, on: &str, session: u64) -> Result<(), Stop> {
         let bytes = self.read_request(on, Unread::None, Some(Command::STOP_TRACING))?;
         if bytes.is_empty() {
@@ -443,7 +439,7 @@ impl ScenarioPlayer<'_, '_> {
                 } else {
                     Fault::AnotherSessionStopped
                 };
-                // A runtime answers OK anyway (F-31).
+                // A runtime answers OK in any case (F-31).
                 self.findings.must(fault, text);
                 Ok(())
             }
@@ -466,12 +462,12 @@ impl ScenarioPlayer<'_, '_> {
 
     pub(super) fn descriptor(&mut self, expect: &Expect) -> Result<(), Stop> {
         let mut expect = expect.clone();
-        // A client that waits for the reply gives up after its patience.
+        // A client that waits for the reply gives up after its time limit.
         let within = DESCRIPTOR_TIMEOUT.min(self.line.patience.checked_div(2).unwrap_or_default());
         expect.within_ms = u32::try_from(within.as_millis()).ok();
         let begun = Instant::now();
         self.player.step(&Step::Expect(expect)).map_err(|error| {
-            // It stays connected, and sends nothing: it waits for something.
+            // The client stays connected but sends nothing, so it waits for something.
             let waits = match &error {
                 PlayerError::Differs(Difference::Nothing { after }) => after.is_empty(),
                 PlayerError::Differs(Difference::Ended { after, .. }) => {
@@ -500,7 +496,7 @@ impl ScenarioPlayer<'_, '_> {
         if bytes.starts_with(&MAGIC) {
             return Err(Stop::fault(Fault::StopOnTheStream, text));
         }
-        // No server reads it, and no client waits for an answer to something that is not a message.
+        // No server reads these bytes, and no client waits for an answer to what is not a message.
         self.findings.note(text);
         Ok(())
     }
@@ -525,19 +521,19 @@ impl ScenarioPlayer<'_, '_> {
                 let fault = match self.scenario.reveals {
                     _ if self.scenario.is(Flag::Silent) => Fault::NoReadTimeout,
                     _ if is_whole => Fault::ReadsUntilClose,
-                    // It waits for the rest of its size field.
+                    // The client waits for the number of bytes that it read from the size field.
                     Some(Fault::MagicUnchecked) => Fault::MagicUnchecked,
                     _ => Fault::NoReadTimeout,
                 };
                 let is_open = self.scenario.exit == Exit::Failure && self.scenario.is(Flag::Open);
                 self.findings.must_unless(is_open, fault, text);
-                // The runtime disconnects, and the client must cope with what it has.
+                // The runtime disconnects, and the client must manage with what it has.
                 self.player.end(on, Ending::Close).map_err(Stop::from)
             }
         }
     }
 
-    /// Waits a while: the client has everything, and continues; or it waits for more.
+    /// Waits until the client continues, as it has everything, or shows that it waits for more.
     pub(super) fn settles(&mut self, on: &str) -> Result<(), Stop> {
         let time = REST_TIMEOUT.min(self.line.patience.checked_div(2).unwrap_or_default());
         match self.listen(on, 64, time)? {

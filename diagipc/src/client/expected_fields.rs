@@ -1,4 +1,4 @@
-//! The expected fields of a request, from the command line.
+//! The fields that a request must have, derived from the command line.
 
 use serde_json::Value;
 
@@ -8,23 +8,24 @@ use super::{Argument, Operation};
 use crate::conversation::guid_reversed;
 
 pub(super) enum Wanted {
-    /// This text; absent counts as empty.
+    /// This text. An absent string counts as empty.
     Text(String),
-    /// No text.
+    /// An absent string.
     Absent,
-    /// This number, text or bool, in text form.
+    /// This number, text or bool, as text.
     Plain(String),
-    /// Only these ids, or all of them.
+    /// Only the events with these ids; all events if the text is empty.
     Events(String),
-    /// This keyword. `is_bool`: the client was told only whether it is 0, as is an older command.
+    /// This keyword. With `is_bool` the client, or an older command, only distinguishes 0 from
+    /// other values.
     Rundown { keyword: String, is_bool: bool },
-    /// Arguments of a provider, `KEY=VALUE`; quotes around a value do not matter.
+    /// Arguments of a provider, as `KEY=VALUE`. Quotes around a value do not matter.
     KeyValues(String),
-    /// The name of the default tracepoint, or of one of the sets.
+    /// The name of the default tracepoint, or of a tracepoint set.
     Tracepoint(String),
 }
 
-/// The fields given in the command line.
+/// Returns the fields given in the command line.
 pub(super) fn wanted<'a>(
     operation: Operation,
     line: &CommandLine,
@@ -75,8 +76,8 @@ pub(super) fn wanted<'a>(
     all
 }
 
-/// Returns the values of a field; for a provider's field, those of all providers. There are none
-/// if the command lacks it.
+/// Returns the values of a field, or of all providers for a field of providers. The list is empty
+/// if the command does not have the field.
 pub(super) fn values_of<'v>(value: &'v Value, field: &str) -> Vec<&'v Value> {
     let mut values = Vec::from([value]);
     for name in field.split('.') {
@@ -130,7 +131,7 @@ impl Wanted {
         }
     }
 
-    /// Whether `seen` is it, and one NUL more.
+    /// Whether `seen` is this text with one NUL more.
     pub(super) fn is_before_a_nul(&self, seen: &Value) -> bool {
         let without = seen.to_string().replace("\\u0000\"", "\"");
         serde_json::from_str(&without).is_ok_and(|without| self.is(&without))
@@ -155,7 +156,7 @@ fn items<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
     value.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// Whether a command that lacks the field of an argument does what is wanted anyway.
+/// Whether a command without the field of an argument has the wanted effect anyway.
 pub(super) fn is_implied(argument: Argument, wanted: &Wanted) -> bool {
     match (argument, wanted) {
         (Argument::Events, Wanted::Events(ids)) => ids.is_empty(),

@@ -1,5 +1,5 @@
-//! What playing a scenario showed: findings about requests, the end of the client, its output and
-//! its messages. From that [`ScenarioFacts::decide`] makes the case of the report.
+//! The observations of playing a scenario: findings about requests, the end of the client, its
+//! output and its messages. [`ScenarioFacts::decide`] turns them into the case of the report.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,11 +16,11 @@ use crate::{Case, CaseFault, Detail, Glob, Grade, Playable as _, Turn};
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Weight {
-    /// The client does more than its task. It is reported and does not fail.
+    /// The client does more than its task, which is reported but is not a failure.
     Note,
-    /// The document leaves it open.
+    /// The document leaves open whether this is wrong.
     May,
-    /// It is wrong.
+    /// The behaviour is wrong.
     Must,
 }
 
@@ -30,13 +30,13 @@ pub(super) struct ClientFinding {
     pub(super) weight: Weight,
     pub(super) text: String,
     pub(super) fault: Option<Fault>,
-    /// Whether it concerns the bytes of a request that a runtime accepts: those are the same in
-    /// every scenario with that request.
+    /// Whether this concerns the bytes of a request that a runtime accepts. Such a finding recurs
+    /// in every scenario with that request.
     pub(super) is_of_request: bool,
 }
 
 impl ClientFinding {
-    /// Whether it is only that nothing was sent.
+    /// Whether the finding is only that nothing was sent.
     pub(super) fn is_unsent(&self) -> bool {
         self.fault.is_some_and(|fault| UNSENT.contains(&fault))
     }
@@ -58,12 +58,12 @@ impl Findings {
         self.add(Weight::Must, fault.into(), text);
     }
 
-    /// Adds something that the document leaves open.
+    /// Adds a finding about something that the document leaves open.
     pub(super) fn may(&mut self, fault: impl Into<Option<Fault>>, text: impl Into<String>) {
         self.add(Weight::May, fault.into(), text);
     }
 
-    /// Adds an error, if the document does not leave it open.
+    /// Adds an error, unless the document leaves it open (`is_open`).
     pub(super) fn must_unless(
         &mut self,
         is_open: bool,
@@ -73,12 +73,12 @@ impl Findings {
         self.add(if is_open { Weight::May } else { Weight::Must }, fault.into(), text);
     }
 
-    /// Adds an action besides the task.
+    /// Adds a note on something beyond the task.
     pub(super) fn note(&mut self, text: impl Into<String>) {
         self.add(Weight::Note, None, text);
     }
 
-    /// Adds what was found in the bytes of a request. `goes_on`: a runtime accepts it anyway.
+    /// Adds findings about the bytes of a request. If `goes_on`, a runtime accepts the request.
     pub(super) fn take_of_request(&mut self, findings: Self, goes_on: bool) {
         self.0.extend(
             findings
@@ -100,7 +100,7 @@ impl Findings {
         self.0.iter_mut()
     }
 
-    /// Names those for which `is_it` returns true.
+    /// Sets the fault of all findings for which `is_it` returns true.
     pub(super) fn rename(&mut self, fault: Fault, is_it: impl Fn(&ClientFinding) -> bool) {
         for finding in self.0.iter_mut().filter(|finding| is_it(finding)) {
             finding.fault = Some(fault);
@@ -115,7 +115,7 @@ impl Findings {
         self.0.iter().any(|finding| finding.fault == Some(fault))
     }
 
-    /// The faults that have a name, each once.
+    /// Returns the named faults, each once.
     pub(super) fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         let named = self.0.iter().filter(|finding| finding.weight != Weight::Note);
@@ -127,7 +127,7 @@ impl Findings {
         faults
     }
 
-    /// The grade of a scenario with only these findings.
+    /// Returns the grade of a scenario that has only these findings.
     pub(super) fn grade(&self) -> Grade {
         match self.0.iter().map(|finding| finding.weight).max() {
             None | Some(Weight::Note) => Grade::Pass,
@@ -142,19 +142,19 @@ impl Findings {
     }
 }
 
-/// The client's behaviour besides its errors, if its end depends on it.
+/// Behaviour of the client that is not an error, but affects how it ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Manner {
-    /// After a whole reply it did not continue.
+    /// The client did not continue after a complete reply.
     pub(super) waits_for_more: bool,
-    /// It has everything it needs, but closes the connection only after its patience.
+    /// The client has everything it needs, but closes the connection only at its time limit.
     pub(super) waits_for_the_end: bool,
     pub(super) has_sent_request: bool,
 }
 
-/// What is found if a client fails where it must not.
+/// The finding about a client that fails where it must not.
 pub(super) const REPORTS_FAILURE: &str = "it reports failure, expected success";
-/// What is found if it does not fail where it must.
+/// The finding about a client that does not fail where it must.
 pub(super) const REPORTS_SUCCESS: &str = "it reports success, expected failure";
 
 /// The faults of a client that sends nothing.
@@ -165,41 +165,41 @@ pub(super) const UNSENT: [Fault; 4] = [
     Fault::LargestMessageRefused,
 ];
 
-/// What playing a scenario showed.
+/// The observations of playing a scenario.
 #[derive(Default)]
 pub(super) struct ScenarioFacts {
-    /// The client does not support the scenario.
+    /// Why the client does not support the scenario; `None` if it does.
     pub(super) lacks: Option<String>,
     pub(super) findings: Findings,
-    /// How it was started and how it ended, one line each.
+    /// How the client was started and how it ended, one line each.
     pub(super) about: Vec<String>,
     pub(super) conversation: Conversation,
-    /// Whether this machine may have decided: it took so long that a limit of the client or of the
-    /// suite was reached, or a program could not be started.
+    /// Whether this machine may be the cause: a limit of the client or the suite was reached, or a
+    /// program could not be started.
     pub(super) is_of_machine: bool,
     pub(super) is_success: bool,
     pub(super) took: Duration,
 }
 
 impl ScenarioFacts {
-    /// The facts of a client that cannot be given this task.
+    /// Returns the facts about a client that cannot be given this task.
     pub(super) fn lacking(what: String) -> Self {
         Self { lacks: Some(what), ..Self::default() }
     }
 
-    /// The facts of a scenario that could not be tried.
+    /// Returns the facts about a scenario that could not be tried.
     pub(super) fn trouble(what: String) -> Self {
         let mut findings = Findings::default();
         findings.must(None, what);
         Self { findings, is_of_machine: true, ..Self::default() }
     }
 
-    /// Whether it failed, and may pass if nothing runs beside it.
+    /// Whether the scenario failed, but may pass if nothing else runs at the same time.
     pub(super) fn is_to_repeat(&self) -> bool {
         self.is_of_machine && self.grade() == Grade::Fail
     }
 
-    /// Returns what failed, by name if it has one.
+    /// Returns what failed, by the names of the faults if there are any.
     pub(super) fn kind(&self) -> String {
         let names: Vec<&str> = self.findings.faults().iter().map(|fault| fault.name()).collect();
         names.join(" ")
@@ -227,7 +227,7 @@ impl ScenarioFacts {
             grade = Grade::Fail;
             found.insert(0, "it is required".to_owned());
         }
-        // What failed it, besides the explanation.
+        // What is reported in addition to the reasons for a failure.
         let mut about = Vec::new();
         for finding in self.findings.iter() {
             let text = match finding.weight {
@@ -325,7 +325,7 @@ impl ScenarioFacts {
         if scenario.exit == Exit::Failure {
             check_messages(scenario, ended, findings);
         }
-        // A client that refuses writes nothing.
+        // A client that refuses the request writes nothing.
         if let (Some(output), Some(kind), true) =
             (&scenario.output, line.output, ended.is_success())
         {
@@ -345,7 +345,7 @@ impl ScenarioFacts {
     }
 }
 
-/// Reads what the client wrote to the file, to whose name it may add an extension.
+/// Reads the client's output file. The client may have added an extension to its name.
 fn output_file(output: &Path) -> io::Result<Vec<u8>> {
     let missing = match fs::read(output) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => error,
@@ -357,7 +357,7 @@ fn output_file(output: &Path) -> io::Result<Vec<u8>> {
     paths.find(is_it).map_or(Err(missing), fs::read)
 }
 
-/// Checks what the client must print of an error. The document leaves open whether it does.
+/// Checks what the client should print about an error. The document leaves open whether it must.
 fn check_messages(scenario: &Scenario, ended: &Ended, findings: &mut Findings) {
     let said = [&ended.stdout[..], &ended.stderr[..]].concat();
     let said = String::from_utf8_lossy(&said).to_lowercase();

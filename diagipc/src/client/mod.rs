@@ -1,15 +1,15 @@
-//! Check a diagnostic client in any language against the protocol: the client suite.
+//! Tests diagnostic clients in any language.
 //!
-//! [`Operations`] describes the client: a table of command lines. Each [`Scenario`] gives it one
-//! task, plays the runtime that it talks to, and judges its requests, its handling of the replies,
-//! and how and when it ends. [`run`] plays them. `diagipc/clients/README.md` defines the file and
-//! the grading.
+//! [`Operations`] describes the client by a table of command lines. Each [`Scenario`] gives it one
+//! task, plays the runtime that it talks to, and judges its requests, how it reads the replies, and
+//! how and when it ends. [`run`] plays the scenarios. `diagipc/clients/README.md` defines the file
+//! and the grading.
 //!
-//! The known faults of clients are reported by name: see [`Fault`](crate::faults::Fault).
+//! Known faults of clients are reported by name: see [`Fault`](crate::faults::Fault).
 
 //! # Example
 //!
-//! Say what a client can do, and play the scenarios of one operation:
+//! Declare what a client can do, and play the scenarios of one operation:
 //!
 //! ```no_run
 //! use std::num::NonZeroUsize;

@@ -4,17 +4,17 @@ use dotnet_diagnostics_ipc::command::Command;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-/// The output in the file at `{output}`; in standard output if the line has no such placeholder.
+/// The output of a client, in the file `{output}`, or on standard output without that placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutputKind {
     /// The bytes of the stream, unchanged.
     Stream,
-    /// Among other things, name and value of each event counter of the stream.
+    /// Any text that has the name and the value of each event counter of the stream.
     Counters,
-    /// The entries of the environment, one per line, `NAME=VALUE`, and nothing else.
+    /// The entries of the environment as `NAME=VALUE`, one per line, and nothing else.
     Environment,
-    /// Among other things, everything that the reply says about the process.
+    /// Any text that has everything the reply says about the process.
     ProcessInfo,
 }
 
@@ -48,33 +48,33 @@ parsed_by_name!("placeholder", Argument);
 named! {
     /// A task for a client under test.
     Operation {
-        /// Reports the process: `ProcessInfo`, 2 or 3.
+        /// Reports the process with `ProcessInfo`, `ProcessInfo2` or `ProcessInfo3`.
         ProcessInfo = "process-info",
-        /// Outputs the environment: `ProcessEnvironment`.
+        /// Prints the environment with `ProcessEnvironment`.
         Environment = "environment",
-        /// `ResumeRuntime`.
+        /// Resumes the runtime with `ResumeRuntime`.
         Resume = "resume",
-        /// `SetEnvironmentVariable` with a value.
+        /// Sets a variable with `SetEnvironmentVariable`.
         SetEnv = "set-env",
-        /// `SetEnvironmentVariable` without a value.
+        /// Deletes a variable with `SetEnvironmentVariable` without a value.
         UnsetEnv = "unset-env",
-        /// `ApplyStartupHook`.
+        /// Applies a startup hook with `ApplyStartupHook`.
         StartupHook = "startup-hook",
-        /// `EnablePerfMap`.
+        /// Enables a perf map with `EnablePerfMap`.
         PerfMap = "perf-map",
-        /// `DisablePerfMap`.
+        /// Disables the perf map with `DisablePerfMap`.
         PerfMapOff = "perf-map-off",
-        /// `GenerateCoreDump`, 2 or 3.
+        /// Writes a dump with `GenerateCoreDump`, `GenerateCoreDump2` or `GenerateCoreDump3`.
         Dump = "dump",
-        /// `AttachProfiler`.
+        /// Attaches a profiler with `AttachProfiler`.
         Attach = "attach",
-        /// `StartupProfiler`.
+        /// Sets a startup profiler with `StartupProfiler`.
         StartupProfiler = "startup-profiler",
-        /// `CollectTracing` to `CollectTracing6`, streaming; after a while `StopTracing`.
+        /// Streams a trace with `CollectTracing` to `CollectTracing6`, then sends `StopTracing`.
         Trace = "trace",
-        /// `StopTracing` of a session by its id.
+        /// Stops a session, given by its id, with `StopTracing`.
         Stop = "stop",
-        /// `CollectTracing5` or 6, to `user_events`.
+        /// Traces to `user_events` with `CollectTracing5` or `CollectTracing6`.
         UserEvents = "user-events",
         /// Listens at a diagnostic port, and resumes the first runtime that connects.
         ListenPort = "listen-port",
@@ -92,9 +92,10 @@ named! {
         Socket = "socket",
         /// The directory of that socket, which is also the client's `TMPDIR`.
         Tmpdir = "tmpdir",
-        /// Where the client writes its output.
+        /// The path to which the client writes its output.
         Output = "output",
-        /// How long the client should wait for the next byte: longer than its file says, unless a scenario waits for it to give up.
+        /// How long the client should wait for the next byte. The value is longer than in its file,
+        /// unless a scenario waits for the client to give up.
         PatienceMs = "patience_ms",
         /// The newest command that the client should use, such as `ProcessInfo3`.
         Command = "command",
@@ -104,9 +105,9 @@ named! {
         Value = "value",
         /// The path of a file.
         Path = "path",
-        /// The type of a dump or perf map: a number.
+        /// The type of a dump or perf map, a number.
         Type = "type",
-        /// The flags of a dump: a number.
+        /// The flags of a dump, a number.
         Flags = "flags",
         /// The class id of a profiler.
         Clsid = "clsid",
@@ -120,7 +121,7 @@ named! {
         TimeoutS = "timeout_s",
         /// The name of a provider.
         Provider = "provider",
-        /// The keywords of a provider, a decimal number.
+        /// The keywords of a provider, in decimal.
         Keywords = "keywords",
         /// The keywords in hexadecimal, with `0x`.
         KeywordsHex = "keywords_hex",
@@ -128,15 +129,16 @@ named! {
         Level = "level",
         /// The level by its name: `LogAlways`, `Critical`, `Error`, `Warning`, `Informational` or `Verbose`.
         LevelName = "level_name",
-        /// The arguments of a provider, as `KEY=VALUE`; empty where there are none.
+        /// The arguments of a provider, as `KEY=VALUE`; empty if there are none.
         Arguments = "arguments",
-        /// The arguments for a client that does not accept empty ones: those are not tried.
+        /// The arguments, for a client that does not accept empty ones, which are not tried.
         ArgumentsKv = "arguments_kv",
-        /// The arguments with the value in double quotes, where a backslash is before each quote and backslash.
+        /// The arguments with the value in double quotes, and a backslash before each quote or
+        /// backslash.
         ArgumentsQuoted = "arguments_quoted",
         /// `circularBufferMB`.
         BufferMb = "buffer_mb",
-        /// `rundownKeyword`, a decimal number.
+        /// `rundownKeyword`, in decimal.
         Rundown = "rundown",
         /// Whether `rundownKeyword` is not 0, as `true` or `false`.
         RundownBool = "rundown_bool",
@@ -146,13 +148,13 @@ named! {
         Events = "events",
         /// `sessionBufferMode`: 0 or 1.
         BufferMode = "buffer_mode",
-        /// When the client must stop the session.
+        /// The time in milliseconds after which the client must stop the session.
         DurationMs = "duration_ms",
         /// The duration in seconds.
         DurationS = "duration_s",
-        /// The duration as `00:00:01`.
+        /// The duration, such as `00:00:01`.
         DurationHms = "duration_hms",
-        /// The duration as `00:00:00:01`, with days.
+        /// The duration with days, such as `00:00:00:01`.
         DurationDhms = "duration_dhms",
         /// The id of a session.
         Session = "session",
@@ -192,7 +194,7 @@ const OF_A_TRACE: &[Argument] = &[
 ];
 
 impl Argument {
-    /// The placeholders with which a command line may say it; itself the first.
+    /// Returns the placeholders that can express this argument in a command line, this one first.
     pub(super) const fn spellings(self) -> &'static [Self] {
         match self {
             Self::TimeoutMs => &[Self::TimeoutMs, Self::TimeoutS],
@@ -208,7 +210,7 @@ impl Argument {
 }
 
 impl Operation {
-    /// Returns the commands that perform it, the newest first.
+    /// Returns the commands that perform the operation, newest first.
     pub const fn commands(self) -> &'static [Command] {
         match self {
             Self::ProcessInfo => {
@@ -240,7 +242,7 @@ impl Operation {
         }
     }
 
-    /// Whether its command line may have this placeholder.
+    /// Whether the command line of the operation may have this placeholder.
     pub fn has(self, argument: Argument) -> bool {
         let own: &[&[Argument]] = match self {
             Self::ProcessInfo => &[&[Argument::Command]],
@@ -271,17 +273,17 @@ impl Operation {
         OF_EVERY.contains(&argument) || own.iter().any(|list| list.contains(&argument))
     }
 
-    /// Whether it changes nothing, so that doing it twice does no harm.
+    /// Whether the operation changes nothing, so that repeating it does no harm.
     pub(super) const fn only_asks(self) -> bool {
         matches!(self, Self::ProcessInfo | Self::Environment)
     }
 
-    /// Whether a stream follows its reply.
+    /// Whether a stream follows the reply.
     pub(super) const fn streams(self) -> bool {
         matches!(self, Self::Trace | Self::TracePort)
     }
 
-    /// Returns its possible outputs.
+    /// Returns the possible forms of output.
     pub const fn outputs(self) -> &'static [OutputKind] {
         match self {
             Self::ProcessInfo => &[OutputKind::ProcessInfo],

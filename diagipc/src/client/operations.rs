@@ -1,4 +1,4 @@
-//! The client under test: the file of its operations and their command lines, and its process.
+//! The client under test: its file of operations and command lines, and its process.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -51,15 +51,15 @@ pub struct CommandLine {
     pub env: BTreeMap<String, String>,
     /// The working directory; by default ours.
     pub cwd: Option<String>,
-    /// How long it waits for the next byte before it gives up.
+    /// The time that the client waits for the next byte before it gives up.
     pub patience: Duration,
-    /// How long it waits for a whole reply, however its bytes arrive; no limit by default.
+    /// The time that the client waits for a complete reply in any pieces; unlimited by default.
     pub deadline: Option<Duration>,
     /// The form of the output.
     pub output: Option<OutputKind>,
 }
 
-/// Text with placeholders.
+/// A word of a command line, with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Word(Vec<Piece>);
 
@@ -69,7 +69,7 @@ enum Piece {
     Argument(Argument),
 }
 
-/// The error in a file of operations, with its line.
+/// An error in a file of operations, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperationsError(String);
 
@@ -104,14 +104,14 @@ struct RawLine {
     output: Option<toml::Spanned<OutputKind>>,
 }
 
-/// A list of words, or a text that is split at white space: there is no shell, and no quoting.
+/// A list of words. A string in the file is split at white space, without a shell or quoting.
 struct Words(Vec<Word>);
 
 impl Operations {
-    /// Reads the text of a file called `file`. `diagipc/clients/README.md` defines its form.
+    /// Parses `text`, the content of `file`. `diagipc/clients/README.md` defines its form.
     ///
     /// # Errors
-    /// If it is not such a file; the error has the line.
+    /// Returns an error with the line if the text does not have this form.
     pub fn parse(file: &str, text: &str) -> Result<Self, OperationsError> {
         let raw: RawFile = toml::from_str(text).map_err(|error| {
             let line = error
@@ -144,7 +144,7 @@ impl Operations {
                 own.or(of_all).map(|ms| Duration::from_millis(ms.into()))
             };
             let deadline = ms(line.deadline_ms, raw.deadline_ms);
-            // Without a limit for each byte, the limit for the whole reply applies.
+            // Without a limit for each byte, the limit for the complete reply applies.
             let patience =
                 ms(line.timeout_ms, raw.timeout_ms).or(deadline).unwrap_or(DEFAULT_PATIENCE);
             let output = line.output.map(toml::Spanned::into_inner);
@@ -156,10 +156,10 @@ impl Operations {
         Ok(Self { name: raw.name.unwrap_or_else(|| file.to_owned()), lines })
     }
 
-    /// Describes a client that only traces: `command` is the operation `trace`.
+    /// Describes a client that can only trace, with `command` as its operation `trace`.
     ///
     /// # Errors
-    /// If a placeholder does not belong to that operation.
+    /// Returns an error if a placeholder does not belong to that operation.
     pub fn trace_alone(command: &[String]) -> Result<Self, OperationsError> {
         let words: Result<Vec<Word>, _> = command.iter().map(|word| Word::parse(word)).collect();
         let words = words.and_then(|words| check_words(Operation::Trace, &words).map(|()| words));
@@ -187,10 +187,10 @@ impl Operations {
         self.lines.get(&operation)
     }
 
-    /// Looks for the programs of these operations. Those without one are not played.
+    /// Looks for the programs of these operations. Operations without a program are not played.
     ///
-    /// # Errors
-    /// If all of them are missing: such a client cannot be checked. The error has the first one.
+    /// # Errors Returns an error about the first program if all are missing: such a client cannot
+    /// be tested.
     pub fn find_programs(
         &self,
         operations: impl IntoIterator<Item = Operation>,
@@ -209,32 +209,32 @@ impl Operations {
         })
     }
 
-    /// Overrides the client's patience.
+    /// Overrides the time that the client waits for the next byte.
     pub fn set_patience(&mut self, patience: Duration) {
         self.lines.values_mut().for_each(|line| line.patience = patience);
     }
 }
 
 impl CommandLine {
-    /// Returns the line, instructed to wait so long, if it has a placeholder for it.
+    /// Returns the command line with this time to wait, if it has a placeholder for it.
     pub(super) fn with_patience(&self, patience: Duration) -> Self {
         let patience = if self.says(Argument::PatienceMs) { patience } else { self.patience };
         Self { patience, ..self.clone() }
     }
 
-    /// Returns how long it may take to give up if nothing more arrives.
+    /// Returns the time in which the client must give up if nothing more arrives.
     pub(super) fn gives_up(&self) -> Duration {
         self.deadline.map_or(self.patience, |deadline| deadline.min(self.patience))
     }
 
-    /// Returns the program, if the line contains its name, and it does not exist. It is searched
-    /// like the system does.
+    /// Returns the program if the line has its name and it does not exist. The search is the same
+    /// as the operating system's.
     pub(super) fn missing_program(&self) -> Option<&str> {
         let Some([Piece::Text(program)]) = self.words.first().map(|word| word.0.as_slice()) else {
             return None;
         };
         let is_file = |path: &Path| fs::metadata(path).is_ok_and(|file| file.is_file());
-        // Windows adds the extension.
+        // Windows adds an extension to the name.
         let is_program =
             |path: &Path| is_file(path) || (cfg!(windows) && is_file(&path.with_extension("exe")));
         let is_there = if program.contains(std::path::is_separator) {
@@ -252,12 +252,12 @@ impl CommandLine {
         self.words.iter().any(|word| word.arguments().any(|one| one == argument))
     }
 
-    /// Whether it has this argument or another spelling of it.
+    /// Whether the line has this argument in any spelling.
     pub(super) fn says_in_any_way(&self, argument: Argument) -> bool {
         self.says(argument) || argument.spellings().iter().any(|one| self.says(*one))
     }
 
-    /// Returns the words, with `values` substituted. An argument without a value is empty.
+    /// Returns the words with `values` filled in. An argument without a value becomes empty.
     pub(super) fn words(&self, values: &BTreeMap<Argument, String>) -> Vec<String> {
         let filled = |word: &Word| -> String {
             let text = |piece: &Piece| match piece {
@@ -339,10 +339,9 @@ fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// How much of a client's output is kept: more than any scenario sends, so that what is kept of a
-/// longer output is wrong.
+/// The limit for the client's output. No scenario sends as much, so truncated output is wrong.
 pub(super) const MAX_OUTPUT_LEN: usize = 4 << 20;
-/// The exit status of a program that cannot do what it is told to.
+/// The exit status of a program that cannot do what it is asked to.
 pub(super) const UNSUPPORTED_STATUS: i32 = 77;
 
 pub(super) struct Running {
@@ -353,10 +352,10 @@ pub(super) struct Running {
     began: Instant,
 }
 
-/// The end of a client.
+/// How a client ended.
 #[derive(Clone, Debug)]
 pub(super) struct Ended {
-    /// `None`: it was still running, and was killed.
+    /// The exit status; `None` if the client was still running and was killed.
     pub(super) status: Option<ExitStatus>,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
@@ -368,12 +367,12 @@ impl Ended {
         self.status.is_some_and(|status| status.success())
     }
 
-    /// Whether the client says that it cannot be given this task.
+    /// Whether the client reports that it cannot be given this task.
     pub(super) fn cannot(&self) -> bool {
         self.status.and_then(|status| status.code()) == Some(UNSUPPORTED_STATUS)
     }
 
-    /// The signal that ended it; on Windows the exception, such as 0xC0000005.
+    /// Returns the signal that ended the client; on Windows the exception, such as 0xC0000005.
     pub(super) fn signal(&self) -> Option<i32> {
         #[cfg(unix)]
         return self
@@ -399,7 +398,7 @@ impl Running {
         })
     }
 
-    /// Whether it has ended. Its process id is not reused until [`finish`](Self::finish).
+    /// Whether the client has ended. Its process id is not reused until [`finish`](Self::finish).
     pub(super) fn has_ended(&mut self) -> bool {
         self.death = self.death.or_else(|| self.process.death());
         self.death.is_some()
@@ -409,8 +408,8 @@ impl Running {
         self.death == Some(Death::Status(0))
     }
 
-    /// Waits for the end of the client, or kills it when all `limits` are over or on cancellation,
-    /// with everything left in its group.
+    /// Waits for the end of the client. Kills it when all `limits` are over or on cancellation.
+    /// Also ends everything left in its process group.
     pub(super) fn finish(mut self, limits: &[Limit], canceller: Option<&Canceller>) -> Ended {
         let has_ended = self.process.ends_before(|| {
             limits.iter().all(Limit::is_over) || canceller.is_some_and(Canceller::is_cancelled)

@@ -1,4 +1,4 @@
-//! Judges the client's output: a stream, an environment, a process.
+//! Judges the client's output: a stream, counters, an environment, or facts about a process.
 
 use dotnet_diagnostics_ipc_vectors::script::{Captures, Literal};
 
@@ -9,7 +9,7 @@ use super::scenario::{Entry, Output};
 use crate::faults::Fault;
 
 impl Output {
-    /// Returns the fault of a client without any of the output.
+    /// Returns the fault of a client that prints none of the output.
     pub(super) fn lost(&self, kind: OutputKind) -> Fault {
         match self {
             Self::Stream { .. } if kind == OutputKind::Counters => Fault::CountersLost,
@@ -41,7 +41,7 @@ impl Output {
     }
 }
 
-/// Returns the bytes of parts that capture nothing.
+/// Returns the bytes of literals without captures.
 fn known(parts: &[Literal]) -> Vec<u8> {
     parts.iter().filter_map(|part| part.bytes(&Captures::new()).ok()).flatten().collect()
 }
@@ -65,7 +65,8 @@ fn findings_in_stream(stream: &[u8], bytes: &[u8], surplus: &[u8]) -> Findings {
 
 fn findings_in_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
     let text = String::from_utf8_lossy(bytes);
-    // In any order: a client may use a map. A client that joins no entries prints an empty line.
+    // Entries may be in any order, because a client may use a map. For an empty environment a
+    // client prints an empty line.
     let mut surplus: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
     let (there, lost): (Vec<&Entry>, Vec<&Entry>) = entries.iter().partition(|entry| {
         let is_it = |line: &&str| match entry {
@@ -80,7 +81,7 @@ fn findings_in_environment(entries: &[Entry], bytes: &[u8]) -> Findings {
         Entry::Text(text) | Entry::Begins { begins: text } => text.clone(),
     };
     let name = |entry: &Entry| start(entry).split_once('=').map(|(name, _)| name.to_owned());
-    // A client with a map shows one of several equal names.
+    // A client that uses a map shows only one of several equal names.
     let is_one_of_several =
         |one: &Entry| name(one).is_some() && there.iter().any(|other| name(other) == name(one));
     let has_equals =
@@ -121,7 +122,7 @@ fn findings_in_texts(texts: &[String], bytes: &[u8], fault: Fault) -> Findings {
     findings
 }
 
-/// Returns the text as JSON writes it in ASCII alone.
+/// Returns the text as ASCII-only JSON writes it.
 fn in_ascii_json(text: &str) -> String {
     let written = |unit: u16| match u8::try_from(unit) {
         Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
@@ -130,11 +131,11 @@ fn in_ascii_json(text: &str) -> String {
     text.encode_utf16().map(written).collect()
 }
 
-/// Returns the fault that makes of `text` what is in `seen`, if programs often have it.
+/// Returns the fault, if it is a common one, that turns `text` into what `seen` has.
 pub(super) fn fault_in_text(text: &str, seen: &str) -> Option<Fault> {
     let without_spaces = |text: &str| text.replace(' ', "");
     let is_of_guid = |c: char| c.is_ascii_hexdigit() || c == '-';
-    // Characters of ASCII keep their order, whatever is between them.
+    // The ASCII characters keep their order, whatever is between them.
     let has_the_rest = |line: &str| {
         let mut parts = text.split(|c: char| !c.is_ascii());
         let has_parts = text.contains(|c: char| c.is_ascii_alphanumeric());
@@ -167,7 +168,7 @@ mod tests {
         let begins = Entry::Begins { begins: "B=".to_owned() };
         let wanted =
             Output::Environment { environment: vec![text("A=1"), text("NOEQUALS"), begins] };
-        // A client with a map shows one of two equal names.
+        // A client that uses a map shows only one of two equal names.
         let environment = vec![text("A=1"), text("A=2"), text("B=1")];
         let twice = Output::Environment { environment };
         let (without_equals, lost) = (Fault::EnvironmentEntryWithoutEquals, Fault::EnvironmentLost);

@@ -1,5 +1,5 @@
-//! Completes the facts of a case, before it is decided, by those of the other cases of a run: which
-//! fault a finding shows, and which findings are one fault.
+//! Completes the facts of each case with what other cases of the run show, before it is decided:
+//! which fault a finding is, and which findings are the same fault.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,13 @@ use super::scenario::{Exit, Flag, Scenario};
 use crate::Grade;
 use crate::faults::Fault;
 
-/// The scenarios of a run with what playing each showed.
+/// The scenarios of a run, each with its observations.
 type Played<'s> = [(&'s Scenario, ScenarioFacts)];
 
-/// Names findings from what other cases show, and keeps findings about requests in the cases that
-/// are about them.
+/// Names the faults of findings by what other cases show. Keeps findings about requests only in the
+/// cases that are about requests.
 pub(super) fn reclassify(played: &mut Played<'_>) {
-    // Scenarios with one possible cause come first: their faults are the suspects of others.
+    // Scenarios with only one possible cause come first, because others suspect their faults.
     by_sizes(played, |scenario| scenario.suspects.is_empty());
     rename_each(played, by_another_case, |finding, fault| {
         finding.fault.is_none()
@@ -32,7 +32,7 @@ pub(super) fn reclassify(played: &mut Played<'_>) {
     noted_once(played);
 }
 
-/// A text that the client does not print of a plain reply is lost in other replies too.
+/// Renames a missing text that the client does not print for a plain reply either.
 fn by_lost_text(played: &mut Played<'_>) {
     let all = played.iter().flat_map(|(_, facts)| facts.findings.iter());
     let lost = all.filter(|finding| finding.fault == Some(Fault::ProcessInfoLost));
@@ -42,8 +42,7 @@ fn by_lost_text(played: &mut Played<'_>) {
     }
 }
 
-/// Names the errors of each case for which `is_it` returns true, with the fault that the other
-/// cases show.
+/// Renames the errors for which `is_it` returns true to the fault of their case, `fault_of`.
 fn rename_each(
     played: &mut Played<'_>,
     fault_of: impl Fn(&Played<'_>, &Scenario) -> Option<Fault>,
@@ -58,7 +57,7 @@ fn rename_each(
     }
 }
 
-/// A client that reports success after every reply, and after none, does not read it.
+/// A client that reports success after every reply, and without one, does not read the reply.
 fn by_any_reply(played: &mut Played<'_>) {
     let mut seen: BTreeMap<Operation, (bool, Vec<Fault>)> = BTreeMap::new();
     let is_played = |(scenario, facts): &&(&Scenario, ScenarioFacts)| {
@@ -81,7 +80,7 @@ fn by_any_reply(played: &mut Played<'_>) {
     }
 }
 
-/// Whether the client must fail because of what it reads, or does not read.
+/// Whether the client must fail because of what it reads, or because nothing arrives.
 fn is_refusal_of_a_reply(scenario: &Scenario) -> bool {
     const SHOWN: &[Fault] = &[
         Fault::ErrorTreatedAsSuccess,
@@ -96,7 +95,7 @@ fn is_refusal_of_a_reply(scenario: &Scenario) -> bool {
     scenario.exit == Exit::Failure && scenario.reveals.is_some_and(|fault| SHOWN.contains(&fault))
 }
 
-/// A client that treats every error as success treats one of code 0 as success too.
+/// A client that treats every error as success also treats an error of code 0 as success.
 fn by_any_error(played: &mut Played<'_>) {
     let takes_any =
         played.iter().filter(|(_, facts)| facts.findings.has(Fault::ErrorTreatedAsSuccess));
@@ -110,8 +109,8 @@ fn by_any_error(played: &mut Played<'_>) {
     }
 }
 
-/// The sizes of an OK that a client accepts show its fault, if it accepts that of its plain
-/// request.
+/// Names the fault by the sizes of an OK that a client accepts, if it accepts the size that
+/// runtimes send.
 fn by_sizes(played: &mut Played<'_>, is_meant: impl Fn(&Scenario) -> bool) {
     let fault = |played: &Played<'_>, scenario: &Scenario| {
         let size = scenario.ok_size.filter(|size| *size != 24 && is_meant(scenario))?;
@@ -138,9 +137,9 @@ fn by_sizes(played: &mut Played<'_>, is_meant: impl Fn(&Scenario) -> bool) {
     });
 }
 
-/// Returns a fault that a case may show, and that another case shows for certain.
+/// Returns a fault that is possible in this case and certain in another.
 fn by_another_case(played: &Played<'_>, scenario: &Scenario) -> Option<Fault> {
-    // Most clients read replies with one piece of code, but write requests with one for each
+    // Most clients read replies with shared code, but write requests with separate code for each
     // operation.
     let is_certain = |fault: &Fault| played.iter().any(|(_, facts)| facts.findings.has(*fault));
     let takes_no_ok = || {
@@ -152,8 +151,8 @@ fn by_another_case(played: &Played<'_>, scenario: &Scenario) -> Option<Fault> {
     suspect.or_else(|| takes_no_ok().then_some(Fault::OkTakenForError))
 }
 
-/// A client that fails the plain request of an operation fails for that reason everywhere, and where
-/// it must fail, that shows nothing. So does one that sends nothing.
+/// A client that fails the plain request of an operation, or sends nothing, fails everywhere for
+/// that reason. Where it must fail, that failure shows nothing.
 fn by_plain(played: &mut Played<'_>) {
     let (mut failing, mut wrong) = (BTreeMap::new(), BTreeMap::new());
     for (scenario, facts) in played.iter().filter(|(one, _)| one.is(Flag::Plain)) {
@@ -167,7 +166,7 @@ fn by_plain(played: &mut Played<'_>) {
         }
     }
     for (scenario, facts) in played.iter_mut().filter(|(one, _)| !one.is(Flag::Plain)) {
-        // A request that is written too long finds no room for the longest text.
+        // A request that is too long as written has no room for the longest text.
         if let Some(Some(fault)) = wrong.get(&scenario.operation) {
             let is_it =
                 |finding: &ClientFinding| finding.fault == Some(Fault::LargestMessageRefused);
@@ -185,8 +184,8 @@ fn by_plain(played: &mut Played<'_>) {
     }
 }
 
-/// If the cases about requests of the same operation show an error in a request, the others only
-/// note it: they are about something else.
+/// Turns an error in a request into a note in all cases that are about something else, if the cases
+/// about requests of the operation show it.
 fn noted_once(played: &mut Played<'_>) {
     let is_about_requests = |scenario: &Scenario| scenario.section() == "request";
     let known: Vec<(Operation, Fault)> = played

@@ -1,4 +1,4 @@
-//! Judges the bytes of a request, as strictly as possible: a client has no excuse.
+//! Judges the bytes of a request as strictly as possible.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use dotnet_diagnostics_ipc::command::Command;
@@ -18,29 +18,29 @@ use super::{Argument, Operation};
 use crate::conversation::{ByteCount, Spelling, WRONG, is_request_in, request_as};
 use crate::faults::Fault;
 
-/// A request as received, and the task that it should perform.
+/// A request as received, with the task that it should perform.
 pub(super) struct ReceivedRequest<'a> {
     pub(super) operation: Operation,
     pub(super) line: &'a CommandLine,
     pub(super) arguments: &'a Arguments,
-    /// As many bytes as its size field says, or as arrived.
+    /// As many bytes as the size field says, or as were received.
     pub(super) bytes: &'a [u8],
     pub(super) after: &'a [u8],
     pub(super) fds: usize,
-    /// Whether all of it was to be read.
+    /// Whether the request was to be read completely.
     pub(super) is_whole: bool,
-    /// Whether it is an older command, after a newer one was unknown: it may not be able to express
-    /// everything that was requested.
+    /// Whether this is an older command after a newer one was unknown. It may not be able to
+    /// express everything that was requested.
     pub(super) falls_back: bool,
 }
 
 impl ReceivedRequest<'_> {
-    /// Returns the command of the header, if it arrived.
+    /// Returns the command in the header, if it was received.
     pub(super) fn command(&self) -> Option<Command> {
         RawHeader::read(self.bytes).command
     }
 
-    /// Returns the errors in it, and the error with which a runtime refuses it, if any.
+    /// Returns the errors in the request, and the error with which a runtime refuses it, if any.
     pub(super) fn judge(&self) -> (Findings, Option<HResult>) {
         let mut findings = Findings::default();
         if self.fds > 0 {
@@ -63,7 +63,7 @@ impl ReceivedRequest<'_> {
         (findings, refusal.or(waits_for_ever.then_some(HResult::BAD_ENCODING)))
     }
 
-    /// Checks what a runtime checks before the payload, in its order (F-69).
+    /// Checks what a runtime checks before the payload, in the same order (F-69).
     fn refused_for_its_header(&self) -> Option<HResult> {
         let size = RawHeader::read(self.bytes).size.map(usize::from);
         let is_cut = self.is_whole && size != Some(self.bytes.len());
@@ -75,7 +75,7 @@ impl ReceivedRequest<'_> {
         }
     }
 
-    /// The least length: a request that was not read to its end may lack its last byte.
+    /// The minimum length. A request that was not read to its end may lack its last byte.
     const fn least(&self) -> usize {
         if self.is_whole { 20 } else { 19 }
     }
@@ -88,7 +88,7 @@ impl ReceivedRequest<'_> {
             findings.must(Fault::PayloadMalformed, text);
             return findings;
         }
-        // A byte that was not read is 0.
+        // Bytes that were not read count as 0.
         let mut bytes = [0; HEADER_LEN];
         bytes.iter_mut().zip(self.bytes).for_each(|(to, from)| *to = *from);
         let RawHeader {
@@ -123,11 +123,11 @@ impl ReceivedRequest<'_> {
         findings
     }
 
-    /// Returns the errors in its payload, and the error with which a runtime refuses it, if any.
+    /// Returns the errors in the payload, and the error with which a runtime refuses it, if any.
     fn payload(&self) -> (Findings, Option<HResult>) {
         let mut findings = Findings::default();
         let all = [self.bytes, self.after].concat();
-        // The header is judged already.
+        // The header has already been judged.
         let mut bytes = self.bytes.to_vec();
         RawHeader { reserved: Some(0), ..RawHeader::default() }.write(&mut bytes);
         let decoded = self.decode(&bytes);
@@ -188,8 +188,8 @@ impl ReceivedRequest<'_> {
         request_as(self.command()).decode(bytes)
     }
 
-    /// Returns the fault that explains how the texts of the request are written. `is_wrong`: it is
-    /// not a right one with other values.
+    /// Returns the fault in how the strings of the request are encoded. `is_wrong` says that the
+    /// request is not a valid one with other values.
     fn misspelling(&self, bytes: &[u8], is_wrong: bool) -> Option<Fault> {
         // Whether everything is right except for this encoding of strings.
         let explains = |spelling: &Spelling| {
@@ -211,10 +211,10 @@ impl ReceivedRequest<'_> {
             Argument::Arguments,
         ];
         let given = with_text.iter().filter(|argument| self.line.says_in_any_way(**argument));
-        // An array: no text before it shows where it begins.
+        // In an array, no text before the string shows where it begins.
         let (mut before, mut is_one_right) = (None, false);
         for text in given.filter_map(|argument| self.arguments.get(argument)) {
-            // An empty text of a provider may be absent, and something follows it.
+            // An empty text of a provider may be absent, and is not the last field.
             let is_last = self.operation == Operation::SetEnv || self.operation.streams();
             let fault = if !text.is_empty() {
                 is_one_right |= holds(bytes, &string(text));
@@ -232,9 +232,9 @@ impl ReceivedRequest<'_> {
         WRONG.into_iter().find(|spelling| !is_one_right && explains(spelling))?.fault()
     }
 
-    /// Returns the fault if everything would be right with another number in the size field.
+    /// Returns the fault if another number in the size field would make everything right.
     fn fault_in_size(&self, all: &[u8]) -> Option<Fault> {
-        // For user_events the last byte is that of the descriptor.
+        // For user_events the last byte belongs to the descriptor.
         let without_last = all.split_last().map_or(all, |(_, rest)| rest);
         let is_user_events = self.operation == Operation::UserEvents;
         let mut whole = if is_user_events { without_last } else { all }.to_vec();
@@ -290,8 +290,9 @@ fn fault_in_value(argument: Argument, wanted: &Wanted, seen: &[&Value]) -> Fault
     }
 }
 
-/// Returns the fault whose wrong encoding of `text` is in `bytes`, if the right one is not. Where
-/// two look alike, it is one that is right for ASCII, or else one that `explains_all` the bytes.
+/// Returns the fault if `bytes` have `text` in a wrong encoding and not in the right one. If two
+/// encodings look the same, prefers one that is right for ASCII, then one that `explains_all`
+/// bytes.
 fn misspelled(text: &str, bytes: &[u8], explains_all: impl Fn(Spelling) -> bool) -> Option<Fault> {
     let units: Vec<u16> = text.encode_utf16().collect();
     let right = string(text);
@@ -300,7 +301,7 @@ fn misspelled(text: &str, bytes: &[u8], explains_all: impl Fn(Spelling) -> bool)
     }
     let is_written = |wrong: &Spelling| {
         let written = wrong.written(&units, 0);
-        // The start of the right one is what is left of a request that is cut in its NUL.
+        // A request that is truncated in its NUL has the start of the right encoding.
         let is_cut = right.starts_with(&written) && !explains_all(*wrong);
         written != right && !is_cut && holds(bytes, &written)
     };
@@ -310,17 +311,16 @@ fn misspelled(text: &str, bytes: &[u8], explains_all: impl Fn(Spelling) -> bool)
     found.iter().find(is_beyond_ascii).or_else(explained).or(found.first())?.fault()
 }
 
-/// Returns the fault with which an empty text is written at the end of `bytes`, after the text
-/// `before`.
+/// Returns the fault with which an empty text after `before` is encoded at the end of `bytes`.
 fn empty_at_the_end(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
     let before = string(before?);
     let ends = |tail: &[u8]| bytes.ends_with(&[&before, tail].concat());
     (ends(&[0; 2]) || ends(&[0; 6])).then_some(Fault::EmptyStringAsTwoBytes)
 }
 
-/// Returns the fault of an empty text before an event filter without events and an array. Whether
-/// the text is absent or empty, the zeroes after `before` or after its length are a byte and a
-/// number of lengths.
+/// Returns the fault of an empty text that precedes an event filter without events, and an array.
+/// The zeroes after `before` (absent text) or after the text's length (empty text) are a byte and
+/// lengths.
 fn empty_before_zeroes(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
     let before = string(before?);
     let at = bytes.windows(before.len()).position(|window| window == before)?;
@@ -346,7 +346,7 @@ mod tests {
     const SET: &[u8] =
         b"DOTNET_IPC_V1\0\x32\0\x04\x03\0\0\x05\0\0\0N\0A\0M\0E\0\0\0\x06\0\0\0v\0a\0l\0u\0e\0\0\0";
 
-    /// Judges the bytes of a client with this command line and these arguments.
+    /// Judges the bytes sent by a client with this command line and these arguments.
     fn judged_as(
         operation: Operation,
         line: &str,
@@ -362,7 +362,7 @@ mod tests {
         request.judge()
     }
 
-    /// Judges the bytes of a client that should set NAME to value.
+    /// Judges the bytes sent by a client that should set NAME to value.
     fn judged(bytes: &[u8], after: &[u8], is_whole: bool) -> (Findings, Option<HResult>) {
         let (line, arguments) = ("{name} {value}", plain(Operation::SetEnv));
         let received = (bytes, after, 0);
@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn request_valid_has_no_findings() {
         assert_eq!(judged(SET, &[], true), (Findings::default(), None));
-        // If it was not read to its end, only the header is judged.
+        // A request that was not read to its end is judged only by its header.
         assert_eq!(judged(&SET[..20], &[], false), (Findings::default(), None));
     }
 
@@ -402,7 +402,7 @@ mod tests {
         is(&SET[..49], Fault::SizeWrong, "size is 50, but 49 bytes were received", refused);
         let command = "the command is Process/ProcessInfo2, which does not do what was requested";
         is(&with(17, 4), Fault::AnotherCommandSent, command, Some(HResult::UNKNOWN_COMMAND));
-        // A runtime accepts these, and the play continues.
+        // A runtime accepts these, so the scenario continues.
         is(&with(19, 1), Fault::ReservedNotZero, "reserved is 0x0100, expected 0x0000", None);
         is(
             &with(24, b'X'),
@@ -437,7 +437,7 @@ mod tests {
         assert_eq!(findings.faults(), all);
     }
 
-    /// `CollectTracing2` with a provider `P` of keywords 1 and level 4; it wants no rundown.
+    /// `CollectTracing2` with a provider `P`, keywords 1 and level 4, and without rundown.
     const COLLECT2: &[u8] = b"DOTNET_IPC_V1\0\x39\0\x02\x03\0\0\xfa\0\0\0\x01\0\0\0\0\x01\0\0\0\
         \x01\0\0\0\0\0\0\0\x04\0\0\0\x02\0\0\0P\0\0\0\0\0\0\0";
 

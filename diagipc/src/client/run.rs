@@ -1,4 +1,4 @@
-//! Plays scenarios with a client, several at a time, and grades the results.
+//! Plays scenarios with a client, several at the same time, and grades the results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,47 +25,46 @@ use crate::{Glob, Grade, Report};
 
 /// The time limit of a script's step.
 const STEP_TIMEOUT: Duration = Duration::from_secs(10);
-/// The client's extra time besides its patience: to start, and to end.
+/// The client's extra time for its start and end, in addition to its time limit.
 const MARGIN: Duration = Duration::from_secs(3);
-/// How many times its patience a client is instructed to wait in scenarios where it should not give
-/// up.
+/// The factor by which a client's time limit is extended in scenarios where it should not give up.
 const PATIENCE_FACTOR: u32 = 5;
-/// How long a client is instructed to wait, at most, where nothing will arrive.
+/// The longest time that a client is told to wait where nothing will arrive.
 const SHORT_PATIENCE: Duration = Duration::from_millis(1200);
-/// How long a client may continue when everything is lost.
+/// How long a client may continue after its connections have ended.
 const END_TIMEOUT: Duration = Duration::from_millis(200);
-/// The suite's own limits are not shorter.
+/// The minimum of the suite's own limits.
 const MIN_OWN_LIMIT: Duration = Duration::from_secs(1);
-/// The names of levels, from 0 on.
+/// The names of the levels, in the order of their numbers.
 const LEVELS: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
 
 /// How scenarios are played.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// How many clients run at a time.
+    /// How many clients run at the same time.
     pub jobs: NonZeroUsize,
     /// The operations that the client must support.
     pub require: Vec<Glob>,
-    /// The process behind `{pid}`: a program that only calls `stand_in`. Windows does not use it: a
-    /// pipe belongs to the process that created it, which is this one.
+    /// A program that only calls `stand_in`: the process behind `{pid}`. Windows does not use it,
+    /// because a pipe belongs to the process that created it, which is this one.
     pub stand_in: Program,
-    /// Ends the run early: the report then says that it was interrupted, and how many scenarios
+    /// Ends the run early. The report then says that it was interrupted, and how many scenarios
     /// were not played.
     pub canceller: Option<Canceller>,
 }
 
-/// Plays `scenarios` with the client described by `operations`. `done` is called with the name and
-/// the grade of each case, in any order; other cases may change that grade in the report.
+/// Plays `scenarios` with the client described by `operations`. Calls `done` with the name and the
+/// grade of each case, in any order. Other cases may change that grade in the report.
 ///
-/// On cancellation, the current scenario is abandoned, and everything started is ended. The report
-/// has the finished scenarios.
+/// On cancellation the current scenario is abandoned, and everything that was started is ended. The
+/// report has the finished scenarios.
 pub fn run(
     scenarios: &[Scenario],
     operations: &Operations,
     options: &ClientOptions,
     done: &(dyn Fn(&str, Grade) + Sync),
 ) -> Report {
-    // A limitation of this system is neither a fault of the client, nor something that it lacks.
+    // A limitation of this system is neither a fault of the client nor a missing feature.
     let (mut turns, mut left_out) = (Vec::new(), BTreeMap::<String, usize>::new());
     for (nth, scenario) in scenarios.iter().enumerate() {
         match lacking(scenario) {
@@ -104,7 +103,7 @@ pub fn run(
     report
 }
 
-/// The scenarios of a run, as the runner of suites plays them.
+/// The scenarios of a run, in the form that the suite runner plays.
 struct ClientSuite<'r> {
     scenarios: &'r [Scenario],
     operations: &'r Operations,
@@ -113,7 +112,7 @@ struct ClientSuite<'r> {
 }
 
 impl Suite for ClientSuite<'_> {
-    /// Starting a process takes longer than most scenarios, so one that can be used again is kept.
+    /// Starting a process takes longer than most scenarios, so a reusable one is kept.
     type Player = Option<Target>;
     type Result = ScenarioFacts;
 
@@ -151,7 +150,7 @@ impl Suite for ClientSuite<'_> {
     }
 }
 
-/// Returns the command line for the scenario, or what it lacks.
+/// Returns the command line for the scenario, or what the client does not support.
 fn command_line(scenario: &Scenario, operations: &Operations) -> Result<CommandLine, String> {
     let operation = scenario.operation;
     let line =
@@ -181,7 +180,7 @@ fn command_line(scenario: &Scenario, operations: &Operations) -> Result<CommandL
     Ok(line.with_patience(if scenario.waits_for_client_to_give_up() {
         line.patience.min(here(SHORT_PATIENCE))
     } else {
-        // A busy machine must not make it give up.
+        // A busy machine must not make the client give up.
         line.patience.saturating_mul(PATIENCE_FACTOR)
     }))
 }
@@ -245,9 +244,9 @@ fn converse(
     let conversation = player.so_far().clone();
     let (manner, mut findings) = (player.manner, std::mem::take(&mut player.findings));
     drop(player);
-    // While its process is there, though it may have ended.
+    // This comes while the process exists, even if it has ended.
     target.judge_decoys(&mut findings);
-    // Everything still open is closed here: a client may wait for that.
+    // This closes everything still open, which a client may wait for.
     drop(network);
     limits.push(Limit::new(END_TIMEOUT));
     let ended = client.finish(&limits, options.canceller.as_ref());
@@ -277,12 +276,12 @@ fn converse(
         Err(Stop::LeftOpen(fault, text)) => facts.findings.may(fault, text),
         Err(Stop::Over) => {}
     }
-    // A client that fails may have left something that runs.
+    // A client that failed may have left something running.
     *kept = Some(target).filter(|_| facts.grade() == Grade::Pass).and_then(Target::kept);
     Ok(facts)
 }
 
-/// Returns the arguments, with those of this target.
+/// Returns the arguments, completed with those of this target.
 fn values(arguments: &Arguments, target: &Target) -> std::io::Result<Arguments> {
     let mut values = arguments.clone();
     let paths = [

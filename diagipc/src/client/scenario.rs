@@ -1,6 +1,7 @@
 //! Scenarios: the client's task, the scripted runtime's actions, and the expected result.
 //!
-//! They are data, in `diagipc/clients/scenarios/`, and `diagipc/clients/README.md` defines the keys.
+//! Scenarios are data in `diagipc/clients/scenarios/`. `diagipc/clients/README.md` defines the
+//! keys.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -21,24 +22,24 @@ use crate::process::timeouts::silence_ms;
 /// Arguments of an operation.
 pub type Arguments = BTreeMap<Argument, String>;
 
-/// One conversation with a client under test.
+/// A conversation with a client under test.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Unique and stable: `reply/ok-20/resume`.
+    /// A unique and stable name, such as `reply/ok-20/resume`.
     pub name: String,
-    /// What it is about.
+    /// A description of what is tested.
     #[serde(rename = "comment")]
     pub title: String,
-    /// Facts and requirements.
+    /// The facts and requirements that it is based on.
     pub spec: Vec<String>,
     /// The client's task.
     pub operation: Operation,
     /// The arguments of the task.
     #[serde(default, deserialize_with = "arguments")]
     pub arguments: Arguments,
-    /// The command line must use at least one argument from each list; otherwise the client cannot
-    /// do it.
+    /// The command line must use at least one argument from each list. Otherwise the client cannot
+    /// do the task.
     #[serde(default)]
     pub needs: Vec<Vec<Argument>>,
     #[serde(rename = "steps")]
@@ -46,27 +47,27 @@ pub struct Scenario {
     pub(super) exit: Exit,
     #[serde(default)]
     pub(super) output: Option<Output>,
-    /// The fault of a client that reports success where it must not, or failure where it must not.
+    /// The fault of a client that reports success or failure where it must not.
     #[serde(default)]
     pub(super) reveals: Option<Fault>,
-    /// Another possible cause of a failure, if another scenario shows it for certain.
+    /// Other possible causes of a failure, which count if another scenario shows them for certain.
     #[serde(default)]
     pub(super) suspects: Vec<Fault>,
-    /// The fault of a client that sends nothing, if that shows more than this alone.
+    /// The fault of a client that sends nothing, if there is a more specific one than that.
     #[serde(default)]
     pub(super) if_unsent: Option<Fault>,
-    /// The size of the OK that answers it: the sizes that a client accepts show its fault.
+    /// The size of the OK that the client gets. The sizes that it accepts show its fault.
     #[serde(default)]
     pub(super) ok_size: Option<usize>,
     #[serde(default)]
     pub(super) flags: Vec<Flag>,
-    /// The runtime's final error.
+    /// The final error that the runtime answers with.
     #[serde(default, deserialize_with = "hresult")]
     pub(super) refused_with: Option<HResult>,
-    /// The text that the client must print of it.
+    /// The text of that error, which the client must print.
     #[serde(default)]
     pub(super) says_text: Option<String>,
-    /// Decoys in the directory of the socket.
+    /// The decoys in the directory of the socket.
     #[serde(default)]
     pub(super) decoys: Vec<Decoy>,
 }
@@ -77,11 +78,11 @@ struct ScenarioFile {
     scenarios: Vec<Scenario>,
 }
 
-/// All scenarios: those of the exchange scripts that play the runtime, and families of others. They
+/// Returns all scenarios: the exchange scripts that play the runtime, and families of others. They
 /// are parsed once.
 ///
 /// # Errors
-/// The texts in the program are valid, as the crate's tests check, so no error occurs.
+/// No error occurs, because the embedded files are valid, as the crate's tests check.
 ///
 /// ```
 /// let scenarios = diagipc::client::scenarios()?;
@@ -99,40 +100,41 @@ pub fn scenarios() -> Result<&'static [Scenario], &'static serde_json::Error> {
     ALL.get_or_init(parsed).as_deref()
 }
 
-/// What a scenario is besides.
+/// A property of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Flag {
-    /// A plain request and its plain answer: no other cause of a failure is possible.
+    /// A plain request and its plain answer, so that a failure has no other cause.
     Plain,
-    /// The runtime is silent at some point, so that the client must give up by itself.
+    /// The runtime is silent at some point, so the client must give up by itself.
     Silent,
-    /// The document allows another end.
+    /// The document allows the client to end differently.
     Open,
-    /// It is about the older command after `UNKNOWN_COMMAND`.
+    /// The scenario tests the older command after `UNKNOWN_COMMAND`.
     FallsBack,
     /// The client must print the code of the error, as a number in any base.
     SaysCode,
 }
 
-/// A decoy: not the socket of the process, but similar.
+/// A decoy: something similar to the socket of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Decoy {
     /// The socket of a process whose id begins with the same digits.
     LongerPid,
-    /// A socket of the same id with another start time, created later.
+    /// A socket with the same id and another start time, created later.
     LaterKey,
-    /// A socket of the same id with another start time, created earlier.
+    /// A socket with the same id and another start time, created earlier.
     EarlierKey,
     /// A plain file with a later start time.
     PlainFile,
     /// A socket named as in drafts of the protocol.
     OldPrefix,
-    /// A socket of the same id with another start time, created later, that belongs to another
+    /// A socket with the same id and another start time, created later, that belongs to another
     /// user.
     OtherOwner,
-    /// Such a socket in a directory that is the client's `TMPDIR`, but not the process's.
+    /// A socket like [`LaterKey`](Self::LaterKey) in a directory that is the client's `TMPDIR`, but
+    /// not the process's.
     #[serde(rename = "other-tmpdir")]
     InAnotherTmpdir,
 }
@@ -150,7 +152,7 @@ impl Playable for Scenario {
         self.spec.clone()
     }
 
-    /// Returns the commands that the script names; otherwise any of the operation will do.
+    /// Returns the commands that the script names; empty if any command of the operation will do.
     fn commands(&self) -> Vec<Command> {
         let named = self.moves.iter().filter_map(|one| match one {
             Move::Request(request) => request.command,
@@ -162,7 +164,7 @@ impl Playable for Scenario {
 }
 
 impl Scenario {
-    /// The group of scenarios in which reports list it: the first word of its name.
+    /// Returns the section of the report, which is the first word of the name.
     pub fn section(&self) -> &str {
         self.name.split('/').next().unwrap_or_default()
     }
@@ -171,14 +173,14 @@ impl Scenario {
         self.flags.contains(&flag)
     }
 
-    /// Adapts it to a runtime that knows only these commands; `None` if it knows none of the
-    /// scenario's.
+    /// Adapts the scenario to a runtime that supports only these commands. Returns `None` if it
+    /// supports none of the scenario's commands.
     ///
-    /// If any command of the operation will do, it is the newest of those, given by
+    /// If any command of the operation will do, the newest one that is supported is used, given by
     /// [`Argument::Command`].
     #[must_use]
     pub fn for_runtime(mut self, knows: impl Fn(Command) -> bool) -> Option<Self> {
-        // A script that falls back ends with one that the runtime knows.
+        // A script that falls back ends with a command that the runtime supports.
         let last = self.moves.iter().rev().find_map(|one| match one {
             Move::Request(request) if request.others != Others::Any => request.command,
             _ => None,
@@ -204,17 +206,17 @@ impl Scenario {
     }
 }
 
-/// The scripted runtime's actions.
+/// An action of the scripted runtime.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Move {
     /// Reads a request, and judges it.
     Request(Request),
-    /// `StopTracing` of a session.
+    /// Reads `StopTracing` of a session.
     Stop(StopRequest),
-    /// What the client does with a connection.
+    /// Waits for what the client does with a connection.
     Client(ClientStep),
-    /// A step of a script.
+    /// Performs a step of a script.
     Step(Step),
 }
 
@@ -223,32 +225,32 @@ pub(super) enum Move {
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {
     pub(super) on: String,
-    /// The newest command that the runtime knows; `None`: any of the operation.
+    /// The newest command that the runtime supports; `None` for any command of the operation.
     #[serde(rename = "request", deserialize_with = "command")]
     pub(super) command: Option<Command>,
     #[serde(default)]
     pub(super) others: Others,
-    /// How much of it stays unread.
+    /// How much of the request stays unread.
     #[serde(default)]
     pub(super) unread: Unread,
 }
 
-/// What happens to the operation's other commands.
+/// How other commands of the operation are answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Others {
-    /// A newer one is answered in the same way: the scenario does not depend on its version.
+    /// A newer command gets the same answer, because the scenario does not depend on the version.
     #[default]
     Newer,
-    /// Any is.
+    /// Any command gets the same answer.
     Any,
-    /// A newer one is unknown.
+    /// A newer command is unknown.
     Unknown,
-    /// They show nothing: the scenario is about this one.
+    /// Other commands prove nothing, because the scenario tests this one.
     None,
 }
 
-/// `StopTracing` of this session.
+/// The expected `StopTracing` of this session.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StopRequest {
@@ -257,7 +259,7 @@ pub(super) struct StopRequest {
     pub(super) session: u64,
 }
 
-/// What the client does with a connection.
+/// What the client should do with a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClientStep {
@@ -268,18 +270,17 @@ pub(super) struct ClientStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Act {
-    /// It ends the connection by itself, after its patience at the latest.
+    /// The client ends the connection by itself, at its time limit at the latest.
     GivesUp,
-    /// It ends the connection by itself, and has everything it needs.
+    /// The client has everything it needs, and ends the connection by itself.
     HasAll,
-    /// The reply is invalid: it ends the connection, and does not stop the session that it was not
-    /// given.
+    /// The client refuses an invalid reply: it ends the connection, and stops no session.
     Refuses,
-    /// It sends anything except a whole message that could be a request.
+    /// The client sends nothing that is a complete request.
     SendsNothingWhole,
-    /// It continues, or waits for more.
+    /// The client continues, or waits for more.
     Settles,
-    /// The next request does not use this connection.
+    /// The client does not send its next request on this connection.
     Leaves,
 }
 
@@ -297,11 +298,11 @@ pub(super) enum Unread {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Exit {
-    /// With exit status 0.
+    /// The client must end with exit status 0.
     Success,
-    /// With another.
+    /// The client must end with an exit status other than 0.
     Failure,
-    /// Either, but not by a signal.
+    /// The client may end with any status, but not by a signal.
     Any,
 }
 
@@ -309,22 +310,22 @@ pub(super) enum Exit {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub(super) enum Output {
-    /// These bytes.
+    /// The output must be these bytes.
     Stream {
         stream: Vec<Literal>,
-        /// The bytes of the reply that are not of the stream.
+        /// Bytes of the reply that do not belong to the stream.
         #[serde(default)]
         not_before: Vec<Literal>,
-        /// Names and values of its counters.
+        /// The names and values of the counters in the stream.
         #[serde(default)]
         counters: Vec<String>,
-        /// Whether a prefix will do, as the session does not end correctly.
+        /// Whether a prefix will do, because the session does not end correctly.
         #[serde(default)]
         may_be_cut: bool,
     },
-    /// These entries.
+    /// The output must be these entries.
     Environment { environment: Vec<Entry> },
-    /// It contains these texts; the fault if they are missing.
+    /// The output must contain these texts; `reveals` is the fault if one is missing.
     Texts { texts: Vec<String>, reveals: Fault },
 }
 
@@ -332,13 +333,13 @@ pub(super) enum Output {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub(super) enum Entry {
-    /// Exactly this.
+    /// The entry is exactly this.
     Text(String),
-    /// Begins like this, and continues with units that are not text.
+    /// The entry begins like this, and continues with units that are not text.
     Begins { begins: String },
 }
 
-/// The text of an argument: itself, or so many letters, `a` to `z` over and over.
+/// The text of an argument, given as such or as a number of letters (`a` to `z`, repeated).
 #[derive(Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 enum ArgumentText {
@@ -355,7 +356,7 @@ fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arguments, D:
     let texts = BTreeMap::<Argument, ArgumentText>::deserialize(deserializer)?;
     let text = |text| match text {
         ArgumentText::Text(text) => text,
-        // One by one they would take half the time of a debug build's start.
+        // Building this one letter at a time would take half of a debug build's start-up.
         ArgumentText::Letters { letters, begins } => {
             let (whole, rest) = (letters / LETTERS.len(), letters % LETTERS.len());
             begins + &LETTERS.repeat(whole) + LETTERS.get(..rest).unwrap_or_default()
@@ -380,7 +381,7 @@ fn hresult<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<HResult>
 }
 
 impl Scenario {
-    /// Whether what connects to the client's port is no runtime that takes a request.
+    /// Whether what connects to the client's port is not a runtime that takes a request.
     pub(super) fn is_of_no_runtime(&self) -> bool {
         !self.moves.iter().any(|one| matches!(one, Move::Request(_)))
     }
@@ -394,7 +395,7 @@ impl Scenario {
         Duration::from_millis(self.moves.iter().map(wait).fold(0, u64::saturating_add))
     }
 
-    /// The steps that are those of a script.
+    /// Returns the steps that are steps of a script.
     pub fn steps_mut(&mut self) -> impl Iterator<Item = &mut Step> {
         self.moves.iter_mut().filter_map(|one| match one {
             Move::Step(step) => Some(step),
@@ -402,8 +403,8 @@ impl Scenario {
         })
     }
 
-    /// Whether the client must finally give up, because nothing more arrives: on its connection, or
-    /// at its port, where no runtime takes a request.
+    /// Whether the client must finally give up because nothing more arrives on its connection, or
+    /// no runtime takes a request at its port.
     pub(super) fn waits_for_client_to_give_up(&self) -> bool {
         self.is(Flag::Silent)
             || self
@@ -422,7 +423,7 @@ impl Scenario {
     }
 }
 
-/// The arguments of the plain request of an operation.
+/// Returns the arguments of the plain request of an operation.
 #[cfg(test)]
 pub(super) fn plain(operation: Operation) -> Arguments {
     let is_it = |one: &&Scenario| one.is(Flag::Plain) && one.operation == operation;

@@ -1,6 +1,6 @@
-//! Plays one scenario: the scripted runtime on one side, the client as a process on the other.
+//! Plays one scenario, with the scripted runtime on one side and the client's process on the other.
 //!
-//! Errors are collected, and the play continues as long as a runtime would continue.
+//! Errors are collected, and playing continues for as long as a runtime would continue.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,11 +40,11 @@ pub(super) const DESCRIPTOR_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) enum Stop {
     /// The client does not support this.
     Lacks(String),
-    /// It is wrong, and a runtime would not continue.
+    /// The client is wrong, and a runtime would not continue.
     Differs(Option<Fault>, String),
-    /// The document allows that nothing more follows.
+    /// Nothing more follows, as the document allows.
     LeftOpen(Fault, String),
-    /// The error is already known, and a runtime would not continue.
+    /// The error is already recorded, and a runtime would not continue.
     Over,
 }
 
@@ -60,7 +60,7 @@ impl From<PlayerError> for Stop {
     }
 }
 
-/// The scripted runtime of one scenario, and what it has found so far.
+/// The scripted runtime of one scenario, with its findings so far.
 pub(super) struct ScenarioPlayer<'s, 'n> {
     pub(super) player: Player<'n>,
     pub(super) client: &'s mut Running,
@@ -77,10 +77,10 @@ pub(super) struct ScenarioPlayer<'s, 'n> {
     pub(super) findings: Findings,
     pub(super) manner: Manner,
     pub(super) moves: VecDeque<Move>,
-    /// The advertises sent on connections to the client's port.
+    /// The advertise sent on each connection to the client's port.
     pub(super) advertised: BTreeMap<String, Vec<u8>>,
     pub(super) requests: usize,
-    /// Bytes of a request are left unread, so that closing its connection resets it.
+    /// Whether bytes of a request are left unread, so that closing its connection resets it.
     pub(super) leaves_unread: bool,
     pub(super) has_stopped: bool,
 }
@@ -181,7 +181,7 @@ impl ScenarioPlayer<'_, '_> {
         match step {
             Step::Accept(accept) => self.accept(accept),
             Step::ExpectNothing(step) => {
-                // A finished client may end, and its connections with it.
+                // A client that has finished may end, and its connections with it.
                 let time = Duration::from_millis(step.expect_nothing.into());
                 match self.listen(&step.on, 64, time)? {
                     Received::Bytes(bytes, _) if self.repeated(&bytes).is_some() => Err(Stop::Over),
@@ -226,11 +226,11 @@ impl ScenarioPlayer<'_, '_> {
         }
     }
 
-    /// Waits until the client connects. `false` if it no longer needs to, and the rest is skipped.
+    /// Waits until the client connects. Returns `false` if it need not, which skips the rest.
     pub(super) fn is_called(&mut self) -> Result<bool, Stop> {
         let limit = Limit::new(CONNECT_TIMEOUT.max(self.line.patience));
         loop {
-            // If it has ended, its last action may have been that.
+            // Connecting may have been the last action of a client that has ended.
             let has_ended = self.client.has_ended();
             if self.connects_within(POLL_INTERVAL)? {
                 return Ok(true);
@@ -266,7 +266,7 @@ impl ScenarioPlayer<'_, '_> {
         }
     }
 
-    /// Returns the error that the client still runs, and has not connected. If no client of the run
+    /// Returns the error that the client still runs but has not connected. If no client of the run
     /// ever has, it may not have started yet.
     fn runs_on(&self, text: String) -> Stop {
         if self.has_connected.load(Ordering::Relaxed) {
@@ -280,7 +280,7 @@ impl ScenarioPlayer<'_, '_> {
         if self.scenario.decoys.is_empty() { Fault::NeverConnects } else { Fault::ProcessNotFound }
     }
 
-    /// Returns the error that the client has ended instead of connecting.
+    /// Returns the error that the client has ended without connecting.
     fn not_connected(&mut self) -> Stop {
         let expects_older = self.requests > 0 && self.scenario.operation.commands().len() > 1;
         let is_older = matches!(self.moves.front(), Some(Move::Request(_)));
@@ -294,7 +294,7 @@ impl ScenarioPlayer<'_, '_> {
                     self.findings.note(text);
                     return Stop::Over;
                 }
-                // A client that failed did so for another reason.
+                // A client that failed may have had another reason.
                 let fault = if self.client.is_success() {
                     Some(Fault::SessionNeverStopped)
                 } else {
@@ -302,7 +302,7 @@ impl ScenarioPlayer<'_, '_> {
                 };
                 Stop::fault(fault, text)
             }
-            // The document does not say where the process has its TMPDIR.
+            // The document does not say how a client finds the TMPDIR of the process.
             _ if self.requests == 0
                 && self.scenario.decoys.contains(&Decoy::InAnotherTmpdir)
                 && !self.client.is_success() =>
@@ -351,8 +351,8 @@ impl ScenarioPlayer<'_, '_> {
             self.player.wait_for_bytes(&request.on, until)?;
         }
         self.leaves_unread |= !is_whole;
-        // A descriptor follows on a separate byte. If the size field is wrong, that byte is the
-        // last of what follows the request: wait for it.
+        // A descriptor follows on a separate byte. If the size field is wrong, wait for that byte
+        // too, as it is the last one after the request.
         let falls_back = self.requests > 0;
         let alone = ReceivedRequest {
             operation: self.scenario.operation,
@@ -380,7 +380,7 @@ impl ScenarioPlayer<'_, '_> {
         let (findings, refusal) = received.judge();
         self.findings.take_of_request(findings, refusal.is_none());
         if let Some(hresult) = refusal {
-            // The runtime answers its reading of that, and nothing more follows.
+            // The runtime refuses the request as it reads it, and nothing more follows.
             self.refuse(&request.on, hresult)?;
             return Err(Stop::Over);
         }
@@ -396,7 +396,7 @@ impl ScenarioPlayer<'_, '_> {
         }
     }
 
-    /// Continues after another command than the script has here.
+    /// Continues after a command that is not the next one in the script.
     fn handle_other_command(
         &mut self,
         request: &Request,
@@ -409,7 +409,7 @@ impl ScenarioPlayer<'_, '_> {
                 .must(Fault::AnotherCommandSent, format!("it sends {seen}, expected {wanted}"));
         }
         let is_it = |one: &Move| matches!(one, Move::Request(one) if one.command == Some(seen));
-        // The script may have it later.
+        // The command may come later in the script.
         if let Some(at) = self.moves.iter().position(is_it) {
             let skipped = self.moves.drain(..=at).next_back();
             if let Some(Move::Request(found)) = skipped {
@@ -425,7 +425,7 @@ impl ScenarioPlayer<'_, '_> {
             Others::Unknown if is_newer => {}
             _ => return Err(Stop::Lacks(format!("it sends {seen}, not {wanted}"))),
         }
-        // The runtime is older than that.
+        // The runtime is too old for this command.
         self.refuse(&request.on, HResult::UNKNOWN_COMMAND)?;
         self.moves.push_front(Move::Request(request.clone()));
         self.accept(&Accept { accept: request.on.clone(), port: None, within_ms: None })
@@ -444,7 +444,7 @@ pub(super) fn ok(payload: &[u8]) -> Vec<u8> {
     message(Command::OK, payload)
 }
 
-/// Encodes an error of 24 bytes, as it is shipped (F-1).
+/// Encodes an error of 24 bytes, as runtimes send it (F-1).
 pub(super) fn error(hresult: HResult) -> Vec<u8> {
     message(Command::ERROR, &hresult.0.to_le_bytes())
 }
@@ -454,7 +454,7 @@ pub(super) fn stop_message(session: u64) -> Vec<u8> {
     message(Command::STOP_TRACING, &session.to_le_bytes())
 }
 
-/// Returns the name of a request, or its bytes if they are none.
+/// Returns the name of a request, or the bytes if they are not a request.
 pub(super) fn named(bytes: &[u8]) -> String {
     match RawHeader::read(bytes).command.filter(|_| bytes.starts_with(&MAGIC)) {
         None => format!("{} bytes {}", bytes.len(), hex::encode(bytes.get(..64).unwrap_or(bytes))),
@@ -524,8 +524,8 @@ pub(super) fn rename(moves: &mut [Move], from: &str, to: &str) {
 mod tests {
     use super::*;
 
-    /// A client that omits a request continues at a later connection, which then is the earlier
-    /// one.
+    /// If a client omits a request, the script continues on a later connection, which then gets the
+    /// name of the earlier one.
     #[test]
     fn connection_is_renamed_in_every_step() {
         let moves = |steps: &str| serde_json::from_str::<Vec<Move>>(steps).unwrap();
@@ -534,7 +534,7 @@ mod tests {
             { "on": "b", "drain": true }, { "on": "b", "expect_end": "any" }, { "on": "b", "end": "close" },
             { "on": "b", "request": null }, { "on": "b", "stop": "42" }, { "on": "b", "client": "leaves" }]"#;
         let named = |name: &str| moves(&of_connections.replace("\"b\"", &format!("\"{name}\"")));
-        // A port may have the same name, and is not changed.
+        // A port may have the same name, which does not change.
         let others = r#"[{ "wait": 5 }, { "expect_target": "alive" }, { "port": "b", "listen": true },
             { "expect_no_connection": 5, "port": "b" }]"#;
         let others = [moves(others), named("c")].concat();

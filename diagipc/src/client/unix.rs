@@ -1,4 +1,4 @@
-//! A process for scenarios, one after another, and the directory with its socket and its decoys.
+//! The process that scenarios use in turn, and the directory with its socket and decoys.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -22,28 +22,28 @@ use crate::process::{OwnDirectory, Started, procfs, remove, socket_name};
 
 /// How long the process may take to start.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// The number of pending connections.
+/// The backlog of the listener.
 const BACKLOG: i32 = 16;
 /// How long a client may take to send something after connecting.
 const SEND_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// The other user who owns a decoy. Not the system's nobody, who may run this.
+/// Another user, who owns a decoy. This is not `nobody`, as that user may run the suite.
 const ANOTHER_USER: u32 = 65_533;
 
-/// Plays the process of a scripted runtime's socket, until standard input ends: a socket that
-/// transfers the listener of each scenario.
+/// Runs the process that owns a scripted runtime's socket, until standard input ends. Standard
+/// input is a socket over which each scenario passes its listener.
 ///
-/// The system reports to a client which process listens at a socket (`SO_PEERCRED`): the last
-/// caller of `listen`. So this process calls it once more.
+/// The system reports the last caller of `listen` to a client as the owner of the socket
+/// (`SO_PEERCRED`), so this process calls `listen` again.
 ///
 /// # Errors
-/// If standard input is not such a socket.
+/// Returns an error if standard input is not such a socket.
 pub fn stand_in() -> io::Result<()> {
     let stdin = io::stdin();
     loop {
         WaitLimit::FOREVER.readable(&stdin).map_err(|_| io::ErrorKind::BrokenPipe)?;
         let (_, fds) = fd::receive(&stdin, &mut [0])?;
-        // Until the other side ends.
+        // The loop ends when the other side is closed.
         let Some(listener) = fds.first() else { return Ok(()) };
         rustix::net::listen(listener, BACKLOG)?;
         drop(fds);
@@ -51,9 +51,9 @@ pub fn stand_in() -> io::Result<()> {
     }
 }
 
-/// A live process and a private directory, which is its `TMPDIR` and the client's, with its socket.
+/// A live process with its socket in a private directory, the `TMPDIR` of process and client.
 pub(super) struct Target {
-    // First, because running processes may write to its directory.
+    // This field is dropped first, because running processes may write to the directory.
     process: Started,
     ours: UnixStream,
     directory: OwnDirectory,
@@ -69,15 +69,15 @@ pub(super) struct Target {
 
 impl Target {
     pub(super) fn start(stand_in: &Program, decoys: &[Decoy]) -> io::Result<Self> {
-        // A short name: the path of a socket has little room.
+        // The name is short because the length of a socket's path is limited.
         let directory = OwnDirectory::new("dc-")?;
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_read_timeout(Some(START_TIMEOUT))?;
         let mut command = stand_in.command();
         command.env("TMPDIR", directory.path()).stdout(Stdio::null());
         let process = Started::start(command.stdin(Stdio::from(OwnedFd::from(theirs))))?;
-        // Dropping it closes the other half of the socket, which ends the process even if it does
-        // not start.
+        // Dropping the command closes the other half of the socket, which ends even a failed
+        // process.
         drop(command);
         let name = socket_name(process.id());
         let at = |name: &str| directory.path().join(name);
@@ -99,8 +99,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Keeps the process for another scenario, and its directory without the files of this one: if
-    /// that is possible.
+    /// Keeps the process and its directory, without this scenario's files, if that is possible.
     pub(super) fn kept(mut self) -> Option<Self> {
         if !self.wanted.is_empty() || self.process.death().is_some() {
             return None;
@@ -129,7 +128,7 @@ impl Target {
         Ok(LiveNetwork::in_place_of_a_runtime(listener).with_port("p", &self.port))
     }
 
-    /// Whether the client has sent something to another process.
+    /// Judges whether the client has sent something to another process. Returns whether it has.
     pub(super) fn judge_decoys(&self, findings: &mut Findings) -> bool {
         self.decoys.judge(findings)
     }
@@ -138,7 +137,7 @@ impl Target {
         self.directory.path()
     }
 
-    /// The client's `TMPDIR`: the directory, unless a decoy needs another one.
+    /// Returns the client's `TMPDIR`: the directory, unless a decoy needs another one.
     pub(super) fn tmpdir_of_client(&self) -> PathBuf {
         let others = self.wanted.iter().map(|decoy| decoy.subdirectory());
         others.fold(self.directory.path().to_owned(), |directory, sub| {
@@ -151,7 +150,7 @@ impl Target {
     }
 }
 
-/// Why this system does not support a scenario, if so.
+/// Returns why this system does not support a scenario, if it does not.
 pub(super) fn lacking(scenario: &Scenario) -> Option<String> {
     scenario.decoys.iter().find_map(|decoy| decoy.lacks())
 }
@@ -161,7 +160,7 @@ pub(super) fn is_there(port: &Path) -> bool {
 }
 
 impl Decoy {
-    /// Why this system does not support it, if so.
+    /// Returns why this system does not support the decoy, if it does not.
     fn lacks(self) -> Option<String> {
         let give_away = || -> io::Result<()> {
             let directory = OwnDirectory::new("dc-")?;
@@ -182,12 +181,12 @@ impl Decoy {
     }
 }
 
-/// The decoys of a target, which listen.
+/// The listening decoys of a target.
 #[derive(Debug, Default)]
 struct Decoys(Vec<(String, UnixListener)>);
 
 impl Decoys {
-    /// Creates those of `list` that must exist before the real socket, or after it.
+    /// Creates the decoys of `list` that must exist before the real socket, or those after it.
     fn make(
         &mut self,
         list: &[Decoy],
@@ -211,7 +210,7 @@ impl Decoys {
             let path = directory.join(&name);
             match decoy {
                 Decoy::PlainFile => fs::write(path, b"")?,
-                // The process of this socket is gone, and no listener is left.
+                // This socket's process has ended, so nothing listens.
                 Decoy::EarlierKey => drop(UnixListener::bind(path)?),
                 _ => {
                     let listener = UnixListener::bind(&path)?;
@@ -226,7 +225,8 @@ impl Decoys {
         Ok(())
     }
 
-    /// Whether the client has sent something to one of them. Whoever lists processes does so too.
+    /// Judges whether the client has sent a request to a decoy. Connecting is allowed, because a
+    /// program that lists processes does that.
     fn judge(&self, findings: &mut Findings) -> bool {
         let mut is_reached = false;
         for (name, listener) in &self.0 {

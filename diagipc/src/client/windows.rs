@@ -1,7 +1,7 @@
-//! This process, which creates the pipe: the system reports that to a client
-//! (`GetNamedPipeServerProcessId`).
+//! The target on Windows. It is this process, because the system reports the creator of a pipe to
+//! clients (`GetNamedPipeServerProcessId`).
 //!
-//! The default port has one name, so scenarios are played one after another.
+//! There is only one name for the default port, so scenarios are played one after another.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::network::{self, Listener, LiveNetwork};
 use crate::process::OwnDirectory;
 use crate::process::program::Program;
 
-/// How long the arguments of a client may be in a command line, which has at most 32,767 units.
+/// The longest command-line arguments of a client; a command line has at most 32,767 units.
 const MAX_UNITS: usize = 32_000;
 
 /// This process, its pipe and a private directory.
@@ -28,14 +28,14 @@ pub(super) struct Target {
     pub(super) port: PathBuf,
     pub(super) user_events_data: PathBuf,
     pub(super) client_data: PathBuf,
-    // Last: the next one begins after everything here is gone.
+    // This field is dropped last: the next target begins after everything of this one is gone.
     _turn: Turn,
 }
 
 /// The turn to own the pipe.
 static TURN: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 
-/// The only turn at a time. A guard of the mutex could not move to another thread.
+/// The only permission to own the pipe. A guard of the mutex could not move to another thread.
 struct Turn;
 
 impl Turn {
@@ -81,7 +81,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Keeps nothing: a new target costs nothing.
+    /// Keeps nothing, because a new target costs nothing.
     #[allow(clippy::unused_self, reason = "as on Unix")]
     pub(super) fn kept(self) -> Option<Self> {
         None
@@ -92,7 +92,7 @@ impl Target {
         Ok(LiveNetwork::in_place_of_a_runtime(listener).with_port("p", &self.port))
     }
 
-    /// Finds none: there are no decoys.
+    /// Does nothing, because there are no decoys.
     #[allow(clippy::unused_self, reason = "on Unix there are some")]
     pub(super) const fn judge_decoys(&self, _: &mut Findings) -> bool {
         false
@@ -112,7 +112,7 @@ impl Target {
     }
 }
 
-/// Why this system does not support a scenario, if so.
+/// Returns why this system does not support a scenario, if it does not.
 pub(super) fn lacking(scenario: &Scenario) -> Option<String> {
     if !scenario.decoys.is_empty() {
         return Some("a pipe's name has only the process id".to_string());

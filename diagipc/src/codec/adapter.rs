@@ -1,4 +1,4 @@
-//! A program that answers each line of JSON with another.
+//! An adapter: a program that answers each line of JSON with another.
 
 use std::fmt;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
@@ -15,22 +15,21 @@ use crate::process::Started;
 use crate::process::program::{Captured, Keep, Program, on_standard_error};
 use crate::process::timeouts::Limit;
 
-/// The maximum length of an answer: the largest message in hexadecimal, with its value, is well
-/// below.
+/// The maximum length of an answer. The largest message and its value are much shorter.
 const MAX_LINE_BYTES: u64 = 8 << 20;
-/// How many unrequested lines are buffered: a program that answers ahead then blocks.
+/// The number of unrequested lines that are buffered. A program that answers further ahead blocks.
 const LINES_AHEAD: usize = 1;
-/// How much of its last output on standard error is kept.
+/// The number of bytes of its last output on standard error that are kept.
 const KEPT_ERRORS: usize = 4096;
-/// The time limit for answers that were held back until the input ended: that of any answer, within
-/// these bounds.
+/// Bounds for the time limit of answers that were held back until the input ended. Within them the
+/// limit of any answer applies.
 const FLUSH_TIMEOUT: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
 /// The byte order marks of UTF-8 and UTF-16.
 const MARKS: [(&[u8], &str); 3] =
     [(b"\xef\xbb\xbf", "UTF-8"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")];
 /// How often the canceller is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// The minimum time for a program to end after its input; that of an answer, if longer.
+/// The minimum time for a program to end after its input. The limit of an answer applies if longer.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The program to start, and its time limit.
@@ -42,24 +41,24 @@ pub struct AdapterCommand {
     pub deadline: Duration,
 }
 
-/// Why there is no answer.
+/// The reason for a missing answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AdapterError {
     /// The program cannot be started.
     NotStarted(String),
-    /// It ended, or closed its output, instead of answering. Its last output on standard error
-    /// follows how it ended.
+    /// The program ended, or closed its output, instead of answering. The text is how it ended,
+    /// followed by its last output on standard error.
     Died(String),
-    /// It did not answer in time.
+    /// The program did not answer in time.
     TimedOut(Duration),
     /// The line is too long.
     LineTooLong,
     /// The line begins with the byte order mark of this encoding.
     ByteOrderMark(&'static str),
-    /// It did not answer in time, and wrote a line once its input had ended.
+    /// The program did not answer in time, but wrote a line once its input had ended.
     NotFlushed(Duration),
-    /// It did not answer in time, and its output lacks the line feed.
+    /// The program did not answer in time: its output does not end with a line feed.
     NoLineFeed(Duration),
     /// The canceller was used.
     Cancelled,
@@ -98,7 +97,7 @@ impl fmt::Display for AdapterError {
 impl std::error::Error for AdapterError {}
 
 impl AdapterError {
-    /// Whether every question would have the same result.
+    /// Whether every question would get the same result.
     pub(super) const fn is_of_every_answer(&self) -> bool {
         matches!(
             self,
@@ -111,16 +110,16 @@ impl AdapterError {
     }
 }
 
-/// A program that answers lines, restarted whenever it is lost.
+/// A program that answers lines, and is restarted whenever it is lost.
 ///
-/// Every wait has a deadline: separate threads write, read, and collect its standard
-/// error. What the program has started ends with it: its process group on Unix, its job on Windows.
+/// Every wait has a deadline: separate threads write, read, and collect standard error. What the
+/// program has started ends with it: its process group on Unix, its job on Windows.
 #[derive(Debug)]
 pub struct Adapter {
     /// `None` is this crate's own codec.
     command: Option<AdapterCommand>,
     running: Option<Running>,
-    /// Whether it has ever answered, or the reason why not is known.
+    /// Whether it has ever answered, or the reason for its silence is known.
     is_understood: bool,
     canceller: Option<Canceller>,
 }
@@ -128,33 +127,33 @@ pub struct Adapter {
 #[derive(Debug)]
 struct Running {
     program: Started,
-    /// To the writing thread; dropping it closes the program's input.
+    /// The sender to the writing thread. Dropping it closes the program's input.
     lines: Option<Sender<String>>,
     answers: Receiver<Line>,
     errors: Captured,
 }
 
-/// A line, and whether it ends with a line feed.
+/// A line, and whether a line feed follows it.
 type Line = Result<(String, bool), AdapterError>;
 
 impl Adapter {
     /// Starts the program.
     ///
     /// # Errors
-    /// [`AdapterError::NotStarted`].
+    /// Returns [`AdapterError::NotStarted`] if the program cannot be started.
     pub fn start(command: AdapterCommand) -> Result<Self, AdapterError> {
         let running = Some(Running::start(&command)?);
         Ok(Self { command: Some(command), running, is_understood: false, canceller: None })
     }
 
-    /// Sets `canceller`, which ends the wait for an answer, and then the program.
+    /// Sets the canceller, which ends the wait for an answer and then the program.
     #[must_use]
     pub fn with_canceller(mut self, canceller: Canceller) -> Self {
         self.canceller = Some(canceller);
         self
     }
 
-    /// Returns this crate's own codec, without a program.
+    /// Returns an adapter for this crate's own codec, which starts no program.
     pub fn own() -> Self {
         Self { command: None, running: None, is_understood: true, canceller: None }
     }
@@ -171,10 +170,10 @@ impl Adapter {
         self.canceller.as_ref()
     }
 
-    /// Sends the program a line, and waits for one. A lost program is restarted first.
+    /// Sends the program a line, and waits for the answer. Restarts a lost program first.
     ///
     /// # Errors
-    /// Why there is no answer. The program is then not running.
+    /// Returns why there is no answer. The program is no longer running then.
     pub fn ask(&mut self, line: &str) -> Result<String, AdapterError> {
         if self.canceller.as_ref().is_some_and(Canceller::is_cancelled) {
             self.drop_it();
@@ -185,7 +184,7 @@ impl Adapter {
             Some(running) => running,
             None => Running::start(command)?,
         };
-        // A failed writer shows as an end of the answers.
+        // If writing fails, the answers end.
         let _ = running.lines.as_ref().map(|lines| lines.send(format!("{line}\n")));
         let canceller = self.canceller.as_ref();
         let mut answer = running.next(command.deadline, canceller).map(|(text, _)| text);
@@ -200,15 +199,15 @@ impl Adapter {
         answer
     }
 
-    /// Ends the program, which is no longer reliable: the next question restarts it.
+    /// Ends a program that is no longer reliable. The next question restarts it.
     pub fn drop_it(&mut self) {
         if let Some(mut running) = self.running.take() {
             running.program.end();
         }
     }
 
-    /// Closes the program's input, and waits for its end. `None` if it ends correctly,
-    /// with status 0; else what it did. The canceller ends the wait and the program.
+    /// Closes the program's input, and waits for the program to end. Returns `None` if it ends with
+    /// status 0, or else what it did. The canceller ends the wait and the program.
     pub fn finish(mut self) -> Option<String> {
         let deadline = self.command.as_ref()?.deadline;
         self.running.take()?.finish(END_TIMEOUT.max(deadline), self.canceller.as_ref())
@@ -233,8 +232,8 @@ impl Running {
         };
         let (lines, to_write) = mpsc::channel();
         let (read, answers) = mpsc::sync_channel(LINES_AHEAD);
-        // They end once the pipes close, which a child of the program may hold open: they are not
-        // waited for.
+        // The threads end once the pipes close. They are not waited for, because a child of the
+        // program may hold the pipes open.
         thread::spawn(move || write_lines(stdin, &to_write));
         thread::spawn(move || read_lines(stdout, &read));
         let errors = Captured::start(stderr, Keep::Last(KEPT_ERRORS));
@@ -260,7 +259,7 @@ impl Running {
         }
     }
 
-    /// Returns why a program is silent: once its input is closed, it may write what it held back.
+    /// Returns why a program is silent. Closing its input makes it write answers that it held back.
     fn reason_for_silence(
         &mut self,
         deadline: Duration,
@@ -276,7 +275,7 @@ impl Running {
         }
     }
 
-    /// Returns how a program ended after its output did.
+    /// Returns how a program ended after its output had ended.
     fn death(&mut self) -> String {
         if self.ends_within(END_TIMEOUT, None) {
             let how = status(self.program.end());
@@ -289,7 +288,7 @@ impl Running {
     fn ends_within(&mut self, most: Duration, canceller: Option<&Canceller>) -> bool {
         let limit = Limit::new(most);
         self.program.ends_before(|| {
-            // Further output is read and dropped: it may end after it.
+            // Further output is discarded, because the program may end only after writing it.
             while self.answers.try_recv().is_ok() {}
             limit.is_over() || canceller.is_some_and(Canceller::is_cancelled)
         })
@@ -360,7 +359,7 @@ mod tests {
 
     use super::*;
 
-    /// 400 lines of 10,000 bytes are far more than two lines and what a pipe holds.
+    /// 400 lines of 10,000 bytes are far more than two lines and the capacity of a pipe.
     #[test]
     fn adapter_answering_ahead_waits_for_reader() {
         let directory = tempfile::tempdir().unwrap();
@@ -373,7 +372,7 @@ mod tests {
         let mut adapter = Adapter::start(AdapterCommand { program, deadline }).unwrap();
         let written =
             || fs::read_to_string(&count).ok().and_then(|text| text.trim().parse::<u32>().ok());
-        // Until it has written nothing more for a while.
+        // Wait until the program has written nothing more for a while.
         let (mut before, mut still) = (None, 0);
         let began = Instant::now();
         while still < 20 && began.elapsed() < Duration::from_secs(30) {
@@ -384,7 +383,7 @@ mod tests {
         }
         assert!(before.is_some_and(|lines| lines < 100), "{before:?} lines are written ahead");
         assert_eq!(adapter.ask("{}").unwrap().len(), 10_000);
-        // Unrequested output does not prevent it from ending.
+        // Unrequested output does not keep the program from ending.
         assert_eq!(adapter.finish(), None);
         assert_eq!(written(), Some(400));
     }

@@ -1,4 +1,4 @@
-//! A vector as one question, and the grade of an answer.
+//! A vector as a question, and the grade of its answer.
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Group, Test, Value};
@@ -8,20 +8,20 @@ use crate::Playable;
 use crate::embedded::NamedFile;
 use crate::report::cited;
 
-/// The flag of vectors whose layer decides a server's answer.
+/// The flag of vectors whose layer decides how a server answers.
 pub(super) const LAYER_MATTERS: &str = "LayerMatters";
 
 named! {
     /// What a codec is asked to do.
     Operation {
-        /// Read `wire`.
+        /// Decode `wire`.
         Decode = "decode",
-        /// Write `value`.
+        /// Encode `value`.
         Encode = "encode",
     }
 }
 
-/// One question.
+/// A question to a codec.
 #[derive(Clone, Copy, Debug)]
 pub struct CodecCase<'v> {
     /// The name of the vector's file.
@@ -30,12 +30,12 @@ pub struct CodecCase<'v> {
     pub group: &'v Group,
     /// The vector.
     pub test: &'v Test,
-    /// The operation.
+    /// The operation that is asked for.
     pub operation: Operation,
 }
 
-/// Returns all questions from the vectors of `files`, in order: decode for each with bytes, encode for each
-/// with a value.
+/// Returns the questions for all vectors of `files`, in order: decode for each vector with bytes,
+/// and encode for each with a value.
 pub fn cases(files: &[NamedFile]) -> Vec<CodecCase<'_>> {
     let tests = files.iter().flat_map(|NamedFile { name, file }| {
         file.groups
@@ -45,7 +45,7 @@ pub fn cases(files: &[NamedFile]) -> Vec<CodecCase<'_>> {
     tests
         .flat_map(|(section, group, test)| {
             let decode = test.wire.is_some().then_some(Operation::Decode);
-            // A null may be the value of an absent string, but not if the bytes have no meaning.
+            // Null may be the value of an absent string, but not if the bytes are invalid.
             let encode = (test.wire.is_none()
                 || test.result != ExpectedResult::Invalid
                 || is_of_limits(test))
@@ -69,7 +69,8 @@ impl Playable for CodecCase<'_> {
         CodecCase::name(self)
     }
 
-    /// Returns its words, with the type and the command also with the operation: `request/encode`.
+    /// Returns the words by which it is selected. The type and the command are also given with the
+    /// operation, as in `request/encode`.
     fn words(&self) -> Vec<String> {
         let kind = json!(self.group.kind);
         let subjects = [kind.as_str(), self.group.command.as_deref()].into_iter().flatten();
@@ -97,7 +98,7 @@ impl CodecCase<'_> {
         format!("{section}/{}/{}/{operation}", group.name, test.tc_id)
     }
 
-    /// Whether a layer other than the vector's is a failure.
+    /// Whether it is a failure to refuse in another layer than the vector's.
     pub(super) fn is_layer_binding(&self) -> bool {
         self.test.flags.iter().any(|flag| flag == LAYER_MATTERS)
     }
@@ -121,7 +122,7 @@ impl CodecCase<'_> {
         request
     }
 
-    /// Returns the expected answer, in words.
+    /// Returns a description of the expected answer.
     pub fn expected(&self) -> String {
         let Test { value, wire, result, canonical, error, .. } = self.test;
         let refusal =

@@ -1,4 +1,4 @@
-//! How a value or bytes differ from the expected ones, and the common mistake that explains it.
+//! Finds how a value or bytes differ from the expected ones, and the mistake that explains it.
 
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC};
 use dotnet_diagnostics_ipc::wire::Guid;
@@ -7,7 +7,7 @@ use dotnet_diagnostics_ipc_vectors::{Annotation, FieldKind, Type, TypedCodec, Va
 use crate::conversation::{Spelling, WRONG, guid_reversed};
 use crate::faults::Fault;
 
-/// Keys whose text is hexadecimal or a GUID: the case of digits does not matter.
+/// Keys whose text is hexadecimal or a GUID, so the case of its digits does not matter.
 const DIGITS: [&str; 11] = [
     "clientData",
     "code",
@@ -21,27 +21,27 @@ const DIGITS: [&str; 11] = [
     "runtimeCookie",
     "tail",
 ];
-/// Keys that a reader may omit: reserved, ignored, or of a later version.
+/// Keys that a reader may omit, because they are reserved, ignored or of a later version.
 const OPTIONAL: [&str; 5] = ["future", "ignored", "reserved", "reserved2", "tail"];
-/// Keys whose text may be absent or empty (F-83): many libraries can write only one of the two.
+/// Keys whose text may be absent or empty (F-83), as many libraries can write only one of the two.
 const ABSENT_OR_EMPTY: [&str; 2] = ["arguments", "filter_data"];
-/// Longer texts are truncated to this length, around the first difference.
+/// The length to which longer texts are truncated, around the first difference.
 const MAX_EXCERPT: usize = 120;
-/// How much equal text is shown before the first difference.
+/// The length of equal text shown before the first difference.
 const EXCERPT_CONTEXT: usize = 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// The path without the indices of lists: `providers[].keywords`. Empty for the whole value.
+    /// The path without list indices, such as `providers[].keywords`; empty for the whole value.
     pub(super) field: String,
-    /// The path and both values: `providers[1].keywords is "2", expected "1"`.
+    /// The path and both values, such as `providers[1].keywords is "2", expected "1"`.
     pub(super) text: String,
-    /// The common mistake by which the value is read like this.
+    /// The common mistake that explains the value.
     pub(super) mistake: Option<Fault>,
 }
 
 impl Difference {
-    /// `path` is `providers[1].keywords`.
+    /// Returns a difference at `path`, such as `providers[1].keywords`.
     fn new(path: &str, text: &str) -> Self {
         let without_index = |part| {
             str::split_once(part, ']').map_or(part.to_owned(), |(_, rest)| format!("]{rest}"))
@@ -55,17 +55,17 @@ impl Difference {
 #[derive(Debug)]
 pub(super) struct Compared {
     is_reading: bool,
-    /// The first difference that counts.
+    /// The first relevant difference.
     pub(super) difference: Option<Difference>,
     /// Whether the reader omitted an optional key.
     pub(super) omits_key: bool,
-    /// The first place where only absent and empty text differ, which does not count.
+    /// The first place where one text is absent and the other empty, which does not count.
     pub(super) absent_or_empty: Option<Difference>,
 }
 
 impl Compared {
-    /// Compares a value with the expected one. What was read may lack the keys that a reader may
-    /// omit; in written bytes `arguments` may be absent or empty.
+    /// Compares a value with the expected one. A value that was read may lack the optional keys. In
+    /// written bytes `arguments` may be absent or empty.
     pub(super) fn new(kind: Type, seen: &Value, expected: &Value, is_reading: bool) -> Self {
         let is_digits = matches!(kind, Type::ByteArray | Type::Guid | Type::Clsid | Type::HResult);
         let mut new =
@@ -160,7 +160,7 @@ fn excerpt(value: &Value, at: usize) -> String {
     format!("{}{shown}{}", if before { "…" } else { "" }, if after { "…" } else { "" })
 }
 
-/// Whether a value is null, or an empty text or list.
+/// Whether a value is null, or an empty string or list.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -170,7 +170,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Returns the mistake by which a value is read as `seen`.
+/// Returns the mistake that turns the expected value into `seen`.
 fn mistake_in_value(seen: &Value, expected: &Value) -> Option<Fault> {
     let guid = |value: &Value| value.as_str()?.parse::<Guid>().ok();
     if let (Some(seen), Some(expected)) = (guid(seen), guid(expected)) {
@@ -194,7 +194,7 @@ fn mistake_in_value(seen: &Value, expected: &Value) -> Option<Fault> {
         _ => {}
     }
     let (seen, expected) = (number(seen)?, number(expected)?);
-    // A number in another form, such as 2 for "2", is no mistake in its value.
+    // A number in another JSON form, such as 2 for "2", has the right value.
     if seen == expected {
         return None;
     }
@@ -216,7 +216,7 @@ fn mistake_in_value(seen: &Value, expected: &Value) -> Option<Fault> {
     is_swapped.then_some(Fault::NumbersBigEndian)
 }
 
-/// Returns the number as a double holds it.
+/// Returns the number after rounding to a double.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -227,7 +227,7 @@ const fn rounded(number: u64) -> u64 {
     number as f64 as u64
 }
 
-/// Returns a number as the vectors write it.
+/// Returns a number in the form that the vectors use.
 fn number(value: &Value) -> Option<u64> {
     let text = || {
         let text = value.as_str()?;
@@ -239,24 +239,24 @@ fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(text)
 }
 
-/// A mistake in all parts of what is written.
+/// A mistake that affects everything that is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mistake {
-    /// The size field is the length of the payload.
+    /// The size field has the length of the payload.
     SizeOfPayload,
-    /// GUIDs in the byte order of their text.
+    /// GUIDs have the byte order of their text.
     GuidAsText,
     /// Numbers of eight bytes are written in four.
     NarrowNumbers,
-    /// An encoding of strings; numbers are in its byte order.
+    /// Strings have this encoding, and numbers have its byte order.
     Spelling(Spelling),
 }
 
-/// Returns the mistake by which exactly `wire` is written where `expected` is right.
+/// Returns the mistake that turns `expected` into exactly `wire`.
 pub(super) fn mistake_in_bytes(subject: TypedCodec, wire: &[u8], expected: &[u8]) -> Option<Fault> {
     let notes = subject.explain(expected);
     let spellings = WRONG.into_iter().map(|one| (Mistake::Spelling(one), one.fault()));
-    // The likeliest first.
+    // The most likely mistakes come first.
     let mut all = [
         (Mistake::SizeOfPayload, Some(Fault::SizeWrong)),
         (Mistake::GuidAsText, Some(Fault::GuidBigEndian)),
@@ -271,7 +271,7 @@ pub(super) fn mistake_in_bytes(subject: TypedCodec, wire: &[u8], expected: &[u8]
     common.and_then(|(_, fault)| fault).or_else(|| fault_in_header(wire, expected))
 }
 
-/// Returns the fault of the only part of the header that differs.
+/// Returns the fault of a header in which only one part is wrong.
 fn fault_in_header(wire: &[u8], expected: &[u8]) -> Option<Fault> {
     if !expected.starts_with(&MAGIC) || wire.len() != expected.len() || wire.len() < HEADER_LEN {
         return None;
@@ -289,7 +289,7 @@ fn fault_in_header(wire: &[u8], expected: &[u8]) -> Option<Fault> {
     .map(|(_, fault)| fault)
 }
 
-/// Writes correct bytes again, with a mistake.
+/// Rewrites correct bytes with a mistake.
 fn written(expected: &[u8], notes: &[Annotation], mistake: Mistake) -> Vec<u8> {
     let mut out = Vec::new();
     let bytes_of =
@@ -304,7 +304,7 @@ fn written(expected: &[u8], notes: &[Annotation], mistake: Mistake) -> Vec<u8> {
                 let units = notes.get(nth + 1).filter(|next| is_text(next)).map(bytes_of);
                 let units = units.unwrap_or_default();
                 match mistake {
-                    // An empty string would be an absent one, or have a length of two bytes.
+                    // An empty string would become absent, or have a length of two bytes.
                     Mistake::Spelling(Spelling::WithoutNul { .. }) if !has_text => {
                         [bytes, units].concat()
                     }
@@ -345,7 +345,7 @@ fn written(expected: &[u8], notes: &[Annotation], mistake: Mistake) -> Vec<u8> {
     out
 }
 
-/// Writes the string of these units as `spelling` does, at byte `at`.
+/// Encodes the string of these units with `spelling`, at byte `at`.
 fn spelled(spelling: Spelling, units: &[u8], at: usize) -> Vec<u8> {
     let unit = |unit: &[u8]| unit.iter().rev().fold(0, |n, byte| n << 8 | u16::from(*byte));
     let units: Vec<u16> = units.chunks_exact(2).map(unit).collect();
@@ -396,7 +396,7 @@ mod tests {
                 Some("providers has 0 items, expected 2"),
             ),
             (text("b"), text("c"), Some(long.as_str())),
-            // Reserved or unknown keys may be omitted, but not differ.
+            // Reserved and unknown keys may be omitted, but must not differ.
             (json!({ "version": 2 }), tail.clone(), None),
             (
                 json!({ "version": 2, "tail": "fe" }),
@@ -409,7 +409,7 @@ mod tests {
                 json!({ "version": 2 }),
                 Some("tail is \"00\", expected no such key"),
             ),
-            // The case of digits does not matter, that of letters does.
+            // The case of digits does not matter, but the case of letters does.
             (json!({ "hresult": "0x8013138a" }), json!({ "hresult": "0x8013138A" }), None),
             (
                 json!({ "commandLine": "A" }),

@@ -1,4 +1,4 @@
-//! The grade of an answer.
+//! Grades an answer.
 
 use dotnet_diagnostics_ipc_vectors::{ExpectedResult, Type, Value, VectorFault};
 use serde_json::json;
@@ -13,7 +13,7 @@ use crate::{Case, CaseFault, Detail, Grade, Playable as _, Said};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Graded {
     grade: Grade,
-    /// Why it is not a [`Grade::Pass`], and the adapter's reason.
+    /// Why it is not a [`Grade::Pass`], with the adapter's reason.
     found: Option<String>,
     fault: Option<CaseFault>,
 }
@@ -29,7 +29,7 @@ impl Graded {
         Self::fail_in(fault, "", text)
     }
 
-    /// Returns a failure whose name has the field too: `wrong-value:providers[].keywords`.
+    /// Returns a failure whose name includes the field, such as `wrong-value:providers[].keywords`.
     fn fail_in(fault: Fault, field: &str, text: impl Into<String>) -> Self {
         let separator = if field.is_empty() { "" } else { ":" };
         let text = text.into();
@@ -46,13 +46,12 @@ impl Graded {
 }
 
 impl CodecCase<'_> {
-    /// Grades `answer`, ignoring its number. If the case is required, an answer that it is
-    /// unsupported is a failure.
+    /// Grades `answer`, ignoring its number. If the case is required, unsupported is a failure.
     pub fn judge(&self, answer: &Answer, is_required: bool) -> Case {
         self.result(self.judgement(answer, is_required), answer.whole.clone())
     }
 
-    /// Returns the case for the report. `seen` is what the adapter answered.
+    /// Returns the case for the report. `seen` is the adapter's answer.
     pub(super) fn result(&self, judgement: Graded, seen: Value) -> Case {
         let Graded { grade, found, fault } = judgement;
         let detail = Detail {
@@ -136,7 +135,7 @@ impl CodecCase<'_> {
         }
     }
 
-    /// Judges that the bytes were accepted, whatever they mean.
+    /// Judges an answer that only says that the bytes were accepted.
     fn judge_acceptance(&self) -> Graded {
         match self.test.result {
             ExpectedResult::Valid => Graded::PASS,
@@ -163,7 +162,7 @@ impl CodecCase<'_> {
             return Graded::wrong_value(difference);
         }
         match canonical {
-            // Dropped data is not written again.
+            // Data that was dropped cannot be written again.
             Some(seen) if seen != self.test.canonical && !compared.omits_key => {
                 let text = format!("`canonical` is {seen}, expected {}", !seen);
                 Graded::fail(Fault::WrongCanonical, text)
@@ -189,8 +188,8 @@ impl CodecCase<'_> {
         }
     }
 
-    /// Judges bytes other than the vector's. They may be right if writers must not use the
-    /// vector's, or if they are those of an empty text in place of an absent one.
+    /// Judges bytes other than the vector's. They may be right if writers must not use the vector's
+    /// bytes, or if they have an empty string instead of an absent one.
     fn judge_other_bytes(&self, wire: &[u8], expected: &[u8]) -> Graded {
         let expected = self.test.canonical.then_some(expected);
         let wrong = |field: &str, meaning: &str, mistake: Option<Fault>| {
@@ -242,7 +241,7 @@ impl CodecCase<'_> {
     }
 }
 
-/// Describes the first difference between the bytes, for the front of a sentence.
+/// Returns the first difference between the bytes as the start of a sentence.
 fn first_difference(wire: &[u8], expected: &[u8]) -> String {
     let at = wire.iter().zip(expected).take_while(|(one, other)| one == other).count();
     match (wire.get(at), expected.get(at)) {
@@ -276,7 +275,7 @@ mod tests {
         CodecCase { test: &test, ..case }.judgement(&Answer::parse(line).unwrap(), false)
     }
 
-    /// The grades that `tests/conformance/codec_adapters.rs` does not show.
+    /// Covers the grades that `tests/conformance/codec_adapters.rs` does not show.
     #[test]
     fn answer_is_graded_by_result_layer_and_limits() {
         let decodes = |result, of_limits| {
@@ -313,7 +312,7 @@ mod tests {
         assert_eq!((mild.grade, mild.found.as_deref()), (Grade::Informational, Some(text)));
         let matters = judged(header, |test| test.flags = vec![LAYER_MATTERS.into()], payload);
         assert_eq!(matters.fault.unwrap().name, "wrong-layer");
-        // Bytes that writers must not use are written in another way, which must be one.
+        // For a vector that writers must not use, correct bytes are other bytes of the same value.
         let other = |case: &CodecCase<'_>| {
             case.operation == Operation::Encode && case.test.wire.is_some() && !case.test.canonical
         };

@@ -1,4 +1,4 @@
-//! The line protocol of adapters: an adapter's answer, and the answers of this crate's own codec.
+//! The line protocol of adapters, and this crate's own codec as an adapter.
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
@@ -18,29 +18,29 @@ pub struct Answer {
     pub id: Option<u64>,
     /// The answer itself.
     pub kind: AnswerKind,
-    /// `reason`: why it refuses, or cannot be asked, in words for the report.
+    /// The key `reason`: why the adapter refuses or cannot be asked, as text for the report.
     pub reason: Option<String>,
-    /// All of it, unchanged.
+    /// The whole answer, unchanged.
     pub whole: Value,
 }
 
 /// The `result` of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnswerKind {
-    /// `ok`.
+    /// `ok`: success.
     Ok {
-        /// `value`: of a decoding. Absent differs from null, which is the value of a string.
+        /// The key `value` of a decoding. An absent value differs from null, an absent string.
         value: Option<Value>,
-        /// `wire`: of an encoding.
+        /// The key `wire` of an encoding.
         wire: Option<Vec<u8>>,
-        /// `canonical`, if given.
+        /// The key `canonical`, if given.
         canonical: Option<bool>,
     },
-    /// `error`: bytes, or a value, refused.
+    /// `error`: the bytes or the value were refused.
     Error {
-        /// `layer`, if given.
+        /// The key `layer`, if given.
         layer: Option<String>,
-        /// `value`: what the bytes mean if only the limits refuse them.
+        /// The key `value`: what the bytes mean if only the limits refuse them.
         value: Option<Value>,
     },
     /// `taken`: the bytes were accepted, but the library does not show what they mean.
@@ -50,10 +50,10 @@ pub enum AnswerKind {
 }
 
 impl Answer {
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// What in it violates the line protocol.
+    /// Returns what violates the line protocol.
     pub fn parse(line: &str) -> Result<Self, String> {
         let whole: Value =
             serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
@@ -84,7 +84,7 @@ impl Answer {
     }
 }
 
-/// Returns a text; null counts as absent.
+/// Returns a string. Null counts as absent.
 fn text<'o>(object: &'o Map<String, Value>, key: &str) -> Result<Option<&'o str>, String> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -111,7 +111,7 @@ struct Question {
 pub fn answer(line: &str) -> String {
     let question: Question = match serde_json::from_str(line) {
         Ok(question) => question,
-        // It is unknown which question it was.
+        // The id of the question is unknown.
         Err(_) => return json!({ "id": null, "result": "unsupported" }).to_string(),
     };
     let mut answer = answer_to(&question).unwrap_or_else(|| json!({ "result": "unsupported" }));
@@ -121,7 +121,7 @@ pub fn answer(line: &str) -> String {
     answer.to_string()
 }
 
-/// Returns the answer; `None` for what this codec does not have.
+/// Returns the answer, or `None` if this codec does not support the question.
 fn answer_to(question: &Question) -> Option<Value> {
     let kind = serde_json::from_value(question.kind.as_str().into()).ok()?;
     let command = match &question.command {
@@ -161,7 +161,7 @@ fn decode(subject: TypedCodec, wire: &[u8]) -> Value {
     }
 }
 
-/// Returns the layer that refuses if the header of `wire` has another message than requested.
+/// Returns the layer that refuses a message because its header is not the requested one.
 fn other_message(subject: TypedCodec, wire: &[u8]) -> Option<&'static str> {
     let command = Header::decode(wire).ok()?.command;
     let (is_it, layer) = match subject.kind {

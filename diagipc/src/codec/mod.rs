@@ -1,8 +1,8 @@
-//! Check a codec in any language: the vectors as questions, and the grading of answers.
+//! Tests a codec in any language: the vectors are questions, and the answers are graded.
 //!
 //! # Example
 //!
-//! Ask a codec in another language, a program that answers JSON lines:
+//! Test a codec in another language, which is a program that answers JSON lines:
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -35,18 +35,20 @@ use crate::faults::Fault;
 use crate::suite::{self, CaseResult, Failure, RunLimits, Suite};
 use crate::{Adapter, AdapterError, Case, Glob, Grade, Playable as _, Report};
 
-/// After this many questions in a row without an answer the last answered one is asked again.
+/// After this many unanswered questions in a row, the last answered question is asked again.
 const MAX_UNANSWERED: usize = 8;
 
-/// Asks every one of `cases`. If `require` matches a case, not supporting it is a failure.
+/// Asks every question of `cases`. If `require` matches a case, not supporting it is a failure.
 ///
-/// A program that dies, is silent, or violates the line protocol fails that case, is restarted, and
-/// continues with the next. After eight of these in a row the last answered question is asked
-/// again; if there is none, or it is not answered either, the program is lost, and the report says
-/// how many cases were not run. It is lost immediately if no question can be answered: it cannot be
-/// started, writes a byte order mark, or holds back its answers until its input ends.
+/// A program that dies, is silent, or violates the line protocol fails that case, and is restarted
+/// for the next. After eight such cases in a row, the last answered question is asked again. If
+/// there is none, or it is not answered either, the program is lost, and the report has the number
+/// of cases not run.
 ///
-/// On cancellation, the report has the cases so far, and says how many were not run.
+/// The program is lost immediately if it cannot answer any question: it cannot be started, writes a
+/// byte-order mark, or holds back its answers until its input ends.
+///
+/// On cancellation the report has the cases so far, and the number of cases not run.
 ///
 /// `done` is called for each graded case.
 pub fn run(
@@ -73,20 +75,20 @@ pub fn run(
     report
 }
 
-/// The questions of a run, as the runner of suites asks them.
+/// The questions of a run, in the form that the suite runner plays.
 struct CodecSuite<'r> {
     cases: &'r [CodecCase<'r>],
     require: &'r [Glob],
 }
 
-/// The adapter, and what is known of it.
+/// The adapter, and what is known about it.
 struct Asker<'r> {
     adapter: &'r mut Adapter,
     id: u64,
-    /// How many questions in a row were not answered.
+    /// The number of questions in a row without an answer.
     unanswered: usize,
     answered: Option<CodecCase<'r>>,
-    /// What was found in the last answer.
+    /// What was wrong with the last answer.
     last: String,
 }
 
@@ -143,8 +145,8 @@ impl<'r> Suite for CodecSuite<'r> {
 }
 
 impl Asker<'_> {
-    /// Asks a question. Without a line, or a valid one, the case fails, and the program is
-    /// restarted. The outer error says that no question can be answered any more.
+    /// Asks a question. If the answer is missing or invalid, the case fails, and the program is
+    /// restarted. The outer error means that no question can be answered any more.
     fn ask(&mut self, case: &CodecCase<'_>) -> Result<Result<Answer, (Graded, Value)>, String> {
         self.id += 1;
         let id = self.id;
@@ -171,7 +173,7 @@ impl Asker<'_> {
             Ok(_) => format!("an answer to no question, not to question {id}"),
             Err(error) => format!("not an answer of the line protocol: {error}"),
         };
-        // It is unknown which question the next line would answer.
+        // The next line could be the answer to any question.
         self.adapter.drop_it();
         Ok(Err((Graded::fail(Fault::NotTheProtocol, found), line.into())))
     }

@@ -1,4 +1,4 @@
-//! Faults in the environment that follows a reply.
+//! Faults in the environment or stream that follows a reply.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use byteorder::{ByteOrder as _, LittleEndian};
@@ -12,19 +12,19 @@ use super::string_encodings::{Spelled, Spelling, wrong_spelling};
 use crate::faults::Fault;
 use dotnet_diagnostics_ipc_vectors::nettrace::{self, StreamState};
 
-/// Whether `block` is one of that length.
+/// Whether `block` is an environment of the announced length.
 pub(super) fn is_whole(block: &[u8], announced: usize) -> bool {
     block.len() == announced && length_of(block) == Some(announced)
 }
 
-/// Returns how many bytes a block takes by its own counts.
+/// Returns the length of a block according to its own counts.
 fn length_of(block: &[u8]) -> Option<usize> {
     let mut spelled = Spelled::new(block, Spelling::Right);
     entries(&mut spelled)?;
     Some(spelled.read())
 }
 
-/// Returns the size of a block that is truncated in its last entry.
+/// Returns the length of a block whose last entry is truncated.
 fn declared_length(block: &[u8]) -> Option<usize> {
     let number = |at: usize| block.get(at..at.checked_add(4)?).map(LittleEndian::read_u32);
     let mut at = 4_usize;
@@ -56,8 +56,7 @@ fn all_entries(spelled: &mut Spelled<'_>) -> Option<u32> {
     Some(count)
 }
 
-/// The texts of a right block, or of the entries before one that is truncated; and whether it ends
-/// there.
+/// Returns the strings of a correct block, or before a truncated entry, and whether it ends there.
 fn texts_of(block: &[u8]) -> (Vec<String>, bool) {
     let mut reader = Reader::new(block);
     let mut texts = Vec::new();
@@ -71,17 +70,17 @@ fn texts_of(block: &[u8]) -> (Vec<String>, bool) {
     (texts, false)
 }
 
-/// Returns the value of a variable in a block, if it has it: the last one.
+/// Returns the last value of a variable in a block, if there is one.
 pub(crate) fn value_in_block(block: &[u8], name: &str) -> Option<String> {
     let (texts, _) = texts_of(block);
     let mut values = texts.iter().filter_map(|text| text.strip_prefix(name)?.strip_prefix('='));
     values.next_back().map(str::to_owned)
 }
 
-/// So many entries are more than chance.
+/// The minimum number of entries for a conclusion.
 const MIN_ENTRIES: usize = 4;
 
-/// Most entries of a right block are not variables.
+/// Returns the fault of a correct block in which most entries are not variables.
 fn names_alone(block: &[u8]) -> Option<FaultSeen> {
     let (texts, _) = texts_of(block);
     let (all, with) = (texts.len(), texts.iter().filter(|text| text.contains('=')).count());
@@ -91,8 +90,8 @@ fn names_alone(block: &[u8]) -> Option<FaultSeen> {
     })
 }
 
-/// The fault in `rest`, which follows a reply that announces so many bytes. `quiet`: why nothing
-/// more followed.
+/// Returns the fault in `rest`, which follows a reply that announces this many bytes. `quiet` is
+/// why nothing more followed.
 pub(super) fn fault_in_block(
     announced: usize,
     rest: &[u8],
@@ -150,7 +149,7 @@ pub(super) fn fault_in_block(
     Some(FaultSeen::new(Fault::EnvironmentMalformed, text))
 }
 
-/// Returns the count of a block that is right but for the width of its count.
+/// Returns the fault of a block in which only the width of its count is wrong.
 fn count_width(block: &[u8]) -> Option<FaultSeen> {
     [(2, Fault::FieldTooNarrow), (8, Fault::FieldTooWide)].into_iter().find_map(|(width, fault)| {
         let (count, rest) = block.split_at_checked(width)?;
@@ -174,21 +173,21 @@ fn bytes_wrong(announced: usize, came: usize) -> FaultSeen {
 
 const NETPERF: &[u8] = b"\x14\0\0\0!FastSerialization.1";
 
-/// Whether `bytes` may be the front of an event stream.
+/// Whether `bytes` may be the beginning of an event stream.
 pub(super) fn begins_stream(bytes: &[u8]) -> bool {
     !bytes.is_empty() && (nettrace::is_front(bytes) || is_like(bytes, NETPERF))
 }
 
-/// As far as both go.
+/// Whether both are equal up to the end of the shorter one.
 fn is_like(bytes: &[u8], stream: &[u8]) -> bool {
     bytes.iter().zip(stream).all(|(have, want)| have == want)
 }
 
-/// Returns the fault in `stream`, which follows the reply to `request`. `is_all`: it has ended.
+/// Returns the fault in `stream`, which follows the reply to `request`, and has ended if `is_all`.
 pub(crate) fn fault_in_stream(request: &[u8], stream: &[u8], is_all: bool) -> Option<FaultSeen> {
     let asked = format_of(request)?;
     if stream.is_empty() && is_all {
-        let text = "the session was stopped, and its stream ended without a byte";
+        let text = "the session was stopped, but its stream ended without a byte";
         return Some(FaultSeen::new(Fault::StreamEmpty, text));
     }
     let came = if nettrace::is_front(stream) {
@@ -200,7 +199,7 @@ pub(crate) fn fault_in_stream(request: &[u8], stream: &[u8], is_all: bool) -> Op
         let text = format!("the stream begins with \"{start}\", expected nettrace or netperf");
         return Some(FaultSeen::new(Fault::StreamNotNettrace, text));
     };
-    // There may be no first bytes yet.
+    // The first bytes may not have been received yet.
     (came != asked && !stream.is_empty()).then(|| {
         FaultSeen::new(
             Fault::StreamFormatWrong,
@@ -220,7 +219,7 @@ fn name(format: Format) -> &'static str {
     if format == Format::NET_PERF { "netperf" } else { "nettrace" }
 }
 
-/// Returns the requested format, if the request is for a session that streams.
+/// Returns the requested format if the request starts a session that streams.
 fn format_of(request: &[u8]) -> Option<Format> {
     let message = Message::decode(message_of(request)).ok()?;
     let format = match message.request().ok()? {
@@ -235,8 +234,7 @@ fn format_of(request: &[u8]) -> Option<Format> {
     [Format::NET_PERF, Format::NET_TRACE].contains(&format).then_some(format)
 }
 
-/// The bytes of a GUID with those of its first three parts reversed: from the order of the wire to
-/// that of its text, and back.
+/// Reverses the bytes of a GUID's first three fields: converts between wire and text order.
 pub(crate) fn guid_reversed(mut guid: [u8; 16]) -> [u8; 16] {
     for part in [0..4, 4..6, 6..8] {
         if let Some(part) = guid.get_mut(part) {
@@ -252,7 +250,7 @@ mod tests {
 
     #[test]
     fn stream_is_judged_by_its_first_bytes() {
-        /// `CollectTracing2` with a buffer of 1 MB, nettrace, and one provider "P".
+        /// A `CollectTracing2` with a buffer of 1 MB, nettrace, and one provider "P".
         const REQUEST: &[u8] = b"DOTNET_IPC_V1\0\x39\0\x02\x03\0\0\x01\0\0\0\x01\0\0\0\0\x01\0\0\0\
             \0\0\0\0\0\0\0\0\x04\0\0\0\x02\0\0\0P\0\0\0\0\0\0\0";
         for (stream, is_all, fault) in [

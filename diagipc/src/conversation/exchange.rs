@@ -1,4 +1,4 @@
-//! A conversation as exchanges: what was asked on each connection, and what came.
+//! A conversation as exchanges: what was sent and received on each connection.
 
 use std::sync::LazyLock;
 use std::{fmt, mem};
@@ -19,32 +19,32 @@ pub(crate) struct Exchange {
     pub(crate) sent: Vec<u8>,
     /// All received bytes, except those read in the background.
     pub(crate) came: Vec<u8>,
-    /// The received bytes as a reply; their faults are found once the conversation is over.
+    /// The received bytes as a reply. Its faults are found once the conversation is over.
     pub(crate) reply: Reply,
-    /// The runtime's advertise before that: the connection is one to a port.
+    /// The runtime's advertise before the reply, if this is a connection to a port.
     pub(crate) advertise: Option<Advertise>,
-    /// Why no more arrived, if it was waited for.
+    /// Why no more bytes arrived, if they were waited for.
     pub(crate) quiet: Option<End>,
     pub(crate) is_closed: bool,
 }
 
-/// The answer to a request.
+/// The kind of answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplyKind {
     Ok,
     Error(HResult),
     NoHeader,
     Nothing,
-    /// Part of a message, or the end.
+    /// Part of a message, or the end of the connection.
     Other,
 }
 
 /// The connections of a conversation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exchanges {
-    /// In the order in which their connections were opened.
+    /// All connections in the order in which they were opened.
     pub(crate) all: Vec<Exchange>,
-    /// The order of messages: the exchange number, and whether it was sent.
+    /// The order of messages, as exchange numbers and whether the message was sent.
     pub(crate) order: Vec<(usize, bool)>,
 }
 
@@ -55,7 +55,7 @@ impl Exchanges {
         exchanges
     }
 
-    /// Completes those read so far once the conversation is over: with all bytes, and their faults.
+    /// Completes the exchanges once the conversation is over, with all bytes and their faults.
     pub(crate) fn complete(&mut self, conversation: &Conversation) {
         let mut read = mem::take(&mut self.all);
         self.all.extend(conversation.connections.iter().map(|connection| {
@@ -74,12 +74,12 @@ impl Exchanges {
             events.map(|event| (event.connection, event.by == TurnDirection::Sent)).collect();
     }
 
-    /// Returns the last connection of that name on which anything passed.
+    /// Returns the last connection of that name on which anything was sent or received.
     pub(crate) fn on(&self, name: &str) -> Option<&Exchange> {
         self.all.iter().rfind(|one| one.on == name && one.is_used())
     }
 
-    /// Returns the last connection of that name, used or not, and opened or not.
+    /// Returns the last connection of that name, even if it was not used or not opened.
     pub(crate) fn newest(&self, name: &str) -> &Exchange {
         static UNOPENED: LazyLock<Exchange> = LazyLock::new(Exchange::default);
         self.all.iter().rfind(|one| one.on == name).unwrap_or(&UNOPENED)
@@ -91,7 +91,7 @@ impl Exchanges {
         self.all.get(*nth)
     }
 
-    /// Returns the connections with a whole reply, in the order of replies.
+    /// Returns the connections with a complete reply, in the order of the replies.
     pub(crate) fn answered(&self) -> impl Iterator<Item = &Exchange> {
         let mut replied = Vec::new();
         for (nth, is_sent) in &self.order {
@@ -140,7 +140,7 @@ impl Exchange {
         !self.sent.is_empty() || !self.came.is_empty() || self.advertise.is_some()
     }
 
-    /// Whether all of an answer was waited for in vain.
+    /// Whether the full time was waited without an answer.
     pub(crate) fn is_silent(&self) -> bool {
         matches!(self.answer(), ReplyKind::Nothing | ReplyKind::Other) && self.end().is_none()
     }
@@ -150,7 +150,7 @@ impl Exchange {
         self.quiet.filter(|end| *end != End::TimedOut)
     }
 
-    /// Returns the answer to its first request.
+    /// Returns the kind of answer to its first request.
     pub(crate) fn answer(&self) -> ReplyKind {
         match self.reply.error() {
             Some(hresult) => ReplyKind::Error(hresult),
@@ -163,7 +163,7 @@ impl Exchange {
         }
     }
 
-    /// Returns the requested command, if its header was sent, whatever its magic.
+    /// Returns the requested command if the header was sent, whatever its magic.
     pub(crate) fn command(&self) -> Option<Command> {
         command_of(&self.sent)
     }
@@ -173,14 +173,14 @@ impl Exchange {
         self.command().is_some_and(|command| command.reply_type().is_some())
     }
 
-    /// Whether a session was requested, not stopped: its reply has a session's id.
+    /// Whether a session was requested, rather than stopped, so that the reply has a session id.
     pub(crate) fn is_answered_as_session(&self) -> bool {
         let command = self.command().filter(|command| *command != Command::STOP_TRACING);
         command.and_then(Command::reply_type) == Some(ReplyType::Session)
     }
 }
 
-/// What came first, in words.
+/// Describes what was received first.
 impl fmt::Display for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let came = &self.came;

@@ -1,5 +1,4 @@
-//! What went over the connections of a case: what was asked on each, and the reply, which is read
-//! once, with every fault of its bytes.
+//! The connections of a case: what was sent on each, and the reply with all of its faults.
 
 mod continuation_faults;
 mod exchange;

@@ -1,4 +1,4 @@
-//! What is observed in a conversation: faults, counts of bytes, and the message that a request is.
+//! Observations in a conversation: faults, byte counts, and the message that a request is.
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ use crate::faults::Fault;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FaultSeen {
     pub(crate) fault: Fault,
-    /// The observation, with its values.
+    /// A description of the observation, with its values.
     pub(crate) text: String,
-    /// Whether no server may do this, even where the document leaves details open.
+    /// Whether this is wrong for every server, even where the document leaves details open.
     pub(crate) is_certain: bool,
 }
 
@@ -25,7 +25,8 @@ impl FaultSeen {
         Self { fault, text: text.into(), is_certain: false }
     }
 
-    /// That a reply is incomplete: the connection ended, or nothing more came in time.
+    /// Returns the fault of an incomplete reply. `quiet` is how it ended: with the connection, or
+    /// with the time limit.
     pub(super) fn cut(quiet: Option<End>, text: String) -> Self {
         match quiet {
             Some(End::TimedOut) => Self::new(Fault::NoAnswer, format!("{text} in time")),
@@ -33,7 +34,7 @@ impl FaultSeen {
         }
     }
 
-    /// Whether something did not come in time. It may on a machine that is less busy.
+    /// Whether something was not received in time. It may be on a less busy machine.
     pub(crate) const fn is_time_out(&self) -> bool {
         matches!(
             self.fault,
@@ -46,7 +47,7 @@ impl FaultSeen {
         )
     }
 
-    /// Whether no message is wrong in itself: it may be another correct behaviour.
+    /// Whether this may be another correct behaviour, because no message is wrong by itself.
     pub(crate) const fn may_be_habit(&self) -> bool {
         let is_without_message = matches!(
             self.fault,
@@ -70,7 +71,7 @@ impl From<&FaultSeen> for CaseFault {
     }
 }
 
-/// `1 byte`, `2 bytes`.
+/// Displays a number of bytes as `1 byte` or `2 bytes`.
 #[derive(Clone, Copy)]
 pub(crate) struct ByteCount(pub(crate) usize);
 
@@ -81,27 +82,27 @@ impl fmt::Display for ByteCount {
     }
 }
 
-/// Returns the command of a request, if its header was sent, whatever its magic.
+/// Returns the command of a request if its header was sent, whatever its magic.
 pub(super) fn command_of(request: &[u8]) -> Option<Command> {
     RawHeader::read(request).command.filter(|_| request.len() >= HEADER_LEN)
 }
 
-/// Whether there are fewer bytes than the size announces.
+/// Whether there are fewer bytes than the size field says.
 pub(crate) fn is_cut(wire: &[u8]) -> bool {
     wire.len() < HEADER_LEN || size(wire).is_some_and(|size| wire.len() < size)
 }
 
-/// Whether the size is less than that of a header.
+/// Whether the size is smaller than a header.
 pub(crate) fn is_too_small(wire: &[u8]) -> bool {
     size(wire).is_some_and(|size| size < HEADER_LEN)
 }
 
-/// Returns the message at the front, by its size: all bytes if that is missing, or beyond them.
+/// Returns the message at the start by its size, or all bytes if the size is missing or too large.
 pub(crate) fn message_of(wire: &[u8]) -> &[u8] {
     size(wire).and_then(|size| wire.get(..size)).unwrap_or(wire)
 }
 
-/// Returns how a request is read: as this command, or as that of its header.
+/// Returns the codec for a request, by this command or else by the one in its header.
 pub(crate) const fn request_as(command: Option<Command>) -> TypedCodec {
     TypedCodec { kind: Type::Request, command, from_server: false }
 }
@@ -110,7 +111,7 @@ fn size(wire: &[u8]) -> Option<usize> {
     RawHeader::read(wire).size.map(usize::from)
 }
 
-/// Whether a descriptor belongs to this request.
+/// Whether a descriptor is passed with this request.
 pub(crate) fn wants_descriptor(wire: &[u8]) -> bool {
     use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing5, CollectTracing6};
     let request = Message::decode(wire).ok().and_then(|message| message.request().ok());

@@ -1,5 +1,5 @@
-//! A server's reply: its values are read once, from its message; every fault of its bytes is found
-//! once, from all bytes of its connection, whatever was expected.
+//! A server's reply. Its values are read once, from the message. Its faults are found once, from
+//! all bytes of the connection, independent of what was expected.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use byteorder::{ByteOrder as _, LittleEndian};
@@ -17,7 +17,7 @@ use super::string_encodings::Layout;
 use crate::conversation::ByteCount;
 use crate::faults::Fault;
 
-/// The strings with which a process describes itself.
+/// The strings that describe a process.
 const TEXTS: &[&str] = &[
     "commandLine",
     OS,
@@ -35,32 +35,32 @@ const ARCHITECTURES: &[&str] = &["x86", "x64", "arm32", "arm64"];
 /// A server's reply, as far as it was received, and what follows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reply {
-    /// The code of its header: an OK or an error, in a right one.
+    /// The code in its header, which is an OK or an error if the header is right.
     pub(crate) code: Option<Command>,
-    /// The length of the message, once all of it was received.
+    /// The length of the message, once it was received completely.
     pub(crate) len: Option<usize>,
-    /// Why a whole one is not the reply to this command.
+    /// Why a complete message is not a reply to this command.
     pub(crate) refusal: Option<DecodeRefusal>,
     pub(crate) hresult: Option<HResult>,
-    /// The session of an OK.
+    /// The session id of an OK.
     pub(crate) session_id: Option<u64>,
-    /// The process of an OK, and its cookie.
+    /// The process id and the cookie of an OK.
     pub(crate) process: Option<(u64, [u8; 16])>,
-    /// How many bytes of environment follow an OK.
+    /// The number of bytes of environment after an OK.
     pub(crate) announced: Option<usize>,
-    /// What a process says about itself: fields and texts.
+    /// What a process says about itself, by field.
     texts: Vec<(&'static str, String)>,
-    /// The bytes do not have the form of a reply.
+    /// Faults of bytes that do not have the form of a reply.
     form: Vec<FaultSeen>,
-    /// A value is impossible.
+    /// The fault of an impossible value.
     value: Option<FaultSeen>,
-    /// What follows is wrong.
+    /// The fault of what follows.
     behind: Option<FaultSeen>,
 }
 
 impl Reply {
-    /// Reads what came in reply to `command`, or to anything: the values that decide what follows,
-    /// or that other messages repeat.
+    /// Reads what was received in reply to `command`, or to any request. Reads only the values that
+    /// decide what follows, or that other messages repeat.
     pub(crate) fn read(command: Option<Command>, came: &[u8]) -> Self {
         let Ok(header) = Header::decode(came) else { return Self::default() };
         let message = came.get(..header.size.into());
@@ -94,27 +94,27 @@ impl Reply {
         }
     }
 
-    /// Returns the error, if it is a whole one.
+    /// Returns the error code if this is a complete error.
     pub(crate) fn error(&self) -> Option<HResult> {
         self.hresult.filter(|_| self.is_whole())
     }
 
-    /// Returns what the process says in this field, if the reply has it.
+    /// Returns what the process says in this field, if the reply has the field.
     pub(crate) fn text(&self, field: &str) -> Option<&str> {
         self.texts.iter().find(|(name, _)| *name == field).map(|(_, text)| text.as_str())
     }
 
-    /// Whether all of the message was received.
+    /// Whether the message was received completely.
     pub(crate) const fn is_whole(&self) -> bool {
         self.len.is_some()
     }
 
-    /// Whether it is an OK, received to its end or not.
+    /// Whether this is an OK, complete or not.
     pub(crate) fn is_ok(&self) -> bool {
         self.code == Some(Command::OK)
     }
 
-    /// Whether it is an OK or an error.
+    /// Whether this is an OK or an error.
     pub(crate) fn is_one(&self) -> bool {
         self.is_ok() || self.code == Some(Command::ERROR)
     }
@@ -124,12 +124,12 @@ impl Reply {
         self.form.iter().chain(&self.value)
     }
 
-    /// All faults, with those of what follows.
+    /// Returns all faults, including those of what follows.
     pub(crate) fn faults(&self) -> impl Iterator<Item = &FaultSeen> {
         self.faults_of_message().chain(&self.behind)
     }
 
-    /// Returns why a whole message, or the environment after it, does not have its form.
+    /// Returns why a complete message, or the environment after it, does not have the right form.
     pub(crate) fn malformed(&self) -> impl Iterator<Item = &FaultSeen> {
         let is_block = |seen: &&FaultSeen| {
             self.announced.is_some() && seen.fault != Fault::BytesAfterTheMessage
@@ -138,7 +138,7 @@ impl Reply {
         all.filter(|_| self.is_whole())
     }
 
-    /// Returns the fault of a text that no process has.
+    /// Returns the fault of a text that no process can have.
     fn wrong_text(&self) -> Option<FaultSeen> {
         let has_mark = |(_, text): &&(&str, String)| text.starts_with('\u{feff}');
         if let Some((field, _)) = self.texts.iter().find(has_mark) {
@@ -154,7 +154,7 @@ impl Reply {
         })
     }
 
-    /// Finds the faults of all that came in reply to `request`. `quiet`: why nothing more followed.
+    /// Finds the faults of the answer to `request`. `quiet` is why nothing more followed.
     pub(super) fn find_faults(&mut self, request: &[u8], came: &[u8], quiet: Option<End>) {
         if !came.is_empty() {
             let last = self.find_all_but_the_last(request, came, quiet).err();
@@ -162,7 +162,7 @@ impl Reply {
         }
     }
 
-    /// Finds the faults; the error is the last one, after which nothing can be read.
+    /// Returns bytes of which the first one chooses the type, and the others its choices.
     fn find_all_but_the_last(
         &mut self,
         request: &[u8],
@@ -219,7 +219,7 @@ impl Reply {
     }
 }
 
-/// This many bytes of the magic suggest that one was meant.
+/// The number of bytes of the magic that suggest that a header was meant.
 const MIN_MAGIC_BYTES: usize = 6;
 
 /// Returns the fault of bytes that are not a header.
@@ -252,7 +252,7 @@ fn no_header(came: &[u8]) -> Option<FaultSeen> {
     })
 }
 
-/// Returns the fault of an OK whose payload is the code of an error.
+/// Returns the fault of an OK whose payload is an error code.
 fn error_as_ok(code: Command, size: usize, body: &[u8]) -> Option<FaultSeen> {
     const ERROR: usize = HEADER_LEN + 4;
     let payload: [u8; 4] = body.get(..4)?.try_into().ok()?;
@@ -288,7 +288,7 @@ impl Message<'_> {
         )
     }
 
-    /// Returns the end of the message, if everything before is right.
+    /// Returns the end of the message if everything before it is right.
     fn end(&self, reply: &Reply) -> Result<usize, FaultSeen> {
         let claimed = self.size.checked_sub(HEADER_LEN).and_then(|len| self.body.get(..len));
         let by_fields = self.layout.length_in(self.body).map(|len| len.saturating_add(HEADER_LEN));
@@ -301,11 +301,11 @@ impl Message<'_> {
                 && matches!(self.layout, Layout::Ok(_))
                 && self.came.len() == HEADER_LEN
             {
-                // The generic OK (R-HDR-005).
+                // This is the generic OK (R-HDR-005).
                 return Ok(self.size);
             }
         }
-        // Fields that fill all that came are right, whatever else the claimed bytes may be.
+        // If the fields fill everything received, they are right, whatever the size field adds.
         if let Some(len) = by_fields.filter(|len| *len == self.came.len() && *len > self.size) {
             return Err(self.size_wrong(len));
         }
@@ -341,13 +341,13 @@ impl Message<'_> {
                 };
                 Err(FaultSeen::new(Fault::PayloadMalformed, text))
             }
-            // More of it may be on the way.
+            // The rest may still arrive.
             (None, None) => Ok(self.size),
         }
     }
 
-    /// Returns the field that would make the payload whole: with its width, in its place, or not as
-    /// text.
+    /// Returns the fault of the one field that makes the payload malformed: its width, its place,
+    /// or its form as text.
     fn wrong_field(&self, claimed: &[u8]) -> Option<FaultSeen> {
         let Layout::Ok(reply_type) = self.layout else { return None };
         let (field, at) = match reply_type {
@@ -362,11 +362,11 @@ impl Message<'_> {
         };
         let byte = |at: usize| at.saturating_add(HEADER_LEN);
         let (head, tail) = claimed.split_at_checked(at)?;
-        // Where more bytes follow, the size may be wrong instead.
+        // If more bytes follow, the size may be wrong instead.
         let rest = self.came.get(self.size..).unwrap_or_default();
         if let Some((narrow, tail)) = tail.split_at_checked(4) {
             let is_all = rest.is_empty() || begins_stream(rest);
-            // No id of a process is 0.
+            // No process id is 0.
             let is_it = field == "sessionId" || narrow != [0; 4];
             if is_all && is_it && is_whole(&[head, narrow, &[0; 4], tail]) {
                 let text = format!("{field} has 4 bytes, expected 8 (byte {})", byte(at));
@@ -389,7 +389,7 @@ impl Message<'_> {
         })
     }
 
-    /// Returns the fault of a message whose fields end at `len`, before its size does.
+    /// Returns the fault of a message whose fields end at `len`, before the end given by its size.
     fn surplus(&self, reply: &Reply, len: usize) -> FaultSeen {
         let behind = self.came.get(len..).unwrap_or_default();
         let is_stream =
@@ -416,7 +416,7 @@ impl Message<'_> {
         )
     }
 
-    /// Returns the fault of a value that no reply has.
+    /// Returns the fault of a value that no reply can have.
     fn impossible_value(&self, reply: &Reply) -> Option<FaultSeen> {
         if let Some(code) = reply.hresult {
             let swapped = HResult(code.0.swap_bytes());
@@ -481,7 +481,7 @@ mod tests {
         of.map(|seen| seen.fault).collect()
     }
 
-    /// Reads all that came in reply to a request with this command.
+    /// Reads everything received in reply to a request with this command.
     fn read([set, id]: [u8; 2], came: &[&[u8]], quiet: Option<End>) -> Reply {
         let request = [b"DOTNET_IPC_V1\0\x14\0", &[set, id, 0, 0][..]].concat();
         let came = came.concat();
@@ -490,11 +490,12 @@ mod tests {
         reply
     }
 
-    /// The faults that no server of `tests/conformance/server_faults.rs` shows, and what is no fault.
+    /// Covers faults that no server of `tests/conformance/server_faults.rs` shows, and correct
+    /// replies.
     #[test]
     fn fault_depends_on_what_follows() {
         let cut = b"DOTNET_IPC_V1\0\x38\0\xff\0\0\0\x92\x10";
-        // 12 bytes are announced: one entry of 2 units, of which the last is missing.
+        // The block announces 12 bytes: one entry of 2 units, whose last unit is missing.
         let block = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x0c\0\0\0\0\0\x01\0\0\0\x02\0\0\0A\0";
         let session = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0";
         for (command, came, quiet, expected) in [
@@ -511,7 +512,7 @@ mod tests {
             // More may follow.
             ([4, 2], &[block], None, &[]),
             ([4, 2], &[block], ENDED, &[Fault::ReplyCut]),
-            // The code of an error, and the code of none.
+            // One payload is an error code, the next is not.
             ([2, 3], &[session, &[0x84, 0x13, 0x13, 0x80]], ENDED, &[Fault::ErrorAsOk]),
             ([2, 3], &[session, &[0x84, 0x13, 0x13, 0x90]], ENDED, &[Fault::FieldTooNarrow]),
             (
@@ -537,7 +538,7 @@ mod tests {
 
     #[test]
     fn values_before_a_malformed_field_are_read() {
-        // ProcessInfo3: version 1, process 4242, a cookie, and half of a length.
+        // The head of a ProcessInfo3 reply: version 1, process 4242, a cookie, half of a length.
         let head = b"DOTNET_IPC_V1\0\x32\0\xff\0\0\0\x01\0\0\0\x92\x10\0\0\0\0\0\0";
         let reply = read([4, 8], &[head, &[7; 16], &[0; 2]], ENDED);
         assert_eq!(reply.process, Some((4242, [7; 16])));

@@ -1,4 +1,4 @@
-//! Reads a payload that is invalid by the grammar with each wrong encoding of strings.
+//! Reads a payload that the grammar refuses with each wrong encoding of strings.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use std::char::{REPLACEMENT_CHARACTER, decode_utf16};
@@ -15,12 +15,13 @@ use crate::faults::Fault;
 
 pub(super) static GRAMMAR: LazyLock<Grammar> = LazyLock::new(Grammar::of_this_crate);
 
-/// The wrong encoding with which `read` reads all of `bytes`, and the offset of its first string.
+/// Returns the fault of the wrong encoding with which `read` reads all of `bytes`, and the offset
+/// of its first string.
 pub(super) fn wrong_spelling(
     bytes: &[u8],
     read: impl Fn(&mut Spelled<'_>) -> Option<()>,
 ) -> Option<FaultSeen> {
-    // A spelling that changes nothing in these bytes explains nothing.
+    // An encoding that makes no difference for these bytes explains nothing.
     if first_text(bytes, Spelling::Right, &read).is_some() {
         return None;
     }
@@ -57,7 +58,7 @@ pub(super) fn wrong_spelling(
             }
             _ => return None,
         };
-        // The value of a variable may be secret, and reports are shared.
+        // The value of a variable may be secret, but reports are shared.
         let shown = text
             .split_once('=')
             .map_or_else(|| format!("{text:?}"), |(name, _)| format!("{name:?}=…"));
@@ -65,7 +66,7 @@ pub(super) fn wrong_spelling(
     })
 }
 
-/// Returns the first text in all of `bytes`, if `read` reads them with this encoding.
+/// Returns the first text if `read` reads all of `bytes` with this encoding.
 pub(super) fn first_text(
     bytes: &[u8],
     spelling: Spelling,
@@ -78,19 +79,19 @@ pub(super) fn first_text(
     })
 }
 
-/// The first string with a character.
+/// The first string that is not empty.
 pub(super) struct First {
     field: String,
     count: u32,
     text: String,
 }
 
-/// Bytes whose strings have one encoding.
+/// A reader of bytes whose strings have one encoding.
 pub(super) struct Spelled<'b> {
     bytes: &'b [u8],
     at: usize,
     spelling: Spelling,
-    /// Whether a NUL that is not counted follows a count of 0 too: such a string may be absent.
+    /// Whether an uncounted NUL follows a count of 0 too, although such a string may be absent.
     empty_has_nul: bool,
     field: String,
     told: Option<First>,
@@ -105,12 +106,12 @@ impl<'b> Spelled<'b> {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// Returns how many bytes were read.
+    /// Returns the number of bytes read.
     pub(super) const fn read(&self) -> usize {
         self.at
     }
 
-    /// The name of the next string.
+    /// Sets the name of the next string.
     pub(super) fn call(&mut self, field: String) {
         self.field = field;
     }
@@ -121,7 +122,7 @@ impl<'b> Spelled<'b> {
         Some(taken)
     }
 
-    /// Skips zeros up to a multiple of `size`, if fields are aligned.
+    /// Skips zeros up to a multiple of `size` if fields are aligned.
     fn align(&mut self, size: usize, is_number: bool) -> Option<()> {
         let Spelling::Aligned { numbers } = self.spelling else { return Some(()) };
         if is_number && !numbers || ![2, 4, 8].contains(&size) {
@@ -131,7 +132,7 @@ impl<'b> Spelled<'b> {
         if skipped.iter().all(|byte| *byte == 0) { Some(()) } else { None }
     }
 
-    /// Fields by the grammar; of those with a condition, those for which an earlier number decides.
+    /// Reads fields by the grammar. A conditional field is read if an earlier number selects it.
     pub(super) fn fields(&mut self, fields: &[Field]) -> Option<()> {
         let mut numbers = BTreeMap::new();
         for field in fields {
@@ -150,15 +151,15 @@ impl<'b> Spelled<'b> {
         Some(())
     }
 
-    /// Returns a number of four bytes.
+    /// Returns the value of four bytes.
     fn number(&self, bytes: &[u8]) -> Option<u32> {
         let bytes = bytes.try_into().ok()?;
         let both = matches!(self.spelling, Spelling::BigEndian { units: true });
         Some(if both { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
     }
 
-    /// A value of a kind or a struct of the grammar: its bytes, if their number is fixed. `items`: of
-    /// an array, the type of its items.
+    /// Reads a value of a kind or struct of the grammar, and returns its bytes if their number is
+    /// fixed. `items` is the type of an array's items.
     pub(super) fn part(&mut self, name: &str, items: Option<&str>) -> Option<&'b [u8]> {
         let size = GRAMMAR.kind(name).and_then(|kind| kind.bytes);
         match (name, size) {
@@ -177,7 +178,7 @@ impl<'b> Spelled<'b> {
                 let count = self.count()?;
                 self.take(usize::try_from(count).ok()?)?;
             }
-            // Fields appended by a later version are not explained by a wrong encoding.
+            // Fields that a later version appends must not be explained by a wrong encoding.
             ("rest", _) if self.spelling != Spelling::Right => {}
             ("rest", _) => drop(self.take(self.rest().len())?),
             (name, _) => self.fields(&GRAMMAR.structure(name)?.fields)?,
@@ -185,7 +186,7 @@ impl<'b> Spelled<'b> {
         Some(&[])
     }
 
-    /// Returns a count of strings, or of anything except units.
+    /// Reads a count of strings, or of anything except units.
     pub(super) fn count(&mut self) -> Option<u32> {
         let bytes = self.take(4)?;
         self.number(bytes)
@@ -261,7 +262,7 @@ impl<'b> Spelled<'b> {
                 }
                 plausible(text)?
             }
-            // They need the text.
+            // Reading these encodings requires the text.
             _ => return None,
         };
         let right = text.encode_utf16().count().saturating_add(1);
@@ -272,7 +273,7 @@ impl<'b> Spelled<'b> {
         Some(())
     }
 
-    /// `n` units, with a NUL only at the end or without one.
+    /// Reads `n` units, with a NUL at the end or without any NUL.
     fn units(&mut self, n: usize, with_nul: bool) -> Option<String> {
         let is_big = matches!(self.spelling, Spelling::BigEndian { units: true });
         let bytes = self.take(n.saturating_mul(2))?;
@@ -283,53 +284,53 @@ impl<'b> Spelled<'b> {
         }
         let text: String =
             decode_utf16(units).map(|unit| unit.unwrap_or(REPLACEMENT_CHARACTER)).collect();
-        // A correct string may have any unit.
+        // A correctly encoded string may have any unit.
         if self.spelling == Spelling::Right { Some(text) } else { plausible(text) }
     }
 }
 
-/// Returns the text, if plausible: a wrong reading gives control characters, or inner NULs.
+/// Returns the text if it is plausible. Wrong encodings lead to control characters or inner NULs.
 fn plausible(text: String) -> Option<String> {
     let is_odd = |c: char| c.is_control() && !c.is_ascii_whitespace() || c == REPLACEMENT_CHARACTER;
     if text.chars().any(is_odd) { None } else { Some(text) }
 }
 
-/// An encoding of strings.
+/// An encoding of strings, right or wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spelling {
-    /// By the grammar.
+    /// The encoding of the grammar.
     Right,
-    /// A count of the characters and the NUL.
+    /// The count is that of the characters and the NUL.
     CountInChars,
-    /// A character above U+FFFF is one unit.
+    /// A character above U+FFFF is truncated to one unit.
     NonBmpCut,
-    /// Each byte of UTF-8 is a unit; whether it is sign-extended.
+    /// Each byte of UTF-8 is a unit, which may be sign-extended.
     BytesAsUnits { signed: bool },
-    /// A count without the NUL, which is present.
+    /// The count does not include the NUL, which is present.
     NulUncounted,
-    /// No NUL; whether the count includes it.
+    /// The NUL is missing; the count may include it.
     WithoutNul { counted: bool },
-    /// A count of bytes; whether it excludes the NUL.
+    /// The count is in bytes; it may exclude the NUL.
     CountInBytes { uncounted_nul: bool },
-    /// A count of the bytes that UTF-8 would have; whether it excludes the NUL.
+    /// The count is the length in UTF-8; it may exclude the NUL.
     CountInUtf8 { uncounted_nul: bool },
-    /// UTF-8, a count of bytes; whether an uncounted NUL follows.
+    /// The text is UTF-8, counted in bytes; an uncounted NUL may follow.
     Utf8 { uncounted_nul: bool },
-    /// A big-endian count; whether the units are big-endian too.
+    /// The count is big-endian; the units may be big-endian too.
     BigEndian { units: bool },
-    /// Units of four bytes; whether only as many bytes are written as units of two would have.
+    /// Units have four bytes; the text may be cut to the bytes that two-byte units would need.
     Wide { cut: bool },
-    /// A byte-order mark before each text.
+    /// A byte-order mark precedes each text.
     Marked,
-    /// An empty string is its NUL alone.
+    /// An empty string is only its NUL.
     EmptyWithoutCount,
-    /// Counts of so many bytes.
+    /// Counts have this many bytes.
     Counts(usize),
-    /// Strings at multiples of four bytes; whether numbers are at multiples of their sizes too.
+    /// Strings begin at multiples of four bytes; numbers may begin at multiples of their sizes too.
     Aligned { numbers: bool },
 }
 
-/// The wrong ones, the likelier first.
+/// The wrong encodings, the most likely first.
 pub(crate) const WRONG: [Spelling; 23] = [
     Spelling::NulUncounted,
     Spelling::WithoutNul { counted: false },
@@ -380,7 +381,8 @@ impl Spelling {
         }
     }
 
-    /// Whether only who knows the text sees it: it is read as another text, or not at all.
+    /// Whether this can be recognised only by comparing with the text, because it is read as
+    /// another text or not at all.
     pub(crate) const fn needs_the_text(self) -> bool {
         matches!(
             self,
@@ -412,8 +414,8 @@ impl Spelling {
         bytes
     }
 
-    /// The string with these units, and a NUL after them, in this encoding, `at` bytes after the
-    /// start of the message.
+    /// Returns the string of these units, and a NUL after them, in this encoding. The string begins
+    /// `at` bytes after the start of the message.
     pub(crate) fn written(self, units: &[u16], at: usize) -> Vec<u8> {
         let text: String = decode_utf16(units.iter().copied())
             .map(|unit| unit.unwrap_or(REPLACEMENT_CHARACTER))
@@ -495,14 +497,14 @@ impl Layout {
         }
     }
 
-    /// Returns the length of its fields at the front of `bytes`.
+    /// Returns the length of its fields at the start of `bytes`.
     pub(super) fn length_in(self, bytes: &[u8]) -> Option<usize> {
         let mut spelled = Spelled::new(bytes, Spelling::Right);
         self.read(&mut spelled)?;
         Some(spelled.read())
     }
 
-    /// Returns the wrong encoding of the strings in a payload.
+    /// Returns the fault of the wrong encoding of strings in a payload.
     pub(super) fn wrong_spelling_in(self, payload: &[u8]) -> Option<FaultSeen> {
         let has_strings = match self {
             Self::Ok(reply_type) => {
@@ -522,7 +524,7 @@ fn fields_of(reply_type: ReplyType) -> Option<&'static [Field]> {
     Some(&GRAMMAR.reply_to(command)?.fields)
 }
 
-/// Whether the payload of a request is right but for this encoding of its strings.
+/// Whether the payload of a request is right except for this encoding of its strings.
 pub(crate) fn is_request_in(spelling: Spelling, command: Command, payload: &[u8]) -> bool {
     let name = command.to_string();
     let request = GRAMMAR.commands.iter().find(|request| request.name == name);

@@ -1,5 +1,4 @@
-//! Start a fuzzing campaign: seeds for each target of `fuzz/`, made from the golden vectors, and a
-//! dictionary.
+//! A dictionary for fuzzing, and the seeds of each target of `fuzz/`, made from the golden vectors.
 //!
 //! ```
 //! use diagipc::embedded::corpus;
@@ -39,11 +38,11 @@ pub const TARGETS: [&str; 8] = [
     "cli_decode",
 ];
 
-/// Numbers at the limits of what readers check.
+/// Numbers at the limits that readers check.
 const EDGES: [u32; 10] =
     [0, 1, 0xff, 0x100, 1000, 1001, 0xffff, 0x1_0000, 0x7fff_ffff, 0xffff_ffff];
 
-/// A dictionary in the form that libFuzzer and AFL++ read.
+/// Returns a dictionary in the form that libFuzzer and AFL++ read.
 pub fn dictionary() -> String {
     let mut out = String::from(
         "# Words of the .NET Diagnostic IPC Protocol. Written by `diagipc dev corpus`.\n",
@@ -91,19 +90,19 @@ pub fn dictionary() -> String {
     out
 }
 
-/// An input, and a name for its file.
+/// A fuzzing input, and a name for its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seed {
-    /// The number of a vector, and the index of its input.
+    /// The number of the vector and the index of the input.
     pub name: String,
     /// The bytes.
     pub input: Vec<u8>,
 }
 
-/// Short inputs suit fuzzers better; the vectors themselves cover what needs long ones.
+/// The maximum length of a seed. Fuzzers prefer short inputs; the vectors cover long ones.
 const MAX_SEED_LEN: usize = 4096;
 
-/// The client's request in `exchanges`, by the second byte of the input.
+/// The client's requests in `exchanges`, chosen by the second byte of the input.
 pub const COMMANDS: [(Command, Continuation); 6] = [
     (Command::PROCESS_INFO3, Continuation::Close),
     (Command::GENERATE_CORE_DUMP3, Continuation::Close),
@@ -113,7 +112,7 @@ pub const COMMANDS: [(Command, Continuation); 6] = [
     (Command::PROCESS_ENVIRONMENT, Continuation::EnvironmentBlock),
 ];
 
-/// The pieces that `decode_any` reads after a first byte, by their numbers there.
+/// The pieces that `decode_any` reads after the first byte, which is their number here.
 const PIECES: [(Type, u8); 20] = [
     (Type::Byte, 0),
     (Type::Ushort, 1),
@@ -137,11 +136,10 @@ const PIECES: [(Type, u8); 20] = [
     (Type::UserEventsProviderConfig, 17),
 ];
 
-/// The seeds of a target, made of every vector with suitable bytes; none if there is no such
-/// target.
+/// Returns the seeds of a target, made from all suitable vectors; none for an unknown target.
 ///
 /// # Errors
-/// If the vectors cannot be read.
+/// Returns an error if the vectors cannot be read.
 pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
     let groups = embedded::vectors()?.iter().flat_map(|one| &one.file.groups);
     let tests = groups.flat_map(|group| group.tests.iter().map(move |test| (group, test)));
@@ -162,12 +160,12 @@ pub fn seeds(target: &str) -> Result<Vec<Seed>, LoadError> {
     Ok(seeds)
 }
 
-/// Choice bytes for the type chosen by the first one.
+/// Returns bytes of which the first one chooses the type, and the others its choices.
 fn chosen(which: u8) -> Vec<u8> {
     std::iter::once(which).chain((0..200_u8).map(|nth| nth.wrapping_mul(37))).collect()
 }
 
-/// The inputs of `target` from the bytes of one vector.
+/// Returns the inputs of `target` made from the bytes of one vector.
 fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
     let behind = |front: &[u8]| Vec::from([[front, wire].concat()]);
     let from = |direction| group.direction == Some(direction);
@@ -206,7 +204,7 @@ fn inputs(target: &str, group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
         }
         "user_events" => user_events_seeds(group, wire),
         "cli_decode" if group.direction.is_some() => {
-            // As text and as JSON.
+            // The two formats are text and JSON.
             [0, 1].into_iter().flat_map(|format| behind(&[format, 0])).collect()
         }
         "cli_decode" => {
@@ -227,7 +225,7 @@ fn user_events_seeds(group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
         Type::UserReg => behind(&[3]),
         Type::UserUnreg => behind(&[4]),
         Type::Request if group.command.as_deref() == Some("EventPipe/CollectTracing5") => {
-            // After `session_type`.
+            // These are the bytes after `session_type`.
             let session = Message::decode(wire).ok().and(wire.get(HEADER_LEN + 4..));
             session.map_or_else(Vec::new, |session| Vec::from([[&[6, 1, 1, 1], session].concat()]))
         }
@@ -235,18 +233,18 @@ fn user_events_seeds(group: &Group, wire: &[u8]) -> Vec<Vec<u8>> {
     }
 }
 
-/// The type of a group of vectors, with its names in the line protocol.
+/// A type that vectors have, with its names in the line protocol.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The type, and its command.
+    /// The type and its command.
     pub subject: TypedCodec,
-    /// The command by name.
+    /// The name of the command.
     pub command: Option<String>,
     /// The sender.
     pub direction: Option<Direction>,
 }
 
-/// One of each; the first byte of an input chooses.
+/// One subject for each type; the first byte of an input chooses.
 pub static SUBJECTS: LazyLock<Vec<Asked>> = LazyLock::new(|| {
     let mut subjects: Vec<Asked> = Vec::new();
     for group in embedded::vectors().unwrap_or_default().iter().flat_map(|one| &one.file.groups) {
@@ -262,7 +260,7 @@ pub static SUBJECTS: LazyLock<Vec<Asked>> = LazyLock::new(|| {
     subjects
 });
 
-/// The subjects that `c/dotnet_ipc.h` has as well: whole messages, and what a client reads after a reply.
+/// Returns the subjects that `c/dotnet_ipc.h` also has: messages, and what follows a reply.
 pub fn asked_of_c_header() -> impl Iterator<Item = &'static Asked> {
     use Type::{Advertise, Environment, Error, Reply, Request, StreamStart};
     SUBJECTS.iter().filter(|asked| {

@@ -1,4 +1,4 @@
-//! The texts of the program, as of the build. `build.rs` packs them.
+//! Texts embedded at build time. `build.rs` packs them.
 //!
 //! ```
 //! use diagipc::embedded;
@@ -16,27 +16,27 @@ use std::thread::{self, ScopedJoinHandle};
 
 use dotnet_diagnostics_ipc_vectors::{File, LoadError, ScriptFile, parse, parse_scripts};
 
-/// A packed text.
+/// A compressed text.
 #[derive(Debug)]
 pub struct Text {
     packed: &'static [u8],
-    /// A digest of the text by FNV-1a: the same on every machine.
+    /// The FNV-1a digest of the text, which is the same on every machine.
     pub digest: [u8; 8],
 }
 
-/// Texts of files by name.
+/// Texts by the names of their files.
 pub type Texts = &'static [(&'static str, Text)];
 
-/// A file of vectors and its name without `.json`.
+/// A file of vectors.
 #[derive(Clone, Debug)]
 pub struct NamedFile {
-    /// `grammar`.
+    /// The name of the file without `.json`, such as `grammar`.
     pub name: String,
     /// The contents.
     pub file: File,
 }
 
-/// The expression that `build.rs` wrote.
+/// Includes an expression written by `build.rs`.
 macro_rules! packed {
     ($file:literal) => {
         include!(concat!(env!("OUT_DIR"), "/", $file, ".rs"))
@@ -51,7 +51,7 @@ pub static SCRIPTS: Texts = packed!("scripts");
 pub static PACKAGE: Texts = packed!("package");
 /// The files of scenarios. `diagipc/clients/README.md` defines them.
 pub static SCENARIOS: Texts = packed!("scenarios");
-/// What is about testing others.
+/// Files for testing other implementations.
 pub static COMPANIONS: Texts = packed!("companions");
 /// `spec/ERRATA.md`.
 pub static ERRATA: Text = packed!("errata");
@@ -59,23 +59,23 @@ pub static ERRATA: Text = packed!("errata");
 pub static REQUIREMENTS: Text = packed!("requirements");
 
 impl Text {
-    /// The text. Each call unpacks it.
+    /// Returns the text, which is decompressed on each call.
     pub fn unpacked(&self) -> String {
-        // An unreadable text would be empty; the tests of what reads them find that.
+        // A text that cannot be read would be empty, which tests of its users would notice.
         let bytes = lz4_flex::decompress_size_prepended(self.packed).unwrap_or_default();
         String::from_utf8(bytes).unwrap_or_default()
     }
 }
 
-/// The text of the file of this name.
+/// Returns the text of the file with this name.
 pub fn text(files: Texts, name: &str) -> Option<String> {
     files.iter().find(|(file, _)| *file == name).map(|(_, text)| text.unpacked())
 }
 
-/// The vectors, which are parsed once.
+/// Returns the vectors, which are parsed once.
 ///
 /// # Errors
-/// The texts in the program are valid, as the crate's tests check, so no error occurs.
+/// No error occurs, because the embedded files are valid, as the crate's tests check.
 pub fn vectors() -> Result<&'static [NamedFile], LoadError> {
     static FILES: OnceLock<Result<Vec<NamedFile>, LoadError>> = OnceLock::new();
     let parsed = |name: &str, text: &str| {
@@ -85,10 +85,10 @@ pub fn vectors() -> Result<&'static [NamedFile], LoadError> {
     FILES.get_or_init(|| read(VECTORS, parsed)).as_deref().map_err(Clone::clone)
 }
 
-/// The exchange scripts by the names of their files, without `.json`. They are parsed once.
+/// Returns the exchange scripts by the names of their files without `.json`. They are parsed once.
 ///
 /// # Errors
-/// The texts in the program are valid, as the crate's tests check, so no error occurs.
+/// No error occurs, because the embedded files are valid, as the crate's tests check.
 pub fn scripts() -> Result<&'static [(&'static str, ScriptFile)], LoadError> {
     static FILES: OnceLock<Result<Vec<(&str, ScriptFile)>, LoadError>> = OnceLock::new();
     let parsed = |name: &'static str, text: &str| {
@@ -97,8 +97,8 @@ pub fn scripts() -> Result<&'static [(&'static str, ScriptFile)], LoadError> {
     FILES.get_or_init(|| read(SCRIPTS, parsed)).as_deref().map_err(Clone::clone)
 }
 
-/// What is made of the name and text of each file. A debug build needs a while for it, so each file
-/// has a thread.
+/// Applies a function to the name and text of each file. Each file has its own thread, because a
+/// debug build takes a while.
 pub(crate) fn read<T: Send, E: Send>(
     files: Texts,
     make: impl Fn(&'static str, &str) -> Result<T, E> + Sync,

@@ -1,8 +1,8 @@
-//! Every fault that a suite can name.
+//! The faults that the suites can report.
 
 use std::fmt;
 
-/// Who finds a fault: the first word of `diagipc`'s commands.
+/// A test suite, named after the `diagipc` command that runs it.
 ///
 /// ```
 /// use diagipc::faults::Suite;
@@ -22,7 +22,7 @@ pub enum Suite {
 }
 
 impl Suite {
-    /// All of them.
+    /// Every suite.
     pub const ALL: [Self; 4] = [Self::Server, Self::Client, Self::Codec, Self::Fuzz];
 
     /// Returns the suite with this name.
@@ -47,7 +47,7 @@ impl fmt::Display for Suite {
     }
 }
 
-/// Makes the enumeration from the table: name, suites, sentence, fix, facts and requirements.
+/// Generates [`Fault`] from the table: name, suites, facts and requirements, sentence, fix.
 macro_rules! faults {
     ($($Variant:ident = $name:literal, [$($suite:ident),*], [$($spec:literal),* $(,)?],
         $sentence:literal, $fix:literal;)*) => {
@@ -70,7 +70,7 @@ macro_rules! faults {
         }
 
         impl Fault {
-            /// All of them.
+            /// Every fault.
             pub const ALL: &'static [Self] = &[$(Self::$Variant),*];
 
             /// Returns the name in reports, which never changes its meaning.
@@ -78,7 +78,7 @@ macro_rules! faults {
                 match self { $(Self::$Variant => $name,)* }
             }
 
-            /// Returns the suites that find it.
+            /// Returns the suites that can report it.
             pub const fn suites(self) -> &'static [Suite] {
                 match self { $(Self::$Variant => &[$(Suite::$suite),*],)* }
             }
@@ -88,12 +88,12 @@ macro_rules! faults {
                 match self { $(Self::$Variant => $sentence,)* }
             }
 
-            /// Returns how to fix it.
+            /// Returns advice on how to fix it.
             pub const fn fix(self) -> &'static str {
                 match self { $(Self::$Variant => $fix,)* }
             }
 
-            /// Returns the facts and requirements that it violates.
+            /// Returns the facts and requirements that are violated.
             pub const fn spec(self) -> &'static [&'static str] {
                 match self { $(Self::$Variant => &[$($spec),*],)* }
             }
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::Citations;
 
-    /// What a codec answers on its adapter's lines is no part of the protocol.
+    /// Faults of the adapters' line protocol cite nothing: the spec does not cover it.
     #[test]
     fn each_fault_has_its_own_name_and_cites_the_spec() {
         let names: BTreeSet<&str> = Fault::ALL.iter().map(|fault| fault.name()).collect();

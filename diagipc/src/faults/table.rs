@@ -37,17 +37,17 @@ faults! {
         "Compare the payload with the fields of the command, in order and without padding; \
          `diagipc decode` shows where they end.";
     OkOf28Bytes = "ok-of-28-bytes", [Server, Fuzz], ["F-1", "R-GRM-018"],
-        "An OK with an HRESULT is 28 bytes, as the document prints it; the correct size is 24.",
+        "An OK with an HRESULT has 28 bytes, as the document prints it; the correct size is 24.",
         "Write the HRESULT in 4 bytes, not in 8.";
     ErrorOf28Bytes = "error-of-28-bytes", [Server, Fuzz], ["F-1", "R-ERR-006"],
-        "An error is 28 bytes, as the document's table prints it; the correct size is 24.",
+        "An error has 28 bytes, as the document's table prints it; the correct size is 24.",
         "Write the code in 4 bytes, not in 8.";
     SurplusBytesInReply = "surplus-bytes-in-reply", [Server, Fuzz], ["R-GRM-001"],
-        "Bytes follow the last field of a reply, within its size.",
+        "The payload of a reply has bytes after its last field.",
         "End the payload with its last field: no padding, no extra NUL.";
     BytesAfterTheMessage = "bytes-after-the-message", [Server, Client, Fuzz], ["R-FLW-006", "F-70"],
         "Bytes follow a message that has no continuation.",
-        "Write as many bytes as the size field says, and no more.";
+        "Write exactly as many bytes as the size field says.";
     SecondReply = "second-reply", [Server, Fuzz], ["R-FLW-006", "F-70"],
         "A second message follows a reply on the same connection.",
         "Answer each request once, and close the connection.";
@@ -57,33 +57,34 @@ faults! {
     StringWithoutNul = "string-without-nul", [Server, Client, Codec, Fuzz],
         ["R-GRM-008", "R-ENV-007"],
         "A string is written without its NUL.",
-        "Write a NUL unit after the last unit of every string that is not absent, and count it.";
+        "End every string that is not absent with a NUL unit, and count it in the length.";
     StringWithByteOrderMark = "string-with-byte-order-mark", [Server, Client, Codec, Fuzz],
         ["R-GRM-008"],
         "A string begins with U+FEFF.",
         "Encode text as UTF-16LE without a byte-order mark.";
     FieldTooNarrow = "field-too-narrow", [Server, Client, Codec, Fuzz],
         ["R-GRM-003", "R-PRC-004", "R-EVP-013"],
-        "A number is written in fewer bytes than its field has, and the size field counts those.",
-        "Write each number in the width of its field: process ids and session ids have 8 bytes, \
-         the length of a string 4.";
+        "A number is written in fewer bytes than its field has; the size field counts the written \
+         bytes.",
+        "Write each number in the width of its field: 8 bytes for process and session ids, 4 for \
+         the length of a string.";
     FieldTooWide = "field-too-wide", [Server, Client, Codec, Fuzz],
         ["R-HDR-009", "R-GRM-003", "R-GRM-009"],
         "A number is written in more bytes than its field has.",
-        "Write each number in the width of its field: the size has 2 bytes, the length of a \
-         string 4.";
+        "Write each number in the width of its field: 2 bytes for the size, 4 for the length of a \
+         string.";
     FieldsPadded = "fields-padded", [Server, Client, Codec, Fuzz], ["R-GRM-001", "R-GRM-010"],
-        "Bytes precede a field, or follow the last one, to align them.",
-        "Write field after field in their own widths, not a struct of memory: strings and numbers \
-         begin at any offset.";
+        "Padding is written before a field, or after the last one.",
+        "Write each field right after the one before, instead of copying a struct from memory: \
+         strings and numbers may begin at any offset.";
     VersionMissing = "version-missing", [Server, Fuzz], ["R-PRC-035", "R-PRC-036"],
         "The reply to ProcessInfo3 has no version before its fields.",
         "Write a uint 1 before the process id.";
     OsAndArchitectureSwapped = "os-and-architecture-swapped", [Server, Fuzz],
         ["R-PRC-009", "R-PRC-010"],
-        "OS is the name of an architecture, and arch that of a system.",
-        "Write the system (`Linux`, `Windows`, `macOS`) first, and then the architecture (`x64`, \
-         `arm64`).";
+        "The field OS names an architecture, and arch names an operating system.",
+        "Write the operating system (`Linux`, `Windows`, `macOS`) first, then the architecture \
+         (`x64`, `arm64`).";
     StringLengthWithoutNul = "string-length-without-nul", [Server, Client, Codec, Fuzz],
         ["R-GRM-009", "R-ENV-007", "F-11"],
         "The length of a string does not count its NUL.",
@@ -95,7 +96,7 @@ faults! {
     StringInUtf8 = "string-in-utf-8", [Server, Client, Codec, Fuzz],
         ["R-GRM-004", "R-GRM-008", "R-ENV-006"],
         "A string is written in UTF-8, one byte per unit.",
-        "Write UTF-16, little-endian, two bytes per unit, and count units.";
+        "Write UTF-16LE, two bytes per unit, and count units.";
     WcharOf4Bytes = "wchar-of-4-bytes", [Server, Client, Codec, Fuzz], ["R-GRM-004", "R-GRM-008"],
         "A string is written in units of four bytes.",
         "Write UTF-16 units of two bytes; convert a four-byte `wchar_t` first.";
@@ -114,26 +115,26 @@ faults! {
         "Most entries of the environment have no `=`.",
         "Write each variable as one entry, NAME=VALUE.";
     VariableChanged = "variable-changed", [Server], ["R-ENV-012", "R-ENV-016"],
-        "A variable that was set has another value in the environment.",
+        "A variable that was set has a different value in the environment.",
         "Read the value as UTF-16, keep all of its characters, and write them as UTF-16 again.";
     VariableNotSet = "variable-not-set", [Server], ["R-ENV-012", "R-ENV-016"],
-        "A variable that was set with success is not in the environment.",
-        "Set the variable under the name of the request, letter by letter, before answering OK; \
-         ProcessEnvironment tells it at once.";
+        "Setting a variable succeeded, but the variable is not in the environment.",
+        "Set the variable under exactly the requested name before answering OK; the next \
+         ProcessEnvironment must have it.";
     VariableNotDeleted = "variable-not-deleted", [Server], ["R-ENV-014", "R-ENV-016", "F-44"],
-        "A variable that was deleted with success is still in the environment.",
-        "Take a value of length 0 as a deletion: no entry of that name is left, not even an empty \
+        "Deleting a variable succeeded, but the variable is still in the environment.",
+        "Treat a value of length 0 as a deletion: leave no entry of that name, not even an empty \
          one.";
     EnvironmentWrong = "environment-wrong", [Server], ["R-ENV-006", "R-ENV-009", "F-79"],
-        "The environment is not the one with which the process was started.",
-        "Write each variable whole, as NAME=VALUE: a value may be empty, have other equals signs, \
-         and any length.";
+        "The environment differs from the one that the process was started with.",
+        "Write each variable in full as NAME=VALUE: a value may be empty, may contain equals \
+         signs, and may have any length.";
     ErrorCodeIsSuccess = "error-code-is-success", [Server, Fuzz], ["R-ERR-006", "R-ERR-007"],
         "The code of an error message is a success HRESULT: its top bit is clear.",
-        "Write a failing HRESULT, such as 0x80131384. 0 to 4 are codes of the 2019 draft.";
+        "Write a failing HRESULT, such as 0x80131384. The codes 0 to 4 belong to the 2019 draft.";
     ErrorAsOk = "error-as-ok", [Server, Fuzz], ["R-CMD-011", "R-ERR-005"],
-        "A refusal has the command of an OK, and the code of its error for a payload.",
-        "Write id 0xFF in the header of an error: clients decide by it alone.";
+        "A refusal is sent as an OK whose payload is the error code.",
+        "Write command id 0xFF in the header of an error: clients look at this id alone.";
     WrongErrorCode = "wrong-error-code", [Server], ["R-ERR-012", "R-ERR-013", "R-ERR-014"],
         "A request is refused with the wrong error code.",
         "Answer 0x80131384 to a badly encoded request, 0x80131385 to an unknown command, \
@@ -165,7 +166,7 @@ faults! {
         "Check the size before anything else; answer Error 0x80131384.";
     TruncatedRequestAccepted = "truncated-request-accepted", [Server], ["R-HDR-009", "F-69"],
         "An incomplete request is served.",
-        "Wait for `size` bytes; if the input ends before, answer Error 0x80131384.";
+        "Wait for `size` bytes; if the input ends earlier, answer Error 0x80131384.";
     TruncatedPayloadTaken = "truncated-payload-taken", [Server], ["R-ERR-008", "F-7"],
         "A request whose payload ends inside a field is served.",
         "Before reading a field, check that the payload has enough bytes left; answer Error \
@@ -179,15 +180,16 @@ faults! {
         "Check the last unit of each string; answer Error 0x80131384.";
     LimitsUnchecked = "limits-unchecked", [Server], ["R-ERR-008", "F-16"],
         "A request with a value out of range is served.",
-        "Check the ranges of the command's fields; answer the required error.";
+        "Check that each field of the command is in range; if one is not, answer the required \
+         error.";
     UnknownCommandTaken = "unknown-command-taken", [Server], ["R-ERR-009", "R-CMD-002"],
-        "A command that does not exist is answered OK.",
+        "A command that does not exist is answered with OK.",
         "Check both bytes of the command; answer Error 0x80131385 if it is unknown.";
     ValidRequestRefused = "valid-request-refused", [Server, Fuzz],
         ["R-GRM-005", "R-GRM-010", "F-4", "F-13"],
         "A valid request is refused as badly encoded, or with another error that does not apply.",
         "Read the request by the grammar: any bool but 0 is true, bytes after the last field are \
-         ignored, strings may be absent and at odd offsets.";
+         ignored, strings may be absent and may begin at odd offsets.";
     KnownCommandRefusedAsUnknown = "known-command-refused-as-unknown", [Server],
         ["R-ERR-009", "R-ERR-013"],
         "A command that the server serves is refused as unknown.",
@@ -197,17 +199,18 @@ faults! {
         "One read is treated as a whole request: a request that arrives in pieces is misread.",
         "Read in a loop until all 20 bytes of the header, and then `size` - 20 more, have arrived.";
     PortNotConnected = "port-not-connected", [Server], ["R-FLW-013", "R-PRT-007", "F-77"],
-        "The server does not connect to its diagnostic port, or not again after a command.",
+        "The server does not connect to its diagnostic port, or does not reconnect after a \
+         command.",
         "Connect to each port, write the advertise, serve one command, and connect again with the \
-         same advertise; try again while nobody listens.";
+         same advertise; try again while nothing listens.";
     SuspendModeMisread = "suspend-mode-misread", [Server],
         ["R-PRT-009", "R-PRT-013", "R-PRT-015", "R-PRT-022", "R-PRT-024", "F-59"],
-        "The start is held, or not held, against the words of DOTNET_DiagnosticPorts.",
-        "Split at `;`, and each port at `,`: an address, then tags. Skip empty parts. The first of \
-         `suspend` and `nosuspend` counts, and without either a port suspends.";
+        "Whether the process suspends at startup contradicts DOTNET_DiagnosticPorts.",
+        "Split the value at `;`, and each port at `,` into an address and tags. Skip empty parts. \
+         The first `suspend` or `nosuspend` tag counts; a port without either suspends.";
     ConnectionLeftOpen = "connection-left-open", [Server, Fuzz], ["R-FLW-006", "R-ERR-002"],
         "The connection stays open after its final reply.",
-        "Close the connection once reply and continuation are written, also after errors.";
+        "Close the connection after writing the reply and its continuation, and after an error.";
     ConnectionReset = "connection-reset", [Server, Fuzz], ["R-FLW-006"],
         "The connection is reset instead of closed.",
         "Read the whole request before closing the connection.";
@@ -221,7 +224,7 @@ faults! {
         "The reply to StopTracing has a different session id than the request.",
         "Answer with the requested id, even if no session has it.";
     StopEndsAnother = "stop-ends-another-session", [Server], ["R-EVP-062"],
-        "A StopTracing ends a session with another id than its own.",
+        "A StopTracing ends a session other than the requested one.",
         "End only the session with the requested id.";
     StreamDoesNotEnd = "stream-does-not-end", [Server, Fuzz], ["R-FLW-006", "F-76"],
         "The stream of a stopped session does not end.",
@@ -245,52 +248,56 @@ faults! {
          version 6 on, a uint 0 and the versions; netperf begins with 14 00 00 00 \
          !FastSerialization.1.";
     StreamWithoutEnd = "stream-without-end", [Server, Fuzz], ["F-110"],
-        "The stream of a stopped session ends before its end.",
-        "On StopTracing, write the rest of the stream and its end before the connection is closed: in nettrace \
-         the tag 01 after the last object, from version 6 on a block of 0 bytes.";
+        "The stream of a stopped session ends without its end marker.",
+        "On StopTracing, write the rest of the stream and its end marker, then close the \
+         connection. In nettrace the marker is the tag 01 after the last object; from version 6 \
+         on it is a block of 0 bytes.";
     StreamBroken = "stream-broken", [Server, Fuzz], ["F-110"],
-        "A byte of the stream of a session cannot be read as nettrace.",
-        "Write whole objects, one after another, and nothing else on the connection: the byte is the first one \
-         that no object of nettrace has there.";
+        "The stream of a session has a byte that cannot be read as nettrace.",
+        "Write complete objects, one after another, and nothing else on the connection. The byte \
+         is the first one that no nettrace object can have there.";
     EventNotAskedFor = "event-not-asked-for", [Server], ["R-EVP-011", "R-FLT-002", "R-FLT-003"],
-        "The stream of a session has an event that the session has not asked for.",
-        "Write an event if its keywords share a bit with those of its provider in the request, or are 0; if its \
-         level is at most the one there; and if the event_filter lets its id through.";
+        "The stream of a session has an event that the session did not request.",
+        "Write an event only if its keywords are 0 or share a bit with those requested for its \
+         provider, its level is at most the requested one, and the event_filter lets its id \
+         through.";
     StreamEmpty = "stream-empty", [Server, Fuzz], ["R-EVP-015", "R-FLW-008"],
         "The stream of a session has no bytes.",
         "Write the header of the format when the session starts, even if no event follows.";
     AdvertiseWrong = "advertise-wrong", [Server], ["R-ADV-002", "R-ADV-003"],
         "A connection to a port does not begin with the advertise.",
-        "Write its 34 bytes right after connecting: ADVR_V1 and a NUL, the cookie, the process id in 8 \
-         bytes, and 2 bytes of 0.";
+        "Write its 34 bytes right after connecting: ADVR_V1 and a NUL, the cookie, the process id \
+         in 8 bytes, and 2 zero bytes.";
     ProcessIdWrong = "process-id-wrong", [Server], ["R-PRC-004", "R-ADV-005", "F-35"],
-        "The process id of a reply or an advertise is not that of the server's process.",
-        "Write the system's id of the serving process (getpid), as in that process's own pid \
-         namespace, in 8 bytes.";
+        "A reply or an advertise has a process id other than the server's.",
+        "Write the serving process's id (getpid), as in its own pid namespace, in 8 bytes.";
     ProcessIdChanges = "process-id-changes", [Server], ["R-PRC-004", "R-PRC-019", "R-PRC-038"],
-        "Replies to ProcessInfo, 2 and 3, and advertises, have different process ids.",
+        "Replies to ProcessInfo, ProcessInfo2 and ProcessInfo3, and advertises, have different \
+         process ids.",
         "Always answer with the same process id.";
     CookieChanges = "cookie-changes", [Server], ["R-PRC-005", "R-PRC-019", "R-PRC-038"],
-        "Replies to ProcessInfo, 2 and 3, and advertises, have different cookies.",
+        "Replies to ProcessInfo, ProcessInfo2 and ProcessInfo3, and advertises, have different \
+         cookies.",
         "Create the cookie once, when the process starts.";
     CookieNotUnique = "cookie-not-unique", [Server], ["R-PRC-005"],
         "The cookie is nil, or two processes have the same one.",
         "Create 16 random bytes when the process starts: the cookie tells processes apart.";
     ProcessTextEmpty = "process-text-empty", [Server],
         ["R-PRC-007", "R-PRC-009", "R-PRC-010", "R-PRC-021", "R-PRC-039"],
-        "A text that every process has is empty.",
-        "Write the command line, the system, the architecture, the version of the server, and a \
-         runtime identifier such as linux-x64; only the name of the entry assembly may be empty.";
+        "A string that must have a value is empty.",
+        "Write the command line, the operating system, the architecture, the version of the \
+         server, and a runtime identifier such as linux-x64; only the name of the entry assembly \
+         may be empty.";
     CommandLineWrong = "command-line-wrong", [Server], ["R-PRC-007", "F-79", "F-100"],
         "commandLine is not the command line of the process.",
         "Write the path of the executable and the arguments with which this process was started, \
          with spaces between them.";
     MachineWrong = "machine-wrong", [Server], ["R-PRC-009", "R-PRC-010", "F-38"],
-        "OS or arch is not that of the machine on which the process runs.",
-        "Write the system (`Linux`, `Windows`, `macOS`) and the architecture (`x64`, `arm64`) for \
-         which this program was built.";
+        "OS or arch does not match the machine on which the process runs.",
+        "Write the operating system (`Linux`, `Windows`, `macOS`) and the architecture (`x64`, \
+         `arm64`) for which this program was built.";
     ProcessInfoDiffers = "process-info-differs", [Server], ["R-PRC-019", "R-PRC-038"],
-        "Replies to ProcessInfo, 2 and 3 say different things about one process.",
+        "Replies to ProcessInfo, ProcessInfo2 and ProcessInfo3 disagree about the process.",
         "Write the common fields of the three replies from the same values.";
     GuidBigEndian = "guid-big-endian", [Server, Client, Codec], ["R-GRM-021"],
         "A GUID is written or read in the byte order of its text; its first three fields are \
@@ -305,20 +312,20 @@ faults! {
         "A field of a reply has the wrong value.",
         "Compare the field with the command's reply in the tables of spec/GUIDE.md.";
     DumpNotWritten = "dump-not-written", [Server], ["R-DMP-001", "R-DMP-009"],
-        "A dump is answered with success, and its file is not there.",
+        "A dump request is answered with OK, but the dump file does not exist.",
         "Write the dump to dumpName before answering; if it cannot be written, answer with an \
-         error. A relative name is one in the current directory of the process.";
+         error. A relative name is relative to the current directory of the process.";
     SocketOpenToOthers = "socket-open-to-others", [Server], ["F-61", "F-82"],
         "Any user of the machine may connect to the socket, and trace, dump or change the process.",
         "Give the socket mode 0600, before `listen`.";
     SocketReplaceable = "socket-replaceable", [Server], ["F-82", "R-TRN-005"],
-        "Any user of the machine may replace the socket: its directory is writable for all, \
-         without the sticky bit.",
-        "Create the socket in a directory that only its owner, or root, may change, or that has \
-         the sticky bit, as /tmp.";
+        "Any user of the machine may replace the socket: its directory is world-writable and does \
+         not have the sticky bit.",
+        "Create the socket in a directory that only its owner or root can write to, or that has \
+         the sticky bit, like /tmp.";
     SilentPeerBlocksOthers = "silent-peer-blocks-others", [Server], ["F-75"],
         "A peer that sends half a header keeps all others waiting.",
-        "Limit the time for a request, or serve each connection by itself.";
+        "Limit the time for a request, or serve connections concurrently.";
     EmptyStringAsTwoBytes = "empty-string-as-two-bytes", [Client, Codec], ["F-11"],
         "An empty string is written as a two-byte NUL without a length.",
         "Write the length 1 in 4 bytes, then the 2-byte NUL. An absent string is only the length \
@@ -351,7 +358,7 @@ faults! {
         "Send the byte with the descriptor right after the request, then read the reply.";
     ConnectionReused = "connection-reused", [Client], ["F-70"],
         "A second request is sent on a connection.",
-        "Open a new connection for each request: the server reads one and closes.";
+        "Open a new connection for each request: the server reads one request and closes.";
     ReplyCommandSetUnchecked = "reply-command-set-unchecked", [Client], ["R-HDR-002"],
         "A reply is accepted as an OK whatever its command set.",
         "Accept a reply only if its command set is 0xFF. Id 0x00 is OK, 0xFF is an error, \
@@ -367,7 +374,7 @@ faults! {
         "The entry count of the environment block is ignored.",
         "Read as many entries as the count says; refuse a block whose bytes do not match it.";
     EnvironmentEntryWithoutEquals = "environment-entry-without-equals", [Client], ["F-79"],
-        "An environment entry without `=` is lost, or ends the client.",
+        "An environment entry without `=` is lost, or makes the client fail.",
         "Keep an entry without `=` unchanged; check for `=` before splitting.";
     NoReadTimeout = "no-read-timeout", [Client], ["F-75", "R-ERR-004"],
         "The client waits forever for a target that does not answer.",
@@ -382,34 +389,38 @@ faults! {
         "The message's size counts four bytes for each character: zeros follow the last field.",
         "Compute the size from the written bytes: 2 for each UTF-16 unit, not `sizeof(wchar_t)`.";
     AbsentStringAsEmpty = "absent-string-as-empty", [Codec], ["F-11"],
-        "An absent string is taken for an empty one, or an empty one for an absent one.",
-        "Keep them apart: an absent string has the length 0 and no NUL, an empty one the length 1 and its NUL.";
+        "An absent string is treated as empty, or an empty string as absent.",
+        "Keep the two apart: an absent string has the length 0 and no NUL; an empty string has \
+         the length 1 and a NUL.";
     StringCutAtNul = "string-cut-at-nul", [Codec], ["R-GRM-009"],
-        "A text ends at a NUL inside it.",
-        "Take the length from the count, not from the first NUL: only the last unit is the end.";
+        "A string is truncated at a NUL inside it.",
+        "Take the length from the count, not from the first NUL: only the last unit is the \
+         terminator.";
     SurrogateReplaced = "surrogate-replaced", [Codec], ["R-GRM-008"],
-        "Half of a surrogate pair is replaced by another character.",
-        "Keep the 16-bit units of a text that is not Unicode, or refuse it; replace nothing.";
+        "An unpaired surrogate is replaced by another character.",
+        "Keep the 16-bit units of a text that is not valid UTF-16, or refuse the text; replace \
+         nothing.";
     NumberAsDouble = "number-as-double", [Codec], ["R-GRM-003"],
-        "A number of 64 bits is rounded to the 53 bits of a double.",
-        "Keep 64-bit numbers in integers: in JavaScript BigInt, in JSON text.";
+        "A 64-bit number is rounded to the 53 bits of a double.",
+        "Keep 64-bit numbers in integers: use BigInt in JavaScript and strings in JSON.";
     BoolInverted = "bool-inverted", [Codec], ["R-GRM-005"],
         "A bool has the opposite value.",
-        "0 is false, everything else true; check what the field's name says.";
+        "Treat 0 as false and everything else as true; check what true means for this field.";
     TimeInAnotherUnit = "time-in-another-unit", [Codec], ["R-GRM-002"],
-        "A number is a thousandth or a thousandfold of the right one.",
-        "Convert no time: the field has the unit that the document gives, such as milliseconds.";
+        "A number is 1,000 times too small or too large.",
+        "Do not convert times: the field has the unit that the document gives, such as \
+         milliseconds.";
     AnotherCommandSent = "another-command-sent", [Client, Codec], ["R-HDR-012"],
         "The command of the request does not do what was requested.",
         "Check the command's set and id: the document lists them, and `diagipc decode` shows what \
          was sent.";
     NotCanonical = "not-canonical", [Client, Codec], ["F-4", "F-16"],
-        "A message is written in a form that readers may accept and writers must not use: another \
-         bool than 0 and 1, or bytes after the last field.",
+        "A message is written in a form that readers may accept and writers must not use: a bool \
+         other than 0 and 1, or bytes after the last field.",
         "Write a bool as 0 or 1, `reserved` as 0, and no bytes after the last field.";
     OutsideTheLimits = "outside-the-limits", [Client], ["F-16"],
         "The request has a value that every server refuses.",
-        "Check the value before sending it: the fact says what servers refuse.";
+        "Check the value before sending it: the cited fact says what servers refuse.";
     ValueNotAsked = "value-not-asked", [Client], ["R-FLW-011"],
         "A value of the request is not the one given to the client.",
         "Send the requested value in the field that the example names.";
@@ -424,11 +435,12 @@ faults! {
         "A message of at most 65,535 bytes is not sent.",
         "Allow messages of up to 65,535 bytes, header included: the maximum of the size field.";
     StringWithTwoNuls = "string-with-two-nuls", [Client], ["R-GRM-008", "R-GRM-009"],
-        "A second NUL follows a text, and the length counts it, so the text has one more character.",
-        "Write one NUL after the text. The encoder of the language may add one by itself.";
+        "A second NUL follows a string and is counted in its length, so the string has one more \
+         character.",
+        "Write one NUL after the string; your language's encoder may already add one.";
     RequestRepeated = "request-repeated", [Client], ["R-FLW-011", "R-ERR-001"],
-        "A request is sent twice, or again after an error, so what it changes is changed twice.",
-        "Send each request once, and report the answer. Only a request that changes nothing can \
+        "A request is sent twice, or again after an error, so it takes effect twice.",
+        "Send each request once, and report the answer. Only a request that changes nothing may \
          be repeated.";
     DescriptorMissing = "descriptor-missing", [Client], ["F-19"],
         "No descriptor is passed after the request for `user_events`.",
@@ -438,42 +450,40 @@ faults! {
         "The client falls back to the older command after an error other than `UNKNOWN_COMMAND`.",
         "Fall back only after UNKNOWN_COMMAND (0x80131385); report any other error.";
     NoReplyTakenForOk = "no-reply-taken-for-ok", [Client], ["R-ERR-003"],
-        "The connection ends before a reply, and the client reports success.",
+        "The connection ends before a reply, but the client reports success.",
         "End with an error if the connection closes before 20 bytes of a reply were received.";
     ReplyCutUnnoticed = "reply-cut-unnoticed", [Client], ["R-ERR-003"],
         "A reply, or the block that belongs to it, is truncated, and the client reports success.",
         "Check what each read returned: end with an error if the connection closes before `size` \
          bytes, or the whole block, were received.";
     ReplyTooShortAccepted = "reply-too-short-accepted", [Client], ["R-ERR-003"],
-        "A reply that is too short for its command is accepted as success.",
+        "A reply that is too short for its command is treated as success.",
         "Check that the payload contains a field before reading it.";
     NeverReadsTheReply = "never-reads-the-reply", [Client], ["R-ERR-001", "R-ERR-003", "R-FLW-011"],
-        "The client reports success whatever the runtime answers, or if it does not answer: it \
-         does not read the reply, or its exit status does not depend on it.",
+        "The client reports success whatever the runtime answers, and even if it does not answer.",
         "Read the reply to each request, and exit with a status other than 0 if there is none, or \
          if it is not an OK.";
     ErrorTreatedAsSuccess = "error-treated-as-success", [Client], ["R-ERR-001"],
-        "The runtime refuses, and the client reports success.",
+        "The runtime refuses the request, but the client reports success.",
         "Check the reply's command id: 0xFF is an error, and its payload is the HRESULT.";
     ErrorCode0TakenForOk = "error-code-0-taken-for-ok", [Client], ["R-ERR-005"],
-        "An error whose code is no failing HRESULT, such as 0, is treated as success; the header \
-         decides.",
+        "An error whose code is not a failing HRESULT, such as 0, is treated as success.",
         "Decide only by the reply's command id: 0xFF is an error, whatever its code.";
     FailingHresultIgnored = "failing-hresult-ignored", [Client], ["F-41"],
         "An OK with a failing HRESULT is treated as success.",
         "Check the HRESULT of an OK too: if its highest bit is set, it is a failure.";
     HresultNotReported = "hresult-not-reported", [Client], ["R-ERR-007"],
-        "The runtime refuses, and the client's output does not contain the HRESULT.",
+        "The runtime refuses the request, but the client's output does not contain the HRESULT.",
         "Print the HRESULT with the error, as 0x and 8 digits.";
     ErrorTextNotTold = "error-text-not-told", [Client], ["F-50"],
-        "The runtime gives a reason for refusing, and the client's output does not contain it.",
+        "The runtime gives a reason for refusing, but the client's output does not contain it.",
         "Print the text of the error: it follows the HRESULT of GenerateCoreDump3.";
     OkTakenForError = "ok-taken-for-error", [Client], ["R-FLW-011"],
-        "The runtime answers OK as runtimes do, and the client reports failure.",
+        "The runtime answers with an ordinary OK, but the client reports failure.",
         "Treat a reply with command set 0xFF and id 0x00 as success, and end with exit status 0.";
     ReplyOf20Refused = "reply-of-20-refused", [Client], ["F-2"],
         "An OK of 20 bytes is refused.",
-        "Accept an OK without a payload too, if the command has nothing to return: the document \
+        "Also accept an OK without a payload if the command has nothing to return: the document \
          allows it.";
     ReplySurplusRefused = "reply-surplus-refused", [Client], ["F-2"],
         "An OK that is longer than its fields is refused.",
@@ -488,41 +498,41 @@ faults! {
     LargeReplyMisread = "large-reply-misread", [Client], ["R-HDR-011", "R-ENV-003"],
         "A reply of more than 32,767 bytes, or an environment of more than 65,535, is refused or \
          misread.",
-        "Read `size` as an unsigned number of 16 bits and nIncomingBytes as one of 32, into a \
-         buffer that holds as many bytes.";
+        "Read `size` as an unsigned 16-bit number and nIncomingBytes as an unsigned 32-bit \
+         number, and allow for that many bytes.";
     GivesUpEarly = "gives-up-early", [Client], ["R-ERR-004", "F-75"],
-        "The client reports failure before its time limit, while the runtime works.",
-        "Wait for a reply as long as the client is told to. A dump or an attach may take long.";
+        "The client reports failure before its time limit, while the runtime is still working.",
+        "Wait for a reply until the client's own time limit: a dump or an attach may take long.";
     TextTrimmed = "text-trimmed", [Client], ["R-GRM-008"],
-        "Spaces of a text are lost.",
+        "Spaces in a text are lost.",
         "Keep a text unchanged from its first character to its last.";
     TextNotUnicode = "text-not-unicode", [Client], ["R-GRM-004", "R-GRM-008"],
         "Characters outside ASCII are replaced, or lost.",
         "Convert between UTF-16 and UTF-8, whatever the locale is, and print UTF-8.";
     TextCut = "text-cut", [Client], ["R-GRM-008", "R-ENV-006"],
         "The end of a long text is lost.",
-        "Give a text as much room as its length says. It may fill a message, and an entry of the \
-         environment may be longer.";
+        "Make room for the whole length of a text: it may fill a message, and an environment \
+         entry may be longer still.";
     ReadsUntilClose = "reads-until-close", [Client], ["F-5", "F-43"],
         "A reply, or the environment, is read until the connection closes instead of by its size.",
         "Read as many bytes as the size field, or nIncomingBytes, says: the connection may stay \
          open.";
     EnvironmentLost = "environment-lost", [Client], ["F-43"],
-        "The client's output is not the received environment.",
-        "Output all entries of the block unchanged; of two with one name, at least one.";
+        "The client's output differs from the received environment.",
+        "Print all entries of the block unchanged; if two have the same name, print at least one.";
     ProcessInfoLost = "process-info-lost", [Client], ["F-34"],
         "A text of the reply is missing from the client's output.",
-        "Output each string of the reply that is not empty.";
+        "Print each string of the reply that is not empty.";
     StringOfLength0Misread = "string-of-length-0-misread", [Client], ["F-11"],
-        "A string of length 0 has no NUL; the client fails, or skips one and reads the next field \
-         from the wrong byte.",
-        "Take a string of length 0 as an empty one, and read no NUL after it: the next field \
-         follows immediately.";
+        "The client fails at a string of length 0, or skips a NUL after it and misreads the next \
+         field.",
+        "Treat a string of length 0 as empty, and read no NUL after it: the next field follows \
+         immediately.";
     StringWithoutNulCut = "string-without-nul-cut", [Client], ["F-11"],
         "The last character of a string that does not end with a NUL is lost.",
         "Remove the last unit of a string only if it is a NUL.";
     StreamNotAsSent = "stream-not-as-sent", [Client], ["F-76"],
-        "The client's output is not the received stream.",
+        "The client's output differs from the received stream.",
         "Write the bytes after the reply unchanged until the connection ends.";
     CountersLost = "counters-lost", [Client], ["F-76"],
         "An event counter of the stream is missing from the client's output, or has another value.",
@@ -545,7 +555,7 @@ faults! {
         "Anything that connects to the port is treated as a runtime, whatever its magic.",
         "Compare the 8 bytes ADVR_V1 and a NUL; close a connection that begins differently.";
     AdvertiseCutUnnoticed = "advertise-cut-unnoticed", [Client], ["R-ADV-002"],
-        "A truncated advertise is accepted as that of a runtime.",
+        "A truncated advertise is accepted.",
         "Read all 34 bytes of the advertise before using the connection.";
     AnotherProcessReached = "another-process-reached", [Client], ["R-TRN-008"],
         "The client connects to the socket of another process.",
@@ -555,33 +565,33 @@ faults! {
         "The client does not find the socket of its process among others.",
         "Check each matching name; try the next one if a file is not a socket or has no listener.";
     NeverConnects = "never-connects", [Client], ["R-FLW-011"],
-        "The client is given a task, and does not connect.",
+        "The client is given a task, but does not connect.",
         "Connect to the socket of the process in its TMPDIR; the report has the command line and \
          the client's output.";
     NothingSent = "nothing-sent", [Client], ["R-FLW-011"],
-        "The client connects, and sends no request.",
+        "The client connects, but sends no request.",
         "Send the request right after connecting: the runtime sends nothing first.";
     RunsOn = "runs-on", [Client], ["R-ERR-004"],
         "The conversation is over, and the client does not end.",
         "End the process when the work is done, including its threads and timers.";
     TakenThoughInvalid = "taken-though-invalid", [Codec], ["R-ERR-008"],
-        "The bytes are invalid, and the codec accepts them.",
+        "The bytes are invalid, but the codec accepts them.",
         "Refuse them: `diagipc explain NUMBER` says what is wrong with the bytes of a vector, and \
          at which byte.";
     RefusedThoughValid = "refused-though-valid", [Codec], [],
-        "The bytes, or the value, are valid, and the codec refuses them.",
+        "The bytes, or the value, are valid, but the codec refuses them.",
         "Accept them: `diagipc explain NUMBER` shows what each byte means.";
     WrongValue = "wrong-value", [Codec], ["R-GRM-001"],
         "The codec reads the bytes as another value; the key that differs follows the colon.",
         "Check how that field is read: its width, its byte order, and where it begins.";
     ValueMissing = "value-missing", [Codec], [],
-        "The adapter answers ok to decode, and gives no value.",
+        "The adapter answers ok to decode, but gives no value.",
         "Add `value`, or answer `taken` if it cannot be shown.";
     WrongCanonical = "wrong-canonical", [Codec], [],
         "The key `canonical` is wrong.",
         "Write true only if the codec writes the value as exactly these bytes, or omit the key.";
     WrongLayer = "wrong-layer", [Codec], ["R-ERR-012"],
-        "The codec refuses the bytes for another reason, and a server would answer with the wrong \
+        "The codec refuses the bytes for the wrong reason: a server would answer with the wrong \
          error.",
         "Check in the order of layers: transport, header, payload, limits; name the first that \
          refuses.";
@@ -589,40 +599,39 @@ faults! {
         "The adapter names a layer that does not exist.",
         "Write transport, header, payload, limits or reply, or omit it.";
     WireMissing = "wire-missing", [Codec], [],
-        "The adapter answers ok to encode, and gives no bytes.",
+        "The adapter answers ok to encode, but gives no bytes.",
         "Add `wire`, the bytes in hexadecimal.";
     WrongBytes = "wrong-bytes", [Codec], ["R-GRM-001"],
         "The codec writes other bytes; the field that they change, or why they are malformed, \
          follows the colon.",
         "Check how that field is written: its width, its byte order, and what precedes it.";
     WrittenThoughInvalid = "written-though-invalid", [Codec], [],
-        "The value cannot be encoded (too large, or it would be read as another value), and the \
+        "The value cannot be encoded (too large, or it would be read as another value), but the \
          codec writes bytes.",
         "Refuse the value before anything is written.";
     AdapterSilent = "adapter-silent", [Codec], [],
-        "The adapter ended, or was silent.",
+        "The adapter ended, or did not answer.",
         "Write one line for each question, and flush it; check the adapter's standard error.";
     NotTheProtocol = "not-the-protocol", [Codec], [],
         "The line is not an answer, or answers another question.",
         "Write one JSON object per line with the question's `id`: diagipc/adapters/README.md.";
     RequiredAndUnsupported = "required-and-unsupported", [Codec], [],
-        "--require selects the case, and the adapter answers unsupported.",
+        "--require selects the case, but the adapter answers unsupported.",
         "Support it, or do not require it.";
     Hang = "hang", [Fuzz], ["F-75", "R-ERR-011"],
-        "The server answers nobody any more, and its process is alive.",
-        "Read with a deadline, and serve each connection by itself: one that sends nothing must \
-         not stop the others.";
+        "The server no longer answers anyone, although its process is alive.",
+        "Read with a deadline, and serve connections concurrently: one that sends nothing must \
+         not block the others.";
     EndpointGone = "endpoint-gone", [Fuzz], ["R-ERR-011"],
-        "The endpoint has no listener any more, and the process is alive.",
+        "Nothing listens on the endpoint any more, although the process is alive.",
         "Keep listening after any error of one connection; after an error of `accept`, wait and \
          try again.";
     Leaked = "leaked", [Fuzz], ["F-71"],
-        "Bytes without a header are sent: what a reader took for a message may be memory of the \
-         server.",
-        "Write only the reply that was built, and its length; check what a payload claims before \
+        "The server sends bytes without a header, which may be leaked memory.",
+        "Write only the bytes of the reply that was built; check what a payload claims before \
          echoing any of it.";
     MemoryGrowth = "memory-growth", [Fuzz], ["F-74"],
         "The memory of the server grows with each request.",
-        "Free what a request allocated on each way out, those with an error too, and close its \
+        "Free what a request allocated on every path, including error paths, and close its \
          connection.";
 }

@@ -1,5 +1,4 @@
-//! Plays case after case, and makes findings of the failures: repeats them, shortens them, and
-//! groups them by cause.
+//! Plays the cases of a campaign. Findings are repeated, minimised and grouped by cause.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -24,34 +23,34 @@ use crate::server::survey::survey;
 use crate::server::target::Target;
 use crate::{Interrupted, server};
 
-/// After this many connections left open a target is restarted: a few hundred exhaust it (F-74).
+/// How many open connections a target may have before it is restarted; hundreds exhaust it (F-74).
 const MAX_LEFT_OPEN: u32 = 100;
-/// This many windows of only one request show whether it costs memory.
+/// The number of windows with a single request that show whether it costs memory.
 const WINDOWS: u32 = 4;
-/// More than this is not random in one case, in KiB.
+/// The growth in KiB that is not random with a single request.
 const MIN_GROWTH_ALONE: u64 = 1 << 10;
 /// The age at which a target has finished starting.
 const STARTING_TIME: Duration = Duration::from_millis(500);
 
-/// Options of a campaign.
+/// The options of a campaign.
 #[derive(Clone, Debug)]
 pub struct CampaignOptions {
     /// The seed of all cases.
     pub seed: u64,
-    /// The number of the first case: after the last one of another campaign, to continue it.
+    /// The number of the first case. To continue another campaign, use the one after its last case.
     pub first: u64,
-    /// How many cases.
+    /// The number of cases.
     pub cases: u64,
-    /// The most cases per second.
+    /// The maximum number of cases per second.
     pub rate: NonZeroU32,
-    /// The target's time limit for a complete `ProcessInfo`, before it counts as hanging.
+    /// How long the target may take to answer a complete `ProcessInfo` before it counts as hanging.
     pub within: Duration,
-    /// The most messages tried to shorten a finding, each with a new target.
+    /// The maximum number of messages tried to minimise a finding, each with a new target.
     pub tries: u32,
-    /// The profile that explains findings; `None`: that of the runtime that the target reports to
-    /// be, if it behaves like it.
+    /// The profile that explains findings. `None` is the profile of the runtime that the target
+    /// reports to be, if it behaves like that.
     pub profile: Option<Profile>,
-    /// Ends the campaign early: the summary then says that it was interrupted, and how many cases
+    /// Ends the campaign early. The summary then says that it was interrupted, and how many cases
     /// were not played.
     pub canceller: Option<Canceller>,
 }
@@ -69,14 +68,14 @@ pub enum CampaignProgress<'n> {
     Played(&'n FuzzCase, CaseVerdict),
     /// A new finding.
     Found(&'n Finding),
-    /// Another command leads to an existing finding: this is its request.
+    /// A request of another command that leads to an existing finding.
     Further(&'n Finding),
 }
 
-/// Plays the cases against the target at `address`, one after another (F-75). `progress` is called for
+/// Plays the cases against the target at `address`, one after another (F-75). Calls `progress` for
 /// each.
 ///
-/// This may kill, block or exhaust the target, or make it leak its memory: it must be yours.
+/// This may kill, block or exhaust the target, or make it leak its memory, so use only your own.
 ///
 /// ```
 /// use std::num::NonZeroU32;
@@ -86,7 +85,7 @@ pub enum CampaignProgress<'n> {
 /// use diagipc::runtime::{Config, Misbehaviour, ReferenceRuntime};
 /// use diagipc::{Address, embedded};
 ///
-/// // A runtime that answers a ProcessInfo with a payload by its memory.
+/// // A runtime that leaks memory when a ProcessInfo has a payload.
 /// let directory = tempfile::tempdir()?;
 /// let misbehaviours = vec![Misbehaviour::parse("echo-payload")?];
 /// let config = Config { profile: Profile::CORECLR_8, misbehaviours, ..Config::new(directory.path().join("socket")) };
@@ -134,23 +133,23 @@ pub fn run(
     summary
 }
 
-/// A running campaign: its target, and its results so far.
+/// A running campaign, with its target and its results so far.
 ///
-/// Every method that plays a case fails if there is no target any more, or on cancellation.
+/// Every method that plays a case fails on cancellation, or if the target is lost.
 struct Campaign<'c> {
     options: &'c CampaignOptions,
     target: Target,
     profile: Profile,
-    /// How many connections the target has left open since it was started.
+    /// The number of connections that the target has left open since its start.
     left_open: u32,
-    /// How long a target started for one case is left alone first.
+    /// How long a target started for one case is left alone before the case.
     delay: Duration,
     summary: &'c mut CampaignSummary,
     progress: &'c mut dyn FnMut(CampaignProgress<'_>),
 }
 
 impl<'c> Campaign<'c> {
-    /// Asks the target for its information, and checks that it answers.
+    /// Asks the target about itself, and checks that it answers.
     fn start(
         address: &Address,
         options: &'c CampaignOptions,
@@ -161,8 +160,8 @@ impl<'c> Campaign<'c> {
         let mut target = Target::find(address, within, trust_policy(), canceller)?.started_often();
         let identity = target.identity()?;
         target.answers().map_err(|reason| format!("before the first case: {reason}"))?;
-        // A runtime's known behaviour excuses only a target that is one, as the server suite
-        // concludes: a version text is not enough.
+        // Only a target that is a runtime is excused by a runtime's known behaviour. As in the
+        // server suite, the version in a reply is not enough to conclude that.
         let (profile, within) = (options.profile, Some(within));
         let asks =
             server::Options { profile, within, allow_harmful: true, ..server::Options::default() };
@@ -207,17 +206,17 @@ impl<'c> Campaign<'c> {
         Ok(())
     }
 
-    /// Returns the target's process and its memory in KiB, if known.
+    /// Returns the target's process and its memory in KiB, if they are known.
     fn memory(&self) -> Option<(u32, u64)> {
         let process = self.target.process_id()?;
         Some((process, resident(process)?))
     }
 
-    /// Plays a case, and gets a new target for the next one if this one is unusable.
+    /// Plays a case. If this makes the target unusable, the next case gets a new one.
     fn play(&mut self, case: &FuzzCase) -> Result<Observed, String> {
         let observed = play(&mut self.target, self.profile, case, self.options.within)?;
         if self.options.is_cancelled() {
-            // The target may not have had time to answer.
+            // The target may not have had enough time to answer.
             return Err("the campaign was interrupted".to_owned());
         }
         self.left_open += u32::from(observed.verdict == CaseVerdict::LeftOpen);
@@ -227,7 +226,7 @@ impl<'c> Campaign<'c> {
         Ok(observed)
     }
 
-    /// Ends the target: the next case has a new one, if it can be started.
+    /// Ends the target. The next case gets a new one, if it can be started.
     fn end_target(&mut self) {
         if self.target.end_shared() {
             self.left_open = 0;
@@ -235,7 +234,7 @@ impl<'c> Campaign<'c> {
         }
     }
 
-    /// Plays a case with a new target, which is not used for another case.
+    /// Plays a case with a new target that is used for no other case.
     fn play_alone(&mut self, case: &FuzzCase) -> Result<Observed, String> {
         self.end_target();
         if !self.delay.is_zero() {
@@ -245,8 +244,8 @@ impl<'c> Campaign<'c> {
         self.play(case)
     }
 
-    /// Plays a case repeatedly to a new target. Returns how much its memory grows, if it does in
-    /// each window.
+    /// Plays a case repeatedly against a new target. Returns how much the target's memory grows, if
+    /// it grows in each window.
     fn grows_alone(&mut self, case: &FuzzCase) -> Result<Option<Growth>, String> {
         self.end_target();
         let mut sizes = Vec::new();
@@ -273,16 +272,16 @@ impl<'c> Campaign<'c> {
         }
         let mut finding = Finding::new(findings, found, case);
         self.describe(&mut finding, observed);
-        // A fault of replies to any request is not repeated for each command.
+        // A fault that any reply shows is not repeated for each command.
         let others = &self.summary.findings;
         if depends_on_the_request(fault) || !others.iter().any(|other| other.is_alike(&finding)) {
             let mut last = observed.clone();
             match self.repeat(&mut finding, &mut last) {
-                // Findings before the interruption are kept unchanged.
+                // Findings before the interruption are kept as they are.
                 Err(reason) if !self.options.is_cancelled() => return Err(reason),
                 _ => {}
             }
-            // A busy machine slows down a good server.
+            // A busy machine makes even a correct server slow.
             if finding.reproduced == Some(false) && !finding.verdict().is_fatal() {
                 return Ok(());
             }
@@ -293,7 +292,7 @@ impl<'c> Campaign<'c> {
         Ok(())
     }
 
-    /// Describes a finding by what was observed in its shortest case.
+    /// Describes a finding by what its shortest case showed.
     fn describe(&self, finding: &mut Finding, observed: &Observed) {
         let fault = finding.cause.fault;
         let text = observed.text_of(fault).filter(|text| !text.is_empty());
@@ -304,7 +303,7 @@ impl<'c> Campaign<'c> {
             .flatten();
     }
 
-    /// Takes the growth of the target's memory, and the case with most of it.
+    /// Adds a finding for the growth of the target's memory, and the case that contributed most.
     fn take_growth(&mut self, growth: Growth, case: &FuzzCase) -> Result<(), String> {
         let found = FindingCause::new(Fault::MemoryGrowth, None, case);
         let findings = &mut self.summary.findings;
@@ -328,7 +327,7 @@ impl<'c> Campaign<'c> {
         Ok(())
     }
 
-    /// Adds a finding to the one with its cause, or at the end.
+    /// Merges a finding with the one that has the same cause, or appends it.
     fn add(&mut self, mut finding: Finding) {
         let findings = &mut self.summary.findings;
         let Some(there) = findings.iter_mut().find(|other| other.is_alike(&finding)) else {
@@ -337,7 +336,7 @@ impl<'c> Campaign<'c> {
             return;
         };
         there.times += 1;
-        // Another way to the same message.
+        // Another command may lead to the same message.
         let command = finding.command();
         if there.command() == command {
             there.found.append(&mut finding.found);
@@ -349,8 +348,8 @@ impl<'c> Campaign<'c> {
         }
     }
 
-    /// Repeats a finding's case, and shortens its message if it is repeatable. `last` becomes its
-    /// result then.
+    /// Repeats the case of a finding, and minimises its message if the finding is reproduced.
+    /// `last` is then set to the last observation.
     fn repeat(&mut self, finding: &mut Finding, last: &mut Observed) -> Result<(), String> {
         let cause = finding.cause.clone();
         let is_fatal = finding.verdict().is_fatal();
@@ -361,7 +360,7 @@ impl<'c> Campaign<'c> {
             }
             return Ok(());
         }
-        // A runtime does some things only after running for a while.
+        // A runtime does some things only after it has run for a while.
         let delays = [Duration::ZERO, STARTING_TIME];
         for delay in delays.into_iter().take(if is_fatal { 2 } else { 1 }) {
             self.delay = delay;
@@ -387,36 +386,36 @@ impl<'c> Campaign<'c> {
     }
 }
 
-/// This many cases are one window, whose minimum counts: a garbage collection has happened by then.
+/// The number of cases in a window. Its minimum counts, as memory was collected by then.
 const WINDOW: u32 = 32;
-/// This many windows in a row must grow.
+/// The number of consecutive windows that must grow.
 const GROWING_WINDOWS: usize = 3;
-/// What a target may use itself, in KiB.
+/// The growth in KiB that is not a finding, because a target may use it itself.
 const MIN_GROWTH: u64 = 16 << 10;
 
-/// Watches one target from its start to its end.
+/// Watches the memory of one target from its start to its end.
 #[derive(Debug, Default)]
 struct MemoryWatch {
     process: Option<u32>,
     last: Option<u64>,
     in_window: u32,
     least: Option<u64>,
-    /// The minimum of each window. The first one is the target's own start.
+    /// The minimum of each window. The first window is the target's own start.
     windows: Vec<u64>,
-    /// By command: its growth, and the case with most of it.
+    /// For each command, its growth and the case that contributed most.
     by_command: BTreeMap<(u8, u8), (i128, u64, FuzzCase)>,
 }
 
 impl MemoryWatch {
-    /// Records the memory of the target after `case`. The growth, and the case with most of it,
-    /// once it exceeds what a server may use.
+    /// Records the memory of the target after `case`. Returns the growth, and the case that
+    /// contributed most, once the growth exceeds what a server may use.
     fn after(&mut self, process: u32, memory: u64, case: &FuzzCase) -> Option<(Growth, FuzzCase)> {
         if self.process != Some(process) {
             *self = Self { process: Some(process), ..Self::default() };
         }
         let grown = i128::from(memory)
             .saturating_sub(i128::from(self.last.replace(memory).unwrap_or(memory)));
-        // The first requests warm up the server.
+        // The first requests only warm up the server.
         if !self.windows.is_empty() {
             self.count(case, grown);
         }
@@ -444,8 +443,8 @@ impl MemoryWatch {
     }
 }
 
-/// Whether the windows after the first grow without limit: the last three each more than the one
-/// before, and in total by half, and by more than a server may use.
+/// Returns the growth if it is without limit: each of the last three windows is above the one
+/// before, and their total growth is more than half and more than a server may use.
 fn growth(windows: &[u64]) -> Option<Growth> {
     let warm = windows.get(1..)?;
     let (before, after) = (*warm.first()?, *warm.last()?);
@@ -469,9 +468,9 @@ mod tests {
                 .map(|growth| (growth.before >> 10, growth.after >> 10, growth.requests))
         };
         assert_eq!(of(&[5, 10, 16, 22, 28]), Some((10, 28, 96)));
-        // It grew, and stays.
+        // The memory grew, and then stayed the same.
         assert_eq!(of(&[5, 10, 40, 60, 60, 60, 60]), None);
-        // Not by half; not by 16 MiB; at its start; too few.
+        // These do not grow by half, not by 16 MiB, only at the start, or in too few windows.
         assert_eq!(of(&[5, 100, 110, 120, 130]), None);
         assert_eq!(of(&[5, 10, 15, 20, 25]), None);
         assert_eq!(of(&[5, 100, 101, 102, 103]), None);
@@ -488,7 +487,7 @@ mod tests {
         let mut memory = 10 << 10;
         let mut found = None;
         for nth in 0..5 * WINDOW {
-            // Each second request costs 1 MiB, and the others nothing.
+            // Every second request costs 1 MiB, and the others nothing.
             memory += if nth % 2 == 0 { 1 << 10 } else { 0 };
             found = watch.after(7, memory, &case(if nth % 2 == 0 { 3 } else { 1 }));
         }

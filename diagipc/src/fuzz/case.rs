@@ -1,4 +1,4 @@
-//! The cases of a campaign: valid requests of the vectors, mutated, and how each is sent.
+//! The cases of a campaign: mutated requests of the vectors, and how each is sent.
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::RawHeader;
@@ -15,28 +15,28 @@ use crate::conversation::wants_descriptor;
 use crate::embedded::NamedFile;
 use crate::server::request::ON;
 
-/// How long a connection stays open before it is closed, in milliseconds.
+/// The time in milliseconds for which a connection stays open before it is closed.
 const LEAVE_DELAY_MS: u32 = 50;
-/// Longer requests would only slow down a campaign.
+/// The maximum length of a request. Longer ones would only slow down a campaign.
 const MAX_SEED_LEN: usize = 2048;
-/// The most pieces of a message.
+/// The maximum number of pieces of a message.
 const MAX_PIECES: usize = 5;
 
 /// How a message is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// At once.
+    /// In one piece.
     Whole,
     /// In pieces of these sizes, with pauses between them.
     Pieces(Vec<usize>),
-    /// At once, then the sending direction is closed.
+    /// In one piece, and then the sending direction is closed.
     HalfClose,
-    /// At once, then the connection is closed without waiting for an answer.
+    /// In one piece, and then the connection is closed without waiting for an answer.
     Leave,
 }
 
 impl Delivery {
-    /// Returns its name in reports.
+    /// Returns the name in reports.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Whole => "whole",
@@ -68,32 +68,32 @@ impl Delivery {
 pub struct FuzzCase {
     /// The number in the campaign.
     pub number: u64,
-    /// The vector it was made from.
+    /// The `tcId` of the vector it was made from.
     pub tc_id: u32,
     /// The command of that vector.
     pub base: Command,
-    /// How the vector was mutated.
+    /// The mutations that were applied to the vector.
     pub mutations: Vec<Mutation>,
     /// The bytes to send.
     pub message: Vec<u8>,
-    /// The way to send them.
+    /// How the bytes are sent.
     pub delivery: Delivery,
 }
 
 impl FuzzCase {
-    /// Returns a case of a test, without mutations.
+    /// Returns a case without mutations, for tests.
     #[cfg(test)]
     pub(super) fn of(message: &[u8], delivery: Delivery) -> Self {
         let (mutations, message) = (Vec::new(), message.to_vec());
         Self { number: 1, tc_id: 1, base: Command::RESUME_RUNTIME, mutations, message, delivery }
     }
 
-    /// Returns the command in the bytes, or that of the vector if they are cut before it.
+    /// Returns the command in the bytes, or that of the vector if they end before it.
     pub fn command(&self) -> Command {
         RawHeader::read(&self.message).command.unwrap_or(self.base)
     }
 
-    /// Returns the names of the mutations: `count`, `cut+other-command`, `none`.
+    /// Returns the names of the mutations, such as `count`, `cut+other-command` or `none`.
     pub fn mutation(&self) -> String {
         if self.mutations.is_empty() {
             return "none".to_owned();
@@ -101,7 +101,7 @@ impl FuzzCase {
         self.mutations.iter().map(|mutation| mutation.name()).collect::<Vec<_>>().join("+")
     }
 
-    /// Returns the steps of an exchange script that send it, up to reading an answer.
+    /// Returns the steps of an exchange script that send the case, up to reading an answer.
     pub fn steps(&self) -> Vec<Step> {
         let on = || ON.to_owned();
         let mut steps = Vec::from([Step::Open(Open { open: on(), port: None, within_ms: None })]);
@@ -117,8 +117,8 @@ impl FuzzCase {
             steps.push(send(&self.message, chunks, None));
         }
         if wants_descriptor(&self.message) {
-            // Separately, and before the reply (F-19, F-20). It is not from tracefs, so no session
-            // starts.
+            // The descriptor is sent separately and before the reply is read (F-19, F-20). It does
+            // not belong to tracefs, so no session starts.
             steps.push(send(&[0], Vec::new(), Some(FdKind::Null)));
         }
         match self.delivery {
@@ -131,7 +131,7 @@ impl FuzzCase {
         steps
     }
 
-    /// Replaces the message. Pieces are kept as far as they go.
+    /// Returns the case with another message. Its pieces are kept as far as they fit.
     pub(super) fn with_message(&self, message: Vec<u8>) -> Self {
         let mut delivery = self.delivery.clone();
         if let Delivery::Pieces(sizes) = &mut delivery {
@@ -145,7 +145,7 @@ impl FuzzCase {
         Self { message, delivery, ..self.clone() }
     }
 
-    /// Whether it can be sent at once and waits for an answer.
+    /// Whether the message is sent in one piece and an answer is awaited.
     pub(super) fn is_complete(&self) -> bool {
         is_whole(&self.message)
     }
@@ -155,12 +155,12 @@ impl FuzzCase {
 #[derive(Debug)]
 pub struct Seeds(Vec<(Command, Vec<Seed>)>);
 
-/// A valid request, after its `tcId`.
+/// A `tcId` and its valid request.
 type Seed = (u32, Vec<u8>);
 
 impl Seeds {
-    /// Collects those in `files`. A dump that would be written outside the target's current
-    /// directory is left out.
+    /// Collects the valid requests in `files`, except for dumps that would be written outside the
+    /// target's current directory.
     pub fn of(files: &[NamedFile]) -> Self {
         let mut seeds = Self(Vec::new());
         for group in files.iter().flat_map(|one| &one.file.groups) {
@@ -178,8 +178,8 @@ impl Seeds {
         seeds
     }
 
-    /// Returns the case with that number; `None` only without seeds. It depends on nothing else, so
-    /// any run of the same version of this crate repeats it.
+    /// Returns the case with that number; `None` only if there are no seeds. The case depends on
+    /// nothing else, so any run of this version of the crate repeats it.
     pub fn case(&self, seed: u64, number: u64) -> Option<FuzzCase> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(number);
@@ -194,7 +194,7 @@ impl Seeds {
         };
         let mut all = Mutation::ALL.to_vec();
         all.shuffle(&mut rng);
-        // Fields say more about a command than frames, which are the same for all.
+        // Mutated fields reveal more about a command than mutated frames, which all commands share.
         if rng.random_bool(0.7) {
             all.sort_by_key(|mutation| *mutation >= Mutation::OtherCommand);
         }
@@ -243,7 +243,7 @@ fn delivery(message: &[u8], rng: &mut ChaCha8Rng) -> Delivery {
     }
 }
 
-/// Returns the sizes of two pieces or more.
+/// Returns the sizes of at least two pieces.
 fn pieces(len: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
     let mut ends: Vec<usize> =
         (0..rng.random_range(1..MAX_PIECES)).map(|_| rng.random_range(1..len)).collect();

@@ -1,4 +1,4 @@
-//! Findings: what no server may do, and the messages that cause it; and the summary of a campaign.
+//! Findings of a campaign, with the messages that cause them, and the summary of the campaign.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,13 +23,12 @@ use crate::server::Death;
 use crate::server::request::ON;
 use crate::{Case, CaseFault, Grade, Interrupted, KnownDeviation, Report};
 
-/// Whether the defect of the request distinguishes two findings of this fault.
+/// Whether findings of this fault differ by the defect of the request.
 pub(super) const fn depends_on_the_request(fault: Fault) -> bool {
     matches!(fault, Fault::Crash | Fault::Hang | Fault::EndpointGone | Fault::Leaked)
 }
 
-/// Whether the rules of the server suite can explain a fault for a runtime. They do not cover hangs
-/// or headers.
+/// Whether the server suite may know this fault of a runtime. It knows nothing of hangs or headers.
 pub(super) const fn may_be_known(fault: Fault) -> bool {
     !matches!(
         fault,
@@ -45,7 +44,7 @@ pub(super) const fn may_be_known(fault: Fault) -> bool {
     )
 }
 
-/// How the memory of a target grew. In KiB, as `VmRSS` of `/proc/PID/status`.
+/// How the memory of a target grew, in KiB, as `VmRSS` of `/proc/PID/status`.
 ///
 /// ```
 /// use diagipc::fuzz::Growth;
@@ -55,11 +54,11 @@ pub(super) const fn may_be_known(fault: Fault) -> bool {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Growth {
-    /// The memory when it was warm.
+    /// The memory after warming up.
     pub before: u64,
     /// The memory afterwards.
     pub after: u64,
-    /// The requests in between.
+    /// The number of requests in between.
     pub requests: u64,
 }
 
@@ -74,7 +73,7 @@ impl fmt::Display for Growth {
     }
 }
 
-/// What two cases of one finding have in common, whatever their commands and mutations.
+/// What the cases of a finding have in common, whatever their commands and mutations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FindingCause {
     pub(super) fault: Fault,
@@ -89,7 +88,7 @@ impl FindingCause {
         Self { fault, death, defect }
     }
 
-    /// Returns its name: `crash:unexpected-end`, `magic-unchecked`, `string-without-nul`.
+    /// Returns the name, such as `crash:unexpected-end`, `magic-unchecked` or `string-without-nul`.
     fn name(&self) -> String {
         match &self.defect {
             Some(defect) => format!("{}:{defect}", self.fault),
@@ -97,14 +96,14 @@ impl FindingCause {
         }
     }
 
-    /// Whether the target did this.
+    /// Whether the target was observed to do this.
     pub(super) fn is_shown_by(&self, observed: &Observed) -> bool {
         observed.text_of(self.fault).is_some() && observed.death == self.death
     }
 }
 
-/// Returns the defect of a request: the kind of error with which a decoder, or its limits, refuses
-/// it, or what else is wrong with it.
+/// Returns the defect of a request: the kind of error of the decoder or of the limits, or another
+/// name if neither refuses it.
 fn defect_of(message: &[u8]) -> String {
     let refused = |kind: String| kind.replace('_', "-");
     match request_as(None).decode(message) {
@@ -112,45 +111,45 @@ fn defect_of(message: &[u8]) -> String {
         Ok(decoded) => match (decoded.limit, decoded.kind, decoded.canonical) {
             (Some(limit), ..) => refused(VectorFault::from(limit).kind),
             (None, Type::Unknown, _) => "unknown-command".to_owned(),
-            // Bytes after the last field, or a bool that is neither 0 nor 1.
+            // The request has bytes after the last field, or a bool that is neither 0 nor 1.
             (None, _, false) => "not-canonical".to_owned(),
             (None, _, true) => "right-request".to_owned(),
         },
     }
 }
 
-/// A finding: one for each cause, which is the server's reaction and, if it matters, the fault in
-/// the request.
+/// A finding. There is one for each cause, which is the server's reaction and, if it matters, the
+/// defect of the request.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// From 1.
+    /// The number of the finding, from 1.
     pub number: u32,
     pub(super) cause: FindingCause,
-    /// The cases that lead to it, before shortening.
+    /// The causes of the cases that led to it, before minimising.
     pub(super) found: Vec<FindingCause>,
     pub(super) text: Option<String>,
     /// The first case that led to it.
     pub case: FuzzCase,
-    /// The shortest that still does.
+    /// The case with the shortest message that still leads to it.
     pub minimised: FuzzCase,
-    /// Whether it was repeated with a target started for it. `None`: none could be started.
+    /// Whether it was reproduced with a new target; `None` if none could be started.
     pub reproduced: Option<bool>,
-    /// How many messages were tried to shorten it.
+    /// The number of messages tried to minimise it.
     pub tries: u32,
-    /// How many cases led to it.
+    /// The number of cases that led to it.
     pub times: u64,
-    /// The fact that explains it for this runtime.
+    /// The known behaviour of this runtime that explains it.
     pub known: Option<KnownDeviation>,
-    /// How the memory of the target grew, if that is the finding.
+    /// The growth of the target's memory, if that is the finding.
     pub memory: Option<Growth>,
     /// Requests of other commands with the same cause, each with its shortest message.
     pub further: Vec<Self>,
-    /// How many bytes were received in the case of its script.
+    /// The number of bytes received in the case of its script.
     pub(super) received: usize,
 }
 
 impl Finding {
-    /// A finding by one case, after `others`.
+    /// Returns the finding of a case, numbered after `others`.
     pub(super) fn new(others: &[Self], found: FindingCause, case: &FuzzCase) -> Self {
         let before = others.iter().flat_map(Self::members).count();
         Self {
@@ -180,7 +179,7 @@ impl Finding {
         CaseVerdict::of(self.cause.fault)
     }
 
-    /// Returns its identity: `crash:unexpected-end`, `magic-unchecked`, `size-wrong`.
+    /// Returns the identity, such as `crash:unexpected-end`, `magic-unchecked` or `size-wrong`.
     pub fn cause(&self) -> String {
         self.cause.name()
     }
@@ -195,7 +194,7 @@ impl Finding {
         self.cause.death
     }
 
-    /// Returns its name in file names: `crash-process-setenvironmentvariable-3`.
+    /// Returns the name for files, such as `crash-process-setenvironmentvariable-3`.
     pub fn name(&self) -> String {
         let words =
             format!("{} {} {}", self.verdict(), self.command(), self.number).to_ascii_lowercase();
@@ -211,8 +210,8 @@ impl Finding {
         self.members().any(|member| member.command() == command && member.found.contains(found))
     }
 
-    /// Whether the other has the same cause: the same known behaviour, or else the same kind. A known
-    /// finding hides only known ones. One fact may be of several faults.
+    /// Whether the other finding has the same cause, which is the same known behaviour, or else the
+    /// same kind. A known finding hides only known ones, and one fact may cover several faults.
     pub(super) fn is_alike(&self, other: &Self) -> bool {
         match (&self.known, &other.known) {
             (Some(own), Some(others)) => own == others && self.verdict() == other.verdict(),
@@ -222,7 +221,7 @@ impl Finding {
     }
 }
 
-/// Formats it as one line.
+/// Displays the finding in one line.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: {}", self.number, self.command(), self.cause())?;
@@ -283,9 +282,9 @@ impl Serialize for Finding {
 /// The cases of one command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CommandVerdicts {
-    /// The command, from its message.
+    /// The name of the command in the message.
     pub command: String,
-    /// How many cases had which verdict.
+    /// The number of cases with each verdict.
     pub verdicts: BTreeMap<CaseVerdict, u64>,
 }
 
@@ -299,27 +298,27 @@ pub struct CampaignSummary {
     pub target: String,
     /// What the target says about itself.
     pub runtime: Option<String>,
-    /// The profile that explains findings.
+    /// The profile that explained findings.
     pub profile: Option<String>,
     /// The seed.
     pub seed: u64,
     /// The number of the first case.
     pub first: u64,
-    /// How many cases were played.
+    /// The number of cases that were played.
     pub cases: u64,
-    /// How often the target was started.
+    /// The number of times the target was started.
     pub starts: u64,
-    /// By command, in the order of appearance.
+    /// The verdicts of each command, in the order of appearance.
     pub commands: Vec<CommandVerdicts>,
     /// The findings.
     pub findings: Vec<Finding>,
     /// The numbers of the findings that are accepted ([`accept`](Self::accept)).
     pub accepted: Vec<u32>,
-    /// Accepted faults and commands that do not exist.
+    /// Accepted faults and commands that no longer exist.
     pub stale: Vec<String>,
-    /// Why it ended before the last case.
+    /// Why the target was lost before the last case.
     pub lost: Option<String>,
-    /// The canceller of its options ended it early. Then `lost` is `None`.
+    /// Set if the canceller of its options ended the campaign early. Then `lost` is `None`.
     pub interrupted: Option<Interrupted>,
 }
 
@@ -335,7 +334,8 @@ impl CampaignSummary {
         }
     }
 
-    /// Returns the findings as failed cases: one for each cause and command, with the command as its name.
+    /// Returns the findings as failed cases. Each cause and command is one, named after the
+    /// command.
     ///
     /// ```
     /// use diagipc::fuzz::CampaignSummary;
@@ -354,13 +354,13 @@ impl CampaignSummary {
         report
     }
 
-    /// Returns the names that its cases may have.
+    /// Returns all names that its cases may have.
     pub fn case_names() -> BTreeSet<String> {
         let unknown = NO_COMMANDS.into_iter().map(Command::from_code);
         Command::known().chain(unknown).map(|command| command.to_string()).collect()
     }
 
-    /// Takes over what is accepted in the same [`report`](Self::report).
+    /// Marks as accepted what is accepted in `report`, which [`report`](Self::report) returned.
     pub fn accept(&mut self, report: &Report) {
         let is_accepted = |member: &Finding| {
             let (command, cause) = (member.command().to_string(), member.cause());
@@ -380,28 +380,28 @@ impl CampaignSummary {
         self.findings.iter().filter(|finding| !self.accepted.contains(&finding.number))
     }
 
-    /// Returns how many cases had this verdict.
+    /// Returns the number of cases with this verdict.
     pub fn of(&self, verdict: CaseVerdict) -> u64 {
         self.commands.iter().filter_map(|row| row.verdicts.get(&verdict)).sum()
     }
 }
 
-/// The connection that tests whether the target still answers.
+/// The name of the connection that tests whether the target still answers.
 const PROBE: &str = "z";
-/// How long nothing arrives on a connection that is left open, in milliseconds.
+/// The time in milliseconds without a byte after which a connection counts as left open.
 const SILENCE_MS: u32 = 500;
-/// How long a process may take to end, in milliseconds.
+/// The time in milliseconds that a process may take to end.
 const END_TIMEOUT_MS: u32 = 10_000;
 
 impl Finding {
-    /// A file of one exchange script that follows the target: its last step is what no server may
+    /// Returns an exchange script that leads to the finding. Its last step shows what no server may
     /// do. `within` is the target's time limit for an answer.
     pub fn script_file(&self, within: Duration) -> ScriptFile {
         let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX).clamp(1, 60_000);
         let case = &self.minimised;
         let mut steps = case.steps();
         steps.extend(self.last_steps(within_ms));
-        // A conversation begins with one message, and the server answers.
+        // A conversation begins with a message, and the server answers.
         let mut spec = Vec::from(["R-FLW-003".to_owned(), "R-FLW-004".to_owned()]);
         spec.extend(self.known.as_ref().map(|known| known.fact.clone()));
         let script = Script {
@@ -440,7 +440,7 @@ impl Finding {
         )
     }
 
-    /// Returns the steps that show what the server does.
+    /// Returns the steps that show the server's reaction.
     fn last_steps(&self, within_ms: u32) -> Vec<Step> {
         let steps = match self.verdict() {
             CaseVerdict::Crash => json!([
@@ -457,7 +457,7 @@ impl Finding {
                     { "on": PROBE, "expect_nothing": within_ms },
                 ])
             }
-            // A missing listener is not a step; received bytes do not matter.
+            // No step can expect a missing listener, and received bytes do not matter.
             CaseVerdict::EndpointGone | CaseVerdict::MemoryGrowth => {
                 json!([{ "on": ON, "drain": true }, { "on": ON, "end": "close" }])
             }
@@ -501,7 +501,7 @@ mod tests {
             name(Fault::EndpointGone, b"DOTNET_IPC_V2\0\x14\0\x04\x00\0\0"),
             "endpoint-gone:bad-magic"
         );
-        // The reply is sufficient.
+        // The reply is enough.
         assert_eq!(
             name(Fault::ReservedNotZero, b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"),
             "reserved-not-zero"
@@ -518,7 +518,7 @@ mod tests {
         Finding { number: 3, reproduced: Some(true), received, ..new }
     }
 
-    /// The steps after the two that send the message.
+    /// Returns the steps after the two that send the message.
     fn steps(fault: Fault, seen: usize) -> Vec<Value> {
         let file = finding(fault, seen).script_file(Duration::from_millis(400));
         assert_eq!(
@@ -540,7 +540,7 @@ mod tests {
             json!({ "on": "z", "expect_nothing": 400 }),
         ];
         assert_eq!(steps(Fault::Hang, 0), hangs);
-        // As many bytes as the magic has are enough to reject them.
+        // Rejecting as many bytes as the magic has is enough.
         for (seen, not) in [(5, &MAGIC_TEXT[..10]), (100, MAGIC_TEXT)] {
             assert_eq!(
                 steps(Fault::Leaked, seen),
@@ -554,7 +554,7 @@ mod tests {
         );
         let ends = [json!({ "on": "a", "drain": true }), json!({ "on": "a", "end": "close" })];
         assert_eq!(steps(Fault::MemoryGrowth, 0), ends);
-        // A malformed reply is there, whatever it is.
+        // A malformed reply is expected to be received, whatever it is.
         assert_eq!(
             steps(Fault::ReservedNotZero, 30),
             [json!({ "on": "a", "expect": [{ "any": 30 }] })]

@@ -5,10 +5,10 @@ use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use super::case::{Delivery, FuzzCase};
 use super::mutation::{fields, replaced, sized};
 
-/// Makes a case smaller as long as `shows` returns true, with at most `most` calls.
+/// Makes a case smaller as long as `shows` returns true, and calls it at most `most` times.
 ///
-/// First it is sent at once, then bytes of the payload are removed, from its end to its start in
-/// ever smaller runs, and the size is corrected; then fields become zero. A wrong size is kept.
+/// Sends the message in one piece first. Then removes bytes of the payload, in ever smaller runs
+/// from end to start, and corrects the size. Finally sets fields to zero. A wrong size is kept.
 ///
 /// # Errors
 /// Returns whatever `shows` returns.
@@ -57,7 +57,7 @@ impl Minimiser<'_> {
 
     fn shorten(&mut self) -> Result<(), String> {
         let payload = |case: &FuzzCase| case.message.len().saturating_sub(HEADER_LEN);
-        // Without any payload: most servers crash on that, and nothing is shorter.
+        // Try without any payload first, as most servers crash on that, and nothing is shorter.
         let mut run = payload(&self.best);
         while run > 0 {
             let mut end = self.best.message.len();
@@ -78,7 +78,7 @@ impl Minimiser<'_> {
         let fields: Vec<_> =
             fields(&self.best.message).into_iter().map(|field| field.range).collect();
         let read = fields.last().map_or(payload.start, |field| field.end);
-        // All fields at once, then each; undecoded bytes count as one.
+        // Set all fields to zero, then one after another. Undecoded bytes count as one field.
         for range in
             std::iter::once(payload.clone()).chain(fields).chain(std::iter::once(read..payload.end))
         {
@@ -106,7 +106,7 @@ fn without(case: &FuzzCase, begin: usize, end: usize) -> Option<FuzzCase> {
     Some(case.with_message(message))
 }
 
-/// Corrects the size of the case, if that is what it lacks.
+/// Corrects the size of the case, if only the size is wrong.
 fn with_size_fixed(case: &FuzzCase) -> Option<FuzzCase> {
     if case.is_complete() || case.message.len() < HEADER_LEN {
         return None;
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn minimise_keeps_needed_bytes_and_zeroes_others() {
         let payload = [&[1; 30][..], &[0xee], &[2; 9]].concat();
-        // The byte 0xee, with two bytes in front of it.
+        // Look for the byte 0xee with two bytes before it.
         let (found, _) = minimised(&payload, 200, |case| {
             case.message.get(22..).is_some_and(|rest| rest.contains(&0xee))
         });

@@ -1,12 +1,12 @@
-//! Fuzz a live diagnostic server: valid requests with mutated fields, until it crashes, hangs,
-//! leaks memory or loses descriptors.
+//! Fuzzes a live diagnostic server until it crashes, hangs, or leaks memory or descriptors.
 //!
-//! A case depends only on a seed and its number: [`Seeds::case`]. [`run`] sends one after another
-//! to the target at a [`Address`](crate::Address), sends a complete `ProcessInfo` after each,
-//! and keeps new results as a [`Finding`]: always as an exchange script, and, if it may restart the
-//! target, with the shortest message that still causes it. It checks each reply, and the memory of
-//! the process, if known. Each cause is one finding, whatever the commands and mutations that lead
-//! to it.
+//! A case depends only on a seed and its number: [`Seeds::case`]. [`run`] sends one case after
+//! another to the target at an [`Address`](crate::Address), followed by a complete `ProcessInfo`.
+//! It also checks each reply, and the memory of the process if that is known.
+//!
+//! A new failure becomes a [`Finding`] with an exchange script. If the target may be restarted, the
+//! script has the shortest message that still causes it. Each cause is one finding, whatever
+//! commands and mutations lead to it.
 //!
 //! ```
 //! use diagipc::embedded;

@@ -11,17 +11,17 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::conversation::request_as;
 
-/// The most bytes appended to a payload.
+/// The maximum number of bytes appended to a payload.
 const MAX_EXTRA: usize = 600;
-/// Units of a string that is too long for a tracepoint's name, and for a path (F-72).
+/// Lengths in units that are too long for a tracepoint's name and for a path (F-72).
 const LONG_STRINGS: [usize; 3] = [437, 600, 5000];
-/// Codes that no command has, in known sets and others; OK and Error.
+/// Codes that are not commands, in known sets and others, and the codes of OK and Error.
 pub(super) const NO_COMMANDS: [u16; 12] = [
     0x0000, 0x0100, 0xfe00, 0x0200, 0xfe09, 0x0300, 0xfeff, 0x04ff, 0x0500, 0x7f01, 0xff00, 0xffff,
 ];
 
-/// Counts: around zero and one, around the limits of the protocol (F-16), around the ends of 16 and
-/// 32 bits and their doubles (F-8, F-72).
+/// Counts around zero and one, around the limits of the protocol (F-16), and around the ends of 16
+/// and 32 bits and their doubles (F-8, F-72).
 const COUNTS: [u32; 14] = [
     0,
     1,
@@ -38,8 +38,7 @@ const COUNTS: [u32; 14] = [
     0x8000_0001,
     0xffff_ffff,
 ];
-/// Other numbers: small ones, as in enumerations, and around the ends of 8, 16, 31, 32, 63 and 64
-/// bits.
+/// Other numbers: small ones, and numbers around the ends of 8, 16, 31, 32, 63 and 64 bits.
 const NUMBERS: [u64; 19] = [
     0,
     1,
@@ -63,7 +62,7 @@ const NUMBERS: [u64; 19] = [
 ];
 
 named! {
-    /// A mutation of a valid request. Those of the frame are last, and are applied last.
+    /// A mutation of a valid request. Mutations of the frame are last, and are applied last.
     ///
     /// ```
     /// use diagipc::fuzz::Mutation;
@@ -76,9 +75,9 @@ named! {
         Count = "count",
         /// A number or an identifier is changed.
         Number = "number",
-        /// A boolean is neither 0 nor 1, or inverted.
+        /// A boolean is inverted, or is neither 0 nor 1.
         Boolean = "boolean",
-        /// Units of a string: half a character, an inner NUL, no final NUL.
+        /// Units of a string are changed: half a character, an inner NUL, or no final NUL.
         Units = "units",
         /// A string is absent, or empty.
         EmptyString = "empty-string",
@@ -88,7 +87,7 @@ named! {
         DuplicateItem = "duplicate-item",
         /// An item of an array is removed.
         MissingItem = "missing-item",
-        /// An item is replaced by one of another array, or is truncated.
+        /// An item is truncated, or replaced by one of another array.
         ForeignItem = "foreign-item",
         /// A field is omitted.
         MissingField = "missing-field",
@@ -114,7 +113,7 @@ named! {
 }
 
 impl Mutation {
-    /// Returns the mutated message; `None` if it does not apply.
+    /// Returns the mutated message; `None` if the mutation does not apply to it.
     pub(super) fn of(self, message: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
         let fields = fields(message);
         let mut is = |wanted: &[FieldKind]| {
@@ -195,7 +194,7 @@ impl Mutation {
             Self::CutShort => Some(message.get(..end_inside(message, 0, rng)?)?.to_vec()),
             Self::BytesBehind => {
                 let after = bytes(rng.random_range(1..=MAX_EXTRA), rng);
-                // Also a second message.
+                // The bytes may be a second message.
                 let after = if rng.random_bool(0.5) { message } else { after.as_slice() };
                 Some([message, after].concat())
             }
@@ -224,12 +223,12 @@ impl Mutation {
                 (new.to_vec(), count)
             }
         };
-        // The count precedes its items, and keeps its place.
+        // The count precedes the items, so its position does not change.
         replaced(&replaced(message, item, &new)?, &array.count, &count.to_le_bytes())
     }
 }
 
-/// Returns where a message may be cut, after `least` and before its end.
+/// Returns a position for truncating a message, after `least` and before its end.
 fn end_inside(message: &[u8], least: usize, rng: &mut ChaCha8Rng) -> Option<usize> {
     let first = least + 1;
     (first < message.len()).then(|| rng.random_range(first..message.len()))
@@ -251,11 +250,11 @@ fn noise(message: &[u8], rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
     Some(noisy)
 }
 
-/// Replaces units by others, as many as before.
+/// Replaces units by the same number of others.
 fn units(message: &[u8], range: &Range<usize>, rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
     let mut units = message.get(range.clone())?.to_vec();
     let new: [u8; 2] = match rng.random_range(0..5) {
-        // Without a terminator.
+        // Remove the terminator.
         0 => {
             let last = units.len().checked_sub(2)?;
             units.get_mut(last..)?.copy_from_slice(&[b'x', 0]);
@@ -290,7 +289,7 @@ fn another_count(old: u32, rng: &mut ChaCha8Rng) -> u32 {
     all.choose(rng).copied().unwrap_or_default()
 }
 
-/// Returns `len` bytes of a number, to replace another; beyond 8 bytes the eighth is repeated.
+/// Returns `len` bytes of a number that replaces another. Beyond 8 bytes the eighth is repeated.
 fn another_number(len: usize, rng: &mut ChaCha8Rng) -> Vec<u8> {
     let mut bytes = NUMBERS.choose(rng).copied().unwrap_or_default().to_le_bytes().to_vec();
     let last = bytes.last().copied().unwrap_or_default();
@@ -302,8 +301,7 @@ fn read_number(message: &[u8], range: &Range<usize>) -> Option<u32> {
     message.get(range.clone())?.try_into().ok().map(u32::from_le_bytes)
 }
 
-/// Returns `message` with `with` in place of `range`, and an adjusted size; `None` if it becomes too
-/// large.
+/// Returns `message` with `with` in place of `range`, and an adjusted size; `None` if too large.
 pub(super) fn replaced(message: &[u8], range: &Range<usize>, with: &[u8]) -> Option<Vec<u8>> {
     let (before, after) = (message.get(..range.start)?, message.get(range.end..)?);
     sized([before, with, after].concat())
@@ -321,7 +319,7 @@ fn with_size(mut message: Vec<u8>, size: u16) -> Option<Vec<u8>> {
     Some(message)
 }
 
-/// Whether it is one message, neither truncated nor followed by bytes.
+/// Whether this is exactly one message, neither truncated nor followed by bytes.
 pub(super) fn is_whole(message: &[u8]) -> bool {
     message.len() >= HEADER_LEN
         && RawHeader::read(message).size.is_some_and(|size| usize::from(size) == message.len())
@@ -335,7 +333,7 @@ pub(super) struct Field {
     path: String,
 }
 
-/// An array: its count, and its items.
+/// An array, with its count and its items.
 #[derive(Clone, Debug)]
 struct Array {
     count: Range<usize>,
@@ -353,7 +351,7 @@ pub(super) fn fields(message: &[u8]) -> Vec<Field> {
     of_payload.map(field).collect()
 }
 
-/// Returns the arrays with their items, including nested ones.
+/// Returns the arrays with their items, including nested arrays.
 fn arrays(fields: &[Field]) -> Vec<Array> {
     let counts = fields.iter().filter(|field| field.kind == FieldKind::ItemCount);
     let of_count = |count: &Field| {
@@ -380,7 +378,7 @@ fn index(path: &str, array: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// `CollectTracing2` with the providers `A` and, with arguments, `B`.
+    /// A `CollectTracing2` with the providers `A` and, with arguments, `B`.
     const COLLECT: &str = "444f544e45545f4950435f5631005600020300000001000001000000010200000001000000000000000400000002000000\
                            41000000000000000000000000000000050000000200000042000000020000004300000000";
 

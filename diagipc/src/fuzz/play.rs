@@ -18,12 +18,12 @@ use crate::server::request::{Patience, Reaction, read};
 use crate::server::target::Target;
 use crate::server::{Death, judge};
 
-/// The time limit for a reply, unless the target writes a dump. One that waits, for example for a
-/// descriptor, is not waited for.
+/// The time limit for a reply, unless the target writes a dump. A target that waits longer, for
+/// example for a descriptor, is not waited for.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time limit for closing a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(250);
-/// From the end of a connection to the end of the process; and after a failure.
+/// The time from the end of a connection to that of the process: normally, and after a failure.
 const DEATH_TIMEOUTS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
 named! {
@@ -36,29 +36,29 @@ named! {
     /// assert_eq!(CaseVerdict::LeftOpen.to_string(), "left-open");
     /// ```
     CaseVerdict {
-        /// It answered OK.
+        /// The server answered with OK.
         Ok = "ok",
-        /// It answered Error.
+        /// The server answered with Error.
         Error = "error",
-        /// The connection ended without a reply. The server is alive.
+        /// The connection ended without a reply, and the server is alive.
         Closed = "closed",
-        /// No answer in time. The server is alive, and answers others once the connection is closed.
+        /// The server did not answer in time. It answers others once the connection is closed.
         Silent = "silent",
-        /// The case did not wait for an answer. The server is alive.
+        /// The case did not wait for an answer, and the server is alive.
         Left = "left",
         /// The process ended.
         Crash = "crash",
-        /// It no longer answers a complete `ProcessInfo`, but its process exists.
+        /// The process exists, but no longer answers a complete `ProcessInfo`.
         Hang = "hang",
-        /// The endpoint has no listener any more. The process exists, or that is unknown.
+        /// Nothing listens on the endpoint any more. The process exists, or that is unknown.
         EndpointGone = "endpoint-gone",
-        /// It sent bytes without a header: the server's memory (F-71).
+        /// The server sent bytes without a header, which are its memory (F-71).
         Leaked = "leaked",
         /// The reply, or its continuation, is malformed.
         Malformed = "malformed",
         /// The connection stayed open after a final reply, and a descriptor is lost (F-74).
         LeftOpen = "left-open",
-        /// It accepted a request with an invalid header.
+        /// The server accepted a request with an invalid header.
         Unchecked = "unchecked",
         /// The memory of the target grows with each request. No single case has this verdict.
         MemoryGrowth = "memory-growth",
@@ -81,7 +81,7 @@ impl CaseVerdict {
         }
     }
 
-    /// Whether the server no longer serves anybody.
+    /// Whether the server can no longer serve anybody.
     pub const fn is_fatal(self) -> bool {
         matches!(self, Self::Crash | Self::Hang | Self::EndpointGone)
     }
@@ -91,7 +91,7 @@ impl CaseVerdict {
 #[derive(Clone, Debug)]
 pub(super) struct Observed {
     pub(super) verdict: CaseVerdict,
-    /// What no server may do, with the numbers.
+    /// The faults that were observed, with their values.
     pub(super) faults: Vec<FaultSeen>,
     pub(super) death: Option<Death>,
     pub(super) reaction: Reaction,
@@ -102,19 +102,21 @@ impl Observed {
         self.reaction.exchange().came.len()
     }
 
-    /// Returns the numbers of a fault, if it was seen.
+    /// Returns the observation of a fault, if it was seen.
     pub(super) fn text_of(&self, fault: Fault) -> Option<&str> {
         self.faults.iter().find(|seen| seen.fault == fault).map(|seen| seen.text.as_str())
     }
 
-    /// Returns the fact that explains the reaction for a runtime, by the rules of the server suite.
+    /// Returns the runtime's known behaviour that explains the reaction, by the server suite's
+    /// rules.
     pub(super) fn explanation(&self, profile: Profile, case: &FuzzCase) -> Option<KnownDeviation> {
         let death =
             (self.verdict == CaseVerdict::Crash).then(|| self.death.unwrap_or(Death::Unknown));
         let expectation = Expectation::of_message(case.command(), &case.message);
         let judged = judge::judge(profile, &expectation, &self.reaction, death).deviation;
         judged.or_else(|| {
-            // The suite does not report only that a connection stays open after a correct error.
+            // The suite does not report an open connection after a correct error, without other
+            // faults.
             let error = self.reaction.exchange().reply.error();
             let hresult = error.filter(|_| self.reaction.left_open)?;
             let answer = ReplyKind::Error(hresult);
@@ -125,10 +127,10 @@ impl Observed {
     }
 }
 
-/// Sends a case to the target, which is started if necessary, and then a `ProcessInfo`.
+/// Sends a case to the target, followed by a `ProcessInfo`. Starts the target if necessary.
 ///
 /// # Errors
-/// If there is no target.
+/// Returns an error if there is no target.
 pub(super) fn play(
     subject: &mut Target,
     profile: Profile,
@@ -145,7 +147,7 @@ pub(super) fn play(
     };
     let mut network = subject.shared()?;
     let mut player = Player::new(&mut network, within);
-    // If it could not be sent, the question afterwards explains more.
+    // If the case could not be sent, the question afterwards explains more.
     let reaction = match player.play(&case.steps()) {
         Ok(()) if case.delivery != Delivery::Leave => {
             read(&mut player, &Value::Null, patience).ok()
@@ -153,10 +155,10 @@ pub(super) fn play(
         _ => None,
     };
     let reaction = reaction.unwrap_or_else(|| Reaction::of(player.conversation()));
-    // Dropping the network ends the connections anyway.
+    // If this fails, dropping the network ends the connections.
     let _ = player.close_all();
 
-    // For an unknown process, only its endpoint is known.
+    // If the process is unknown, only its endpoint can be checked.
     let is_known = subject.process_id().is_some();
     let mut is_dead = false;
     if is_known && !reaction.exchange().reply.is_whole() {
@@ -215,8 +217,7 @@ fn faults_in_bytes(reaction: &Reaction, case: &FuzzCase) -> Vec<FaultSeen> {
             FaultSeen::new(Fault::Leaked, text)
         }]);
     }
-    // Bytes that the server never reads turn the end of its stream into a reset (F-70): only the
-    // message counts.
+    // Only the message counts: bytes that the server never reads turn its end into a reset (F-70).
     let has_unread = message_of(&case.message).len() < case.message.len();
     let mut found: Vec<FaultSeen> = if has_unread {
         exchange.reply.faults_of_message().cloned().collect()
@@ -229,7 +230,7 @@ fn faults_in_bytes(reaction: &Reaction, case: &FuzzCase) -> Vec<FaultSeen> {
     found
 }
 
-/// Returns what the server should have checked in the request, and done after a reply.
+/// Returns the missing checks of the request, and what the server failed to do after a reply.
 fn missing_checks(reaction: &Reaction, case: &FuzzCase) -> Vec<FaultSeen> {
     let mut faults = Vec::new();
     let request = RawHeader::read(&case.message);
@@ -256,8 +257,8 @@ fn begins_a_message(bytes: &[u8]) -> bool {
     bytes.iter().zip(&MAGIC).all(|(byte, magic)| byte == magic)
 }
 
-/// Whether these bytes are the header of an OK or an error except for the magic, of which some is
-/// present: a server's memory may contain anything.
+/// Whether these bytes are the header of an OK or an error with a damaged magic, of which a part is
+/// present, because a server's memory may contain anything.
 fn is_reply_but_for_the_magic(bytes: &[u8]) -> bool {
     let has_some =
         bytes.iter().zip(&MAGIC).filter(|(byte, magic)| byte == magic).count() >= MAGIC.len() / 2;
@@ -279,7 +280,7 @@ mod tests {
 
     const CLOSED: End = End::Closed;
 
-    /// This answer to a request, and then the end, or nothing more.
+    /// Returns the reaction with this answer to a request, and how it ended.
     fn answered(request: &[u8], came: &[u8], quiet: End) -> Reaction {
         Exchange::new(ON, request, came, quiet).into()
     }
@@ -288,7 +289,7 @@ mod tests {
         answered(RESUME, bytes, CLOSED)
     }
 
-    /// The verdict, and the server's faults.
+    /// Returns the verdict and the server's faults.
     #[track_caller]
     fn judged(reaction: Reaction) -> (CaseVerdict, Vec<FaultSeen>) {
         let case = FuzzCase::of(&reaction.exchange().sent, Delivery::Whole);
@@ -306,7 +307,7 @@ mod tests {
         );
         assert_eq!(verdict(&[7; 20], CLOSED), CaseVerdict::Leaked);
         assert_eq!(verdict(&[7], End::TimedOut), CaseVerdict::Leaked);
-        // It begins like a message, but is not one.
+        // These bytes begin like a message, but are not one.
         let size_0 = [MAGIC.as_slice(), &[0; 6]].concat();
         assert_eq!(verdict(&size_0, CLOSED), CaseVerdict::Malformed);
         assert_eq!(verdict(&MAGIC, CLOSED), CaseVerdict::Malformed);
@@ -318,8 +319,7 @@ mod tests {
         assert_eq!((left.verdict, left.faults.len()), (CaseVerdict::Left, 0));
         let left_open = Reaction { left_open: true, ..message(OK) };
         assert_eq!(judged(left_open).0, CaseVerdict::LeftOpen);
-        // Faults after the reply count, unless bytes follow the request that the server never reads
-        // (F-70).
+        // Faults after the reply count, unless unread bytes follow the request (F-70).
         let streams_on = FaultSeen::new(Fault::StreamDoesNotEnd, "it does not end");
         let wrong = |answered| Reaction { wrong: [streams_on.clone()].into(), ..answered };
         assert_eq!(judged(wrong(message(OK))).1, std::slice::from_ref(&streams_on));
@@ -335,7 +335,7 @@ mod tests {
             says(message(b"DOTNET_IPC_V2\0\x18\0\xff\0\0\0")),
             one(Fault::MagicWrong, "the magic is 444f544e45545f4950435f563200")
         );
-        // No second name for an open connection.
+        // An open connection does not get a second name.
         let surplus = Reaction {
             left_open: true,
             has_surplus: true,
@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(judged(answered(other, both, CLOSED)).1.len(), 2);
     }
 
-    /// The fact by which the end of a target after `message` is known.
+    /// Returns the fact that explains the death of a target after `message`.
     fn fact_of_crash(profile: Profile, message: &[u8]) -> Option<String> {
         let reaction = answered(message, &[], End::Reset);
         let verdict = CaseVerdict::Crash;
@@ -393,7 +393,7 @@ mod tests {
         let fact_of = |fact: &str| Some(fact.to_owned());
         let resume = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
         let without_payload = b"DOTNET_IPC_V1\0\x14\0\x01\x01\0\0";
-        // Canonical, and beyond a limit: a buffer of 0 MB, and one provider "P".
+        // This request is canonical but beyond a limit: a buffer of 0 MB, and one provider "P".
         let zero = b"DOTNET_IPC_V1\0\x39\0\x02\x03\0\0\0\0\0\0\x01\0\0\0\0\x01\0\0\0\
             \0\0\0\0\0\0\0\0\x04\0\0\0\x02\0\0\0P\0\0\0\0\0\0\0";
         assert_eq!(

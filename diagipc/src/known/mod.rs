@@ -1,10 +1,11 @@
-//! Look up the known behaviour of each runtime, as data.
+//! The known behaviour of each runtime, as data.
 //!
-//! The table has a row for each deviation from the document: its fact, its condition, and the
-//! runtime's behaviour. `evidence/` has what each recorded build did, and so the builds of a row. A
-//! [`Profile`] determines the rows for a target, from the recordings that are nearest to it. The
-//! server suite and the campaigns look up the row that explains a target's behaviour; the reference
-//! runtime looks up what the imitated runtime would do.
+//! The table has a row for each deviation from the document: its fact, its condition, and what the
+//! runtime does. `evidence/` has what each recorded build did, which determines the builds of a
+//! row. A [`Profile`] selects the rows for a target by the recordings nearest to it.
+//!
+//! The server suite and fuzzing campaigns look up the row that explains a target's behaviour. The
+//! reference runtime looks up what the imitated runtime would do.
 
 mod nearest;
 mod outcome;
@@ -33,8 +34,8 @@ pub(crate) use row::{Does, Effect, Layer, Quirk, Request, Row};
 use self::table::TABLE;
 use crate::conversation::wants_descriptor;
 
-/// Returns the rows that a request to a target fits, of those that `is_of` selects, in the order of
-/// the table: a platform's row replaces the server's.
+/// Returns the rows that apply to a request to a target, among those that `is_of` selects, in the
+/// order of the table. A platform's row replaces the server's.
 fn chosen(profile: Profile, request: &Request, is_of: impl Fn(&Row) -> bool) -> Vec<&'static Row> {
     // The payload of an unknown command is not read.
     let is_read = |row: &Row| row.does != Does::Anything || profile.knows(request.command);
@@ -55,7 +56,7 @@ pub(crate) fn explain(profile: Profile, request: &Request, seen: &Effect) -> Opt
     rows_for(profile, request).into_iter().find(|row| row.explains(request, seen))
 }
 
-/// Returns the row that explains a target's reaction to one of a script's requests.
+/// Returns the row that explains a target's reaction to a request of a script.
 pub(crate) fn explain_script(
     profile: Profile,
     script: &Script,
@@ -64,20 +65,19 @@ pub(crate) fn explain_script(
     requests(script).find_map(|request| explain(profile, &request, seen))
 }
 
-/// A runtime's known reactions to a request, in the order of the table: for the reference runtime.
+/// Returns a runtime's known reactions to a request, in table order, for the reference runtime.
 pub(crate) fn rows(profile: Profile, request: Request) -> impl Iterator<Item = &'static Row> {
     let model = profile.model();
     rows_for(model, &request).into_iter().filter(move |row| row.is_done_by(model))
 }
 
-/// Whether a runtime goes its own way in the scripts of a fact: for the reference runtime.
+/// Whether a runtime deviates in the scripts of a fact, for the reference runtime.
 pub(crate) fn is_told(profile: Profile, fact: &str) -> bool {
     nearest::nearest(profile.model()).iter().any(|build| nearest::deviating(fact).contains(build))
 }
 
 impl Profile {
-    /// Whether its platform refuses a command as unsupported, whatever the request: perf maps on
-    /// `NativeAOT`.
+    /// Whether this platform refuses every request of a command, as `NativeAOT` refuses perf maps.
     ///
     /// ```
     /// use diagipc::known::Profile;
@@ -94,10 +94,10 @@ impl Profile {
     }
 }
 
-/// Returns the variants of `script` for this target, the likeliest first: a deviation, or `None` for
-/// its own steps.
+/// Returns the variants of `script` for this target, most likely first. A variant is a deviation,
+/// or `None` for the script's own steps.
 ///
-/// What the nearest recordings did precedes the script's steps; deviations of programs follow them.
+/// Deviations of the nearest recordings precede the script's own steps; those of programs follow.
 pub(crate) fn ways_of(profile: Profile, script: &Script) -> Vec<Option<&Deviation>> {
     let Plays::Client(part) = &script.plays else { return [None].into() };
     let (nearest, request) = (nearest::nearest(profile), requests(script).next());

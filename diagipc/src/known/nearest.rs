@@ -1,4 +1,4 @@
-//! What recorded builds show, and which of them are nearest to a target.
+//! The behaviour of recorded builds, and which builds are nearest to a target.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,24 +8,25 @@ use serde::{Deserialize, Serialize};
 use super::profile::{Build, Family, Profile};
 use crate::embedded::VECTORS;
 
-/// Written from `evidence/` by the test `shown_json_is_that_of_the_recordings`, with `DIAG_UPDATE=1`.
+/// The test `shown_json_is_that_of_the_recordings` writes this from `evidence/` with
+/// `DIAG_UPDATE=1`.
 const TEXT: &str = include_str!("shown.json");
 
-/// What the recordings show, by builds, or in tests by their names.
+/// The contents of that file, by builds, or in tests by the names of builds.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Shown<B> {
     pub(super) recorded: Vec<B>,
-    /// By the fact and the text of a row.
+    /// The builds that show each row, by its fact and text.
     pub(super) rows: BTreeMap<String, Vec<B>>,
-    /// By the fact of a deviation.
+    /// The builds that show each deviation, by its fact.
     pub(super) deviations: BTreeMap<String, Vec<B>>,
-    /// The builds that did not survive a case, by its last word: a `tcId`, or the name of a script.
+    /// The builds that did not survive a case, by its last word: a `tcId` or the name of a script.
     pub(super) ended: BTreeMap<String, String>,
 }
 
 static SHOWN: LazyLock<Shown<Profile>> = LazyLock::new(|| {
     let mut shown: Shown<Profile> = serde_json::from_str(TEXT).unwrap_or_default();
-    // The oldest first; a build with glibc, and the same with musl, are one.
+    // The oldest build is first. A build with glibc and the same build with musl count as one.
     shown.recorded.sort_by_key(|one| one.build());
     shown.recorded.dedup();
     shown
@@ -36,15 +37,15 @@ pub(super) fn showing(key: &str) -> &'static [Profile] {
     SHOWN.rows.get(key).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the builds that a script went otherwise on by this fact.
+/// Returns the builds in which a script deviated by this fact.
 pub(super) fn deviating(fact: &str) -> &'static [Profile] {
     SHOWN.deviations.get(fact).map_or(&[], Vec::as_slice)
 }
 
-/// The recorded builds that did not survive a case, in words: `harmful: ended net8.0.30, aot9.0.20`.
+/// Returns which builds did not survive a case, such as `harmful: ended net8.0.30, aot9.0.20`.
 ///
-/// `case` is the `tcId` of its request, or the name of its script. Which cases are harmful at all is
-/// for the `hazard` of the vectors and scripts to say.
+/// `case` is the `tcId` of its request or the name of its script. Whether a case is harmful at all
+/// is decided by the `hazard` of the vectors and scripts.
 ///
 /// ```
 /// use diagipc::known::harm_of;
@@ -57,8 +58,8 @@ pub fn harm_of(case: &str) -> String {
     ended.map_or_else(|| "harmful".into(), |names| format!("harmful: ended {names}"))
 }
 
-/// Returns the recorded builds of a target's platform that are nearest to it: those that it may be,
-/// or else the last ones before its version and the first ones after it.
+/// Returns the nearest recorded builds of a target's platform: the builds that it may be, or else
+/// the last ones before its version and the first ones after it.
 pub(super) fn nearest(profile: Profile) -> Vec<Profile> {
     nearest_among(&SHOWN.recorded, profile)
 }
@@ -85,23 +86,23 @@ pub(super) fn nearest_among(recorded: &[Profile], profile: Profile) -> Vec<Profi
 }
 
 impl Profile {
-    /// Whether it is known from recordings: its own, or those of builds around it. Otherwise it must
-    /// follow the document.
+    /// Whether recordings of this build, or of builds around it, tell what to expect. Otherwise it
+    /// must follow the document.
     pub fn is_known(self) -> bool {
         !nearest(self).is_empty()
     }
 
-    /// Whether another build is of its version; every one, if it has none.
+    /// Whether another build has this version; always true without a version.
     fn is_of_version(self, other: Self) -> bool {
         self.version().is_none() || other.version() == self.version()
     }
 
-    /// Whether no build of its family and version was recorded.
+    /// Whether no build of this family and version was recorded.
     pub(crate) fn is_predicted(self) -> bool {
         self.platform().is_some() && !nearest(self).iter().any(|one| self.is_of_version(*one))
     }
 
-    /// Whether its version, or that of the recordings nearest to it, is between those of some builds.
+    /// Whether its version, or that of the nearest recordings, lies between those of `builds`.
     pub(super) fn is_within(self, builds: &[Self]) -> bool {
         let versions = builds.iter().filter_map(|one| one.version());
         let is_between =
@@ -111,7 +112,7 @@ impl Profile {
             && (self.version().is_none_or(is_between) || nearest.any(is_between))
     }
 
-    /// Returns its expected behaviour in words: `compared with the recordings of coreclr-10.0.12`.
+    /// Returns what it is compared with, such as `compared with the recordings of coreclr-10.0.12`.
     pub fn held_to(self) -> String {
         let nearest = nearest(self);
         if nearest.is_empty() {
@@ -132,14 +133,14 @@ impl Profile {
         format!("{never}compared with the recordings of {names}")
     }
 
-    /// The build imitated by the reference runtime: its own, or the first recorded one of its
-    /// version. Without a version, the newest.
+    /// Returns the build that the reference runtime imitates: this build, or the first recorded
+    /// build of this version. Without a version it is the newest build.
     pub(crate) fn model(self) -> Self {
         let is_own = |one: &&Self| one.platform() == self.platform() && self.is_of_version(**one);
         if self.build().is_some() {
             return self;
         }
-        // Rather one whose replies about itself are in the vectors.
+        // Prefer a build whose replies about itself are in the vectors.
         let own: Vec<&Self> = SHOWN.recorded.iter().filter(is_own).collect();
         let told: Vec<&Self> = own.iter().copied().filter(|one| one.has_replies()).collect();
         let own = if told.is_empty() { own } else { told };
@@ -147,14 +148,14 @@ impl Profile {
         model.map_or(self, |model| **model)
     }
 
-    /// Whether a file of the vectors has its recorded replies.
+    /// Whether a file of the vectors has recorded replies of this build.
     fn has_replies(self) -> bool {
         let file = self.recording_of_build().map(|name| format!("runtime-{name}.json"));
         VECTORS.iter().any(|(name, _)| Some(*name) == file.as_deref())
     }
 
-    /// The name in vectors and scripts of the build imitated by the reference runtime: `net8.0.30`.
-    /// `None` if it was never observed.
+    /// Returns the name of the build that the reference runtime imitates, as in vectors and
+    /// scripts, such as `net8.0.30`; `None` if it was never observed.
     ///
     /// ```
     /// use diagipc::known::Profile;

@@ -1,5 +1,4 @@
-//! What was observed of a target in a case, in the words of `evidence/`, and the recording of a
-//! build.
+//! The outcome of a case, in the words of `evidence/`, and the recording of a build.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,16 +11,16 @@ use super::profile::Profile;
 use super::row::Effect;
 use crate::conversation::ReplyKind;
 
-/// A target's behaviour in a case of the server suite.
+/// What a target did in a case of the server suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CaseOutcome {
-    /// For a request: the answer, and its effects.
+    /// The answer to a request, and its effects.
     Answered(Effect),
-    /// A script went as written.
+    /// A script was played as written.
     AsWritten,
-    /// A script went as in its deviation of this fact.
+    /// A script was played as in its deviation of this fact.
     Deviated(String),
-    /// A script failed: the answer, if one was the cause.
+    /// A script failed, with the answer if that was the cause.
     Otherwise(Option<Effect>),
 }
 
@@ -37,7 +36,7 @@ impl fmt::Display for CaseOutcome {
     }
 }
 
-/// The error is the text.
+/// Parses an outcome. The error is the text.
 impl FromStr for CaseOutcome {
     type Err = String;
 
@@ -73,7 +72,7 @@ impl fmt::Display for Effect {
     }
 }
 
-/// The error is the text.
+/// Parses an effect. The error is the text.
 impl FromStr for Effect {
     type Err = String;
 
@@ -103,13 +102,13 @@ impl FromStr for Effect {
     }
 }
 
-/// A file of `evidence/`.
+/// The recording of a build, which is a file of `evidence/`.
 #[derive(Clone, Debug)]
 pub(crate) struct BuildRecording {
-    /// The name of the build in vectors and scripts: `net10.0.9`.
+    /// The name of the build in vectors and scripts, such as `net10.0.9`.
     pub(crate) build: String,
     pub(crate) profile: Profile,
-    /// By the name of the case.
+    /// The outcomes by the names of the cases.
     pub(crate) outcomes: BTreeMap<String, CaseOutcome>,
 }
 

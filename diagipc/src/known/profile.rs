@@ -7,7 +7,7 @@ use dotnet_diagnostics_ipc::command::{Command, DotnetVersion};
 use dotnet_diagnostics_ipc::exchange::KnownCommands;
 use serde::Deserialize;
 
-/// A build of .NET by its full version, such as 10.0.9.
+/// The full version of a .NET build, such as 10.0.9.
 pub(crate) type Build = (u8, u8, u16);
 
 /// The kinds of servers.
@@ -20,17 +20,17 @@ pub enum Family {
     NativeAot,
     /// .NET with Mono.
     Mono,
-    /// A server that follows only the document: the newest edition, with its errors corrected.
+    /// A server that follows only the document's newest edition, with its errors corrected.
     Strict,
 }
 
 /// The expected behaviour of a target, or the model of the reference runtime: a family and, if
 /// known, a version or a build.
 ///
-/// All knowledge comes from recorded builds. The profile of a version allows what any recorded build
-/// of it does; the profile of a build what that build does: `coreclr-10.0.12`. A build that was never
-/// recorded is compared with the nearest recorded ones of its family ([`held_to`]). Its commands are
-/// its own: only 11 knows `CollectTracing6`.
+/// All knowledge comes from recorded builds. The profile of a version allows what any recorded
+/// build of that version does; the profile of a build, such as `coreclr-10.0.12`, allows what that
+/// build does. A build that was never recorded is compared with the nearest recorded builds of its
+/// family ([`held_to`]), but supports the commands of its own version.
 ///
 /// ```
 /// use diagipc::known::{Family, Profile};
@@ -56,7 +56,7 @@ pub struct Profile {
     is_on_windows: bool,
 }
 
-/// A platform of the server: what it runs in, and on.
+/// A platform of the server: the runtime and the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Platform {
     /// `CoreCLR` on Linux and macOS.
@@ -88,9 +88,9 @@ impl Profile {
     pub const NATIVE_AOT: Self = Self::any(Family::NativeAot);
     /// Mono of any version.
     pub const MONO: Self = Self::any(Family::Mono);
-    /// No deviation is known.
+    /// A server with no known deviations.
     pub const STRICT: Self = Self::any(Family::Strict);
-    /// The most common ones.
+    /// The most common profiles.
     pub const ALL: [Self; 10] = [
         Self::CORECLR_3_1,
         Self::CORECLR_8,
@@ -108,26 +108,26 @@ impl Profile {
         Self { family, version: None, patch: None, is_on_windows: cfg!(windows) }
     }
 
-    /// .NET with `CoreCLR`, of this version.
+    /// Returns the profile of .NET with `CoreCLR` of this version.
     pub const fn core_clr(major: u8, minor: u8) -> Self {
         Self { version: Some(DotnetVersion { major, minor }), ..Self::any(Family::CoreClr) }
     }
 
-    /// `NativeAOT` of this version: the server of that version, on another platform.
+    /// Returns the profile of `NativeAOT` of this version: the same server on another platform.
     pub const fn native_aot(major: u8) -> Self {
         Self::core_clr(major, 0).of_family(Family::NativeAot)
     }
 
-    /// The profile of what `ProcessInfo2` calls `clrProductVersion`, of `CoreCLR`: `10.0.9`. The
-    /// text does not show the family.
+    /// Returns the `CoreCLR` profile of a `clrProductVersion` in a reply to `ProcessInfo2`, such as
+    /// `10.0.9`. This text does not show the family.
     pub fn of_version(text: &str) -> Option<Self> {
         let (version, patch) = version(text)?;
         Some(Self { patch, ..Self::core_clr(version.major, version.minor) })
     }
 
-    /// Returns the profile of a build by its name in vectors and scripts: `net10.0.9`, `aot9.0.20`,
-    /// `win-net6.0.13`, `mono11.0.0`. One for musl, arm64 or macOS (`musl-net10.0.0`)
-    /// has the profile of that build.
+    /// Returns the profile of a build by its name in vectors and scripts, such as `net10.0.9`,
+    /// `aot9.0.20`, `win-net6.0.13` or `mono11.0.0`. Builds for musl, arm64 or macOS
+    /// (`musl-net10.0.0`) have the same profile.
     pub fn of_recording(name: &str) -> Option<Self> {
         let systems = ["musl-", "arm64-", "macos-"].into_iter();
         let name = systems.fold(name, |name, one| name.strip_prefix(one).unwrap_or(name));
@@ -151,12 +151,12 @@ impl Profile {
         self.family
     }
 
-    /// Returns the version; `None` if the profile is not of one version.
+    /// Returns the version; `None` if the profile is not limited to one version.
     pub const fn version(self) -> Option<DotnetVersion> {
         self.version
     }
 
-    /// Returns what its server runs on; `None` for a server of the document.
+    /// Returns the platform; `None` for a server that follows only the document.
     pub(crate) const fn platform(self) -> Option<Platform> {
         match (self.family, self.is_on_windows) {
             (Family::CoreClr, false) => Some(Platform::CoreClr),
@@ -167,12 +167,12 @@ impl Profile {
         }
     }
 
-    /// Returns the build; `None` if the profile is of a whole version.
+    /// Returns the build; `None` if the profile covers a whole version.
     pub(crate) fn build(self) -> Option<Build> {
         Some((self.version?.major, self.version?.minor, self.patch?))
     }
 
-    /// Returns the version as counted by commands and vectors: 3.0 has everything of 3.1 (F-131).
+    /// Returns the version in terms of commands and vectors: 3.0 has everything of 3.1 (F-131).
     const fn edition(self) -> Option<DotnetVersion> {
         match self.version {
             Some(DotnetVersion { major: 3, minor: 0 }) => {
@@ -190,19 +190,19 @@ impl Profile {
         }
     }
 
-    /// The commands that it knows. Without a version, those of .NET 10; a server of the document
-    /// has those of .NET 11.
+    /// Returns the supported commands. Without a version they are those of .NET 10; for a server of
+    /// the document they are those of .NET 11.
     pub fn commands(self) -> KnownCommands {
         let newest = if self.family == Family::Strict { 11 } else { 10 };
         KnownCommands::UpTo(self.edition().unwrap_or(DotnetVersion { major: newest, minor: 0 }))
     }
 
-    /// Whether it knows the command.
+    /// Whether the command is supported.
     pub fn knows(self, command: Command) -> bool {
         self.commands().contains(command)
     }
 
-    /// Returns the first and the last build that it may be.
+    /// Returns the first and the last build that the target may be.
     pub(super) fn range(self) -> (Build, Build) {
         let Some(version) = self.version else { return ((0, 0, 0), (u8::MAX, u8::MAX, u16::MAX)) };
         let of = |patch| (version.major, version.minor, patch);
@@ -211,7 +211,7 @@ impl Profile {
 }
 
 impl Family {
-    /// Returns the beginning of the names of its recordings.
+    /// Returns the prefix of the names of its recordings.
     pub(super) const fn prefix(self) -> &'static str {
         match self {
             Self::NativeAot => "aot",
@@ -221,14 +221,14 @@ impl Family {
     }
 }
 
-/// .NET 10.
+/// The default is .NET 10.
 impl Default for Profile {
     fn default() -> Self {
         Self::CORECLR_10
     }
 }
 
-/// Returns the version of `10.0.9`, `3.1` or `10`, and the build if it is a release:
+/// Returns the version in `10.0.9`, `3.1` or `10`, and the build if it is a release, which
 /// `10.0.0-rc.1.25451.107` is not.
 fn version(text: &str) -> Option<(DotnetVersion, Option<u16>)> {
     let release = text.split(['+', ' ']).next()?;
@@ -284,7 +284,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// The profile of a recorded build.
+/// Parses the name of a recorded build.
 impl TryFrom<String> for Profile {
     type Error = UnknownProfile;
 
@@ -293,7 +293,7 @@ impl TryFrom<String> for Profile {
     }
 }
 
-/// Text that is not a profile.
+/// The error for text that is not a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownProfile(String);
 

@@ -19,37 +19,37 @@ use crate::conversation::ReplyKind;
 pub(crate) struct Row {
     /// The number in `spec/ERRATA.md`.
     pub(crate) fact: &'static str,
-    /// The part of a runtime with this behaviour.
+    /// The part of a runtime that behaves like this.
     pub(crate) layer: Layer,
     pub(crate) commands: Commands,
-    /// The special property of its requests.
+    /// The property of the requests that it applies to.
     pub(crate) shape: Shape,
-    /// Only with requests that a vector marks as harmful, and with mutations of a campaign.
+    /// Whether it applies only to requests marked as harmful, and to mutations of a campaign.
     pub(crate) harmful: bool,
     pub(crate) does: Does,
-    /// The behaviour in words.
+    /// A description of the behaviour.
     pub(crate) text: &'static str,
-    /// Whether it is a fault that a valid request shows: it fails, by its name.
+    /// Whether this is a fault that a valid request shows. It is a failure, with this name.
     pub(crate) fault: bool,
 }
 
 /// The part of a runtime that a behaviour belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layer {
-    /// The diagnostic server of a version, common to all families.
+    /// The diagnostic server of a version, which all families share.
     Server,
-    /// The platforms' replacement for what the server does on others.
+    /// These platforms' replacement for what the server does on others.
     Platform(&'static [Platform]),
-    /// The program, its publishing, and its neighbouring files: any program of the row's versions
-    /// may behave like this.
+    /// The program, how it was published, and its neighbouring files. Any program of the row's
+    /// versions may behave like this.
     Host,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Commands {
-    /// All, including unknown ones.
+    /// All commands, including unknown ones.
     All,
-    /// All of a command set, including unknown ones.
+    /// All commands of a command set, including unknown ones.
     Set(u8),
     Of(&'static [Command]),
 }
@@ -58,36 +58,36 @@ pub(crate) enum Commands {
 pub(crate) enum Shape {
     Any,
     Right,
-    /// It is valid, or wrong only in its values.
+    /// The request is valid, or wrong only in its values.
     Parsed,
-    /// It has one of these details, and is valid but for an absent name of a variable.
+    /// The request has one of these quirks, and is valid except for an absent name of a variable.
     With(&'static [Quirk]),
-    /// It is valid, and the runtime is suspended.
+    /// The request is valid, and the runtime is suspended.
     Suspended,
-    /// It arrives in more than one piece.
+    /// The request arrives in more than one piece.
     Pieces,
     UnknownCommand,
-    /// It is valid, and bytes follow it.
+    /// The request is valid, and bytes follow it.
     BytesAfter,
-    /// It is valid, and its payload continues after the last field.
+    /// The request is valid, and its payload continues after the last field.
     Surplus,
-    /// The payload ends early: a field, or what a count announces, continues after the end, or a
+    /// The payload ends early: a field, or what a count announces, extends beyond the end, or a
     /// string has no end.
     EndsEarly,
-    /// It exceeds one of these limits, whatever the number.
+    /// The request exceeds one of these limits, whatever the number.
     Beyond(&'static [WireErrorKind]),
-    /// No descriptor follows it.
+    /// No descriptor follows the request.
     NoDescriptor,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Does {
     Dies,
-    /// It answers with this error, and closes.
+    /// The runtime answers with this error, and closes the connection.
     Refuses(HResult),
-    /// It answers with this, and leaves the connection open.
+    /// The runtime answers with this, and leaves the connection open.
     LeavesOpen(HResult),
-    /// It accepts malformed bytes, whatever the result.
+    /// The runtime accepts malformed bytes, whatever the result.
     Accepts,
     NoHeader,
     /// The behaviour is undefined, so anything matches.
@@ -99,11 +99,11 @@ pub(crate) enum Does {
 #[allow(clippy::struct_excessive_bools, reason = "each is a shape of its own")]
 pub(crate) struct Request {
     pub(crate) command: Command,
-    /// Why a server refuses it, if it does.
+    /// Why a server refuses the request, if it does.
     pub(crate) reason: Option<RefusalReason>,
-    /// Bytes follow that are not part of it.
+    /// Whether bytes follow that are not part of the request.
     pub(crate) is_followed: bool,
-    /// Bytes of its payload follow the last field.
+    /// Whether bytes of the payload follow the last field.
     pub(crate) has_surplus: bool,
     pub(crate) in_pieces: bool,
     pub(crate) is_harmful: bool,
@@ -111,28 +111,28 @@ pub(crate) struct Request {
     pub(crate) is_suspended: bool,
 }
 
-/// A value of a request that a runtime's reaction may depend on.
+/// A value in a request that a runtime's reaction may depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Quirk {
     /// Any other value.
     #[default]
     Plain,
-    /// It sets or deletes a variable whose name is absent.
+    /// The request sets or deletes a variable whose name is absent.
     AbsentName,
     Deletion,
-    /// It sets a variable with an empty name.
+    /// The request sets a variable with an empty name.
     NoName,
-    /// It sets a variable whose name begins with an equals sign.
+    /// The request sets a variable whose name begins with an equals sign.
     EqualsFirst,
-    /// It sets a variable whose name contains a later equals sign.
+    /// The request sets a variable whose name contains a later equals sign.
     EqualsWithin,
-    /// It deletes a variable with a name that no libc accepts: empty, or with an equals sign.
+    /// The request deletes a variable whose name no libc accepts: empty, or with an equals sign.
     OddDeletion,
-    /// It attaches a profiler without a path: absent or empty.
+    /// The request attaches a profiler whose path is absent or empty.
     NoProfilerPath,
-    /// It names a dump with a non-ASCII character.
+    /// The request names a dump with a non-ASCII character.
     ForeignDumpName,
-    /// It names a startup hook that cannot be loaded, and the runtime has started.
+    /// The request names a startup hook that cannot be loaded, and the runtime has started.
     MissingHook,
 }
 
@@ -149,8 +149,8 @@ impl Quirk {
             AnyRequest::AttachProfiler(request) if request.profiler_path.is_empty_to_runtimes() => {
                 Self::NoProfilerPath
             }
-            // A file named by a message of vectors or of a campaign does not exist. An empty path
-            // names none (P-1).
+            // A file named by a vector or a campaign does not exist. An empty path names no file
+            // (P-1).
             AnyRequest::ApplyStartupHook(request)
                 if !request.startup_hook_path.is_empty_to_runtimes() =>
             {
@@ -194,7 +194,8 @@ impl Request {
         Self { reason: Some(reason), ..Self::right(command) }
     }
 
-    /// The decoded `wire`, sent as `command`. A server never reads the bytes after the size (F-70).
+    /// Returns the decoded request `wire`, sent as `command`. Bytes after the size are never read
+    /// (F-70).
     pub(crate) fn of(command: Command, wire: &[u8]) -> Self {
         let size = Header::decode(wire).map_or(wire.len(), |header| header.size.into());
         let is_followed = size < wire.len();
@@ -219,14 +220,14 @@ impl Request {
 pub(crate) struct Effect {
     pub(crate) answer: ReplyKind,
     pub(crate) died: bool,
-    /// The connection stayed open after the answer.
+    /// Whether the connection stayed open after the answer.
     pub(crate) left_open: bool,
-    /// The answer, or its continuation, is malformed.
+    /// Whether the answer, or its continuation, is malformed.
     pub(crate) wrong: bool,
 }
 
 impl Row {
-    /// Returns the name in `shown.json`.
+    /// Returns the key of the row in `shown.json`.
     pub(super) fn key(&self) -> String {
         format!("{}: {}", self.fact, self.text)
     }
@@ -235,8 +236,8 @@ impl Row {
         showing(&self.key())
     }
 
-    /// Whether a target is known for it: the recorded builds nearest to it behave like this, or for a
-    /// program any builds around it.
+    /// Whether a target is known for this behaviour, because the nearest recorded builds show it.
+    /// For a program's behaviour, it is enough that builds on both sides do.
     pub(super) fn is_of(&self, profile: Profile) -> bool {
         let shown = self.shown_on();
         match self.layer {
@@ -250,12 +251,12 @@ impl Row {
         self.layer != Layer::Host || self.shown_on().contains(&build)
     }
 
-    /// Whether it belongs to a platform, and replaces the server's behaviour there.
+    /// Whether the row belongs to a platform, and replaces the server's behaviour there.
     pub(super) const fn is_of_a_platform(&self) -> bool {
         matches!(self.layer, Layer::Platform(_))
     }
 
-    /// Whether the observation matches it.
+    /// Whether the observation matches this row.
     pub(super) fn explains(&self, request: &Request, seen: &Effect) -> bool {
         let Effect { answer, died, left_open, wrong } = *seen;
         let is_taken = match answer {
@@ -268,7 +269,7 @@ impl Row {
         let is_over_limit = matches!(request.reason, Some(RefusalReason::OverLimit(_)));
         let does_it = match self.does {
             Does::Dies => died,
-            // .NET 6 gives 0 as the code of an error (F-127).
+            // .NET 6 sends 0 as the code of an error (F-127).
             Does::Refuses(hresult) => {
                 answer == ReplyKind::Error(hresult) && !left_open && !died && !wrong
             }
@@ -281,13 +282,13 @@ impl Row {
                     && !(is_over_limit && left_open)
             }
             Does::NoHeader => answer == ReplyKind::NoHeader,
-            // A runtime that refuses it has checked it.
+            // A runtime that refuses the request has checked it.
             Does::Anything => died || answer != ReplyKind::Error(HResult::BAD_ENCODING),
         };
         does_it && self.fits(request)
     }
 
-    /// Whether a request matches one of these.
+    /// Whether the row applies to a request.
     pub(super) fn fits(&self, request: &Request) -> bool {
         let is_command = match self.commands {
             Commands::All => true,

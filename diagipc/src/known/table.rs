@@ -1,4 +1,4 @@
-//! The table: one row for each known behaviour. The first matching row counts.
+//! The table, with one row for each known behaviour. The first matching row counts.
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
@@ -39,14 +39,14 @@ const DUMP: Commands = Commands::Of(&[Command::GENERATE_CORE_DUMP]);
 const BLOCKING_SESSION: Commands = Commands::Of(&[Command::COLLECT_TRACING6]);
 const ENABLE_PERF_MAP: Commands = Commands::Of(&[Command::ENABLE_PERF_MAP]);
 
-/// What follows depends on the bytes behind the payload: no row describes which truncation kills
+/// The result depends on the bytes after the payload, so no row describes which truncation kills
 /// which build.
 const UNDEFINED: &str = "without bounds checks the runtime reads beyond the payload (F-8: a count that wraps; F-9: one of gigabytes), and may do anything";
-/// `REGDB_E_CLASSNOTREG`.
+/// The error `REGDB_E_CLASSNOTREG`.
 const CLASS_NOT_REGISTERED: HResult = HResult(0x8004_0154);
-/// Names that no libc accepts.
+/// Names of variables that no libc accepts.
 const ODD_NAMES: &[Quirk] = &[Quirk::NoName, Quirk::EqualsFirst, Quirk::EqualsWithin];
-/// Names that are odd, absent, or to delete.
+/// Names that are odd or absent, and deletions.
 const ODD_NAMES_OR_DELETION: &[Quirk] = &[
     Quirk::AbsentName,
     Quirk::NoName,
@@ -62,14 +62,13 @@ const NATIVE_AOT: Layer = Layer::Platform(&[Platform::NativeAot]);
 const WINDOWS: Layer = Layer::Platform(&[Platform::Windows]);
 const MONO: Layer = Layer::Platform(&[Platform::Mono]);
 
-/// Whether a row is a fault of a valid request, and whether it is only of harmful requests.
+/// Whether a row is a fault of a valid request, and whether it applies only to harmful requests.
 type Flags = (bool, bool);
 const PLAIN: Flags = (false, false);
 const FAULT: Flags = (true, false);
 const FAULT_OF_HARMFUL: Flags = (true, true);
 
-/// Makes the rows: fact, layer, commands and shape of the request, what the runtime does, and the
-/// same in words.
+/// Generates the rows: fact, layer, commands and shape of the request, effect, description.
 macro_rules! table {
     ($($fact:literal $layer:ident $commands:ident, $shape:ident $(($of:expr))? =>
         $does:ident $(($hresult:expr))? $(, $flags:ident)?: $text:expr;)*) => {

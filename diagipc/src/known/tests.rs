@@ -1,4 +1,4 @@
-//! The table, the recordings, the vectors and the scripts agree for each build.
+//! Checks that the table, the recordings, the vectors and the scripts agree for each build.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,21 +20,21 @@ use crate::server::expectation::Expectation;
 use crate::server::{ServerCase, ServerCaseKind, cases};
 use crate::{Grade, Playable as _, embedded};
 
-/// A build that was not recorded goes the way of those around it.
+/// A build that was not recorded behaves like the builds around it.
 #[test]
 fn script_deviation_follows_the_nearest_recordings() {
     let mut scripts = embedded::scripts().unwrap().iter().flat_map(|(_, file)| &file.scripts);
     let script = scripts.find(|script| script.name == "port-with-a-path-too-long").unwrap();
     for (name, fact) in [
-        // As 8.0.4, 8.0.30 and 9.0.5.
+        // These are like 8.0.4, 8.0.30 and 9.0.5.
         ("coreclr-8.0.0", Some("P-13")),
         ("coreclr-8.0.31", None),
         ("coreclr-9.0.18", Some("P-13")),
         ("coreclr-10.0.9", Some("P-13")),
         ("coreclr-10.0.12", None),
-        // Some build of it.
+        // Some build of this version deviates.
         ("coreclr-10", Some("P-13")),
-        // Never recorded: between two others, or after all of its family.
+        // These were never recorded, and lie between two others, or after all of their family.
         ("coreclr-7", Some("P-13")),
         ("coreclr-11", None),
         ("nativeaot-9.0.20", None),
@@ -46,7 +46,7 @@ fn script_deviation_follows_the_nearest_recordings() {
     }
 }
 
-/// Which platforms and versions a row explains, and whether it is a fault.
+/// Covers the platforms and versions that a row explains, and whether it is a fault.
 #[test]
 fn row_explains_only_its_builds_requests_and_answers() {
     let error = |code| Effect { answer: ReplyKind::Error(code), ..DIED_NOT };
@@ -68,7 +68,7 @@ fn row_explains_only_its_builds_requests_and_answers() {
         (aot, hook, error(HResult::UNKNOWN_COMMAND), None),
         (ten, hook, lacks, None),
         (Profile::STRICT, hook, lacks, None),
-        // These are shown by valid requests, and stay failures.
+        // Valid requests show these, so they remain failures.
         (aot, set(Quirk::Deletion), died, Some(("F-95", true))),
         (aot, set(Quirk::Plain), died, None),
         (ten, set(Quirk::Deletion), died, None),
@@ -143,7 +143,7 @@ fn profile_text_names_known_builds() {
     for text in ["", "coreclr-", "coreclr", "net8", "auto", "nativeaot-"] {
         assert!(text.parse::<Profile>().is_err(), "{text}");
     }
-    // A preview belongs to its version, but is not a build of it.
+    // A preview belongs to its version, but is not one of its builds.
     assert_eq!(Profile::of_version("10.0.0-rc.1.25451.107"), Some(Profile::CORECLR_10));
 }
 
@@ -158,7 +158,7 @@ pub(super) fn all_recordings() -> Vec<BuildRecording> {
         recording
     };
     let mut recordings: Vec<BuildRecording> = files.map(read).collect();
-    // Directories have no order of their own.
+    // The order of files in a directory is not defined.
     recordings.sort_by_key(|recording| (recording.profile.build(), recording.build.clone()));
     recordings
 }
@@ -188,7 +188,7 @@ fn row_of(
             let expectation = Expectation::of_vector(group, test);
             let row =
                 expectation.request.as_ref().and_then(|request| row_of_request(request, seen));
-            // The whole bytes: what follows the message is no part of what is expected.
+            // The expectation is for the message only, so take the whole bytes.
             let whole = expectation
                 .request
                 .map(|request| Request::of(request.command, test.wire.as_deref().unwrap()));
@@ -198,7 +198,7 @@ fn row_of(
                     format!("{} ({})", test.comment, group.command.as_deref().unwrap_or_default())
                 }),
                 _ if test.result == ExpectedResult::Acceptable && is_refused => Ok(row),
-                // Allowed without a row: bytes after the message, and errors of a program.
+                // Bytes after the message and errors of a program are allowed without a row.
                 _ => Ok(TABLE.iter().filter(|row| may_be(row)).find(|row| {
                     let is_so = match (seen.answer, row.does) {
                         (ReplyKind::Error(_), Does::Refuses(_)) => row.layer == Layer::Host,
@@ -225,7 +225,7 @@ fn row_of(
     }
 }
 
-/// Wine, on which .NET for Windows was recorded, lets a variable be deleted that is not there.
+/// The script that deletes a missing variable. Wine, with which Windows was recorded, allows that.
 const OF_WINE: &str = "scripts/process/set-variable-then-delete-twice";
 
 /// Returns what the recordings show, and the outcomes that no row explains.
@@ -270,13 +270,13 @@ pub(super) fn all_cases() -> impl Iterator<Item = ServerCase<'static>> {
     cases(embedded::scripts().unwrap(), embedded::vectors().unwrap()).into_iter()
 }
 
-/// Returns what [`harm_of`] takes, which is unique.
+/// Returns the unique word that [`harm_of`] takes.
 fn last_word(case: &ServerCase<'_>) -> String {
     case.words().pop().unwrap()
 }
 
-/// Every deviation of a recorded build from the document has a row, every row has evidence, and the
-/// file that the library reads has the builds of each row.
+/// Every deviation of a recorded build has a row, every row has evidence, and the file that the
+/// library reads has the builds of each row.
 #[test]
 fn shown_json_is_that_of_the_recordings() {
     let (shown, unknown) = shown_by(&all_recordings());
@@ -297,7 +297,7 @@ fn shown_json_is_that_of_the_recordings() {
     assert_file(path, &text, "-p diagipc --all-features --lib shown_json");
 }
 
-/// Whether a target did not survive this outcome: it died, or it answers nobody any more.
+/// Whether a target did not survive this outcome, because it died or no longer answers.
 fn ends_the_target(case: &ServerCase<'_>, outcome: &CaseOutcome) -> bool {
     match (case.kind, outcome) {
         (_, CaseOutcome::Answered(seen) | CaseOutcome::Otherwise(Some(seen))) => {
@@ -313,16 +313,15 @@ fn ends_the_target(case: &ServerCase<'_>, outcome: &CaseOutcome) -> bool {
     }
 }
 
-/// The facts by which a target cannot be used any more, though it lives: its socket is gone ([`P_6`]),
-/// or its start is held, and no request ends that (P-13).
+/// The facts after which a live target cannot be used any more: its socket is gone ([`P_6`]), or it
+/// remains suspended, which no request ends (P-13).
 const LOST_FOR_GOOD: &[&str] = &[P_6, "P-13"];
 
-/// A dump takes the socket of a runtime whose createdump cannot be executed. That is its package's, and
-/// no case but a script shows it.
+/// A dump removes the socket of a runtime whose createdump cannot be executed. This depends on its
+/// package, and only a script shows it.
 const P_6: &str = "P-6";
 
-/// A case that any recorded build did not survive is harmful, whichever family a run takes its
-/// target for.
+/// A case that any recorded build did not survive is harmful in runs against any family.
 #[test]
 fn case_that_a_recorded_build_did_not_survive_is_harmful() {
     let (recordings, mut deadly, mut words) = (all_recordings(), 0, BTreeSet::new());
@@ -342,13 +341,13 @@ fn case_that_a_recorded_build_did_not_survive_is_harmful() {
     assert!(deadly > 100, "{deadly}");
 }
 
-/// A case whose request sets, writes or resumes has a hazard. The reply to such a command says
-/// whether it succeeded; all others answer with what was asked.
+/// A case whose request sets, writes or resumes something has a hazard. The reply to such a command
+/// only says whether it succeeded; other replies have the requested data.
 #[test]
 fn case_that_changes_the_target_has_a_hazard() {
     let mut changing = 0;
     for case in all_cases() {
-        // The command of the bytes may be another one than that of the vector's group.
+        // The command of the bytes may differ from that of the vector's group.
         let wire = match case.kind {
             ServerCaseKind::Request { test, .. } => test.wire.as_deref(),
             ServerCaseKind::Script { .. } => None,

@@ -1,4 +1,4 @@
-//! The grammar as a Go package in one file: its types and limits with a fixed engine
+//! Prints the grammar as a Go package in one file: its types and limits, with a fixed engine
 //! (`dotnetipc.go.jinja`).
 
 use dotnet_diagnostics_ipc_vectors::grammar::{Command, Field, Grammar};
@@ -39,8 +39,7 @@ pub(super) fn add_filters(jinja: &mut Environment<'_>) {
     });
 }
 
-/// The types of a command's request: one, or one for each value of the field that determines the
-/// others.
+/// Returns the types of a command's request: one for each value of a field that selects the others.
 fn requests_of(command: &Command) -> Vec<Value> {
     let short = go_name(command.name.rsplit('/').next().unwrap_or_default());
     let request = |name: &str, is: Option<u32>| {
@@ -80,7 +79,7 @@ fn go_type(kind: &str, items: Option<&str>) -> String {
     go.to_owned()
 }
 
-/// `provider_name` is `ProviderName`, `processId` `ProcessID`.
+/// Returns the Go name: `provider_name` becomes `ProviderName`, `processId` becomes `ProcessID`.
 fn go_name(name: &str) -> String {
     let words = name.split(|letter: char| !letter.is_ascii_alphanumeric()).map(|word| {
         let mut letters = word.chars();

@@ -1,4 +1,4 @@
-//! Generate a codec for another language: the [`Grammar`] in a format that it or its tools read.
+//! Generates a codec for another language, or input for its tools, from the [`Grammar`].
 //!
 //! ```
 //! use diagipc::print::Format;
@@ -24,12 +24,12 @@ use minijinja::value::Serde;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The longest line of a printed table.
+/// The maximum line length of a printed table.
 const WIDTH: usize = 140;
-/// A dissector: an engine and the grammar as its table.
+/// The template of a Wireshark dissector: an engine and the grammar as its table.
 const DISSECTOR: &str = include_str!("dotnet_ipc.lua.jinja");
 
-/// The formats of a [`Grammar`].
+/// A format in which a [`Grammar`] can be printed.
 ///
 /// ```
 /// use diagipc::print::Format;
@@ -42,21 +42,22 @@ const DISSECTOR: &str = include_str!("dotnet_ipc.lua.jinja");
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
-    /// `spec/grammar.json`: all of it.
+    /// The whole grammar, as in `spec/grammar.json`.
     Json,
-    /// `c/dotnet_ipc.h`: a reader, a writer and a client in C99 and C++98, without the 2019 draft.
+    /// A codec and client in C99 and C++98, without the 2019 draft, as in `c/dotnet_ipc.h`.
     C,
-    /// `vectors/dotnetipc/dotnetipc.go`: a codec in Go, without the 2019 draft.
+    /// A codec in Go, without the 2019 draft, as in `vectors/dotnetipc/dotnetipc.go`.
     Go,
-    /// `spec/dotnet_ipc.lua`: a dissector for Wireshark.
+    /// A dissector for Wireshark, as in `spec/dotnet_ipc.lua`.
     Lua,
 }
 
 impl Format {
-    /// The text of a file in this format.
+    /// Returns the text of a file in this format.
     ///
     /// # Errors
-    /// If the format does not support something in the grammar. It supports all of this crate's.
+    /// Returns an error if the format does not support something in the grammar. Every format
+    /// supports all of this crate's grammar.
     pub fn print(self, grammar: &Grammar) -> Result<String, PrintError> {
         match self {
             Self::Json => Ok(written(grammar, &JSON) + "\n"),
@@ -69,7 +70,7 @@ impl Format {
     }
 }
 
-/// A [`Grammar`] that a format does not support: it was changed by hand.
+/// The error for a [`Grammar`] that was changed by hand and that a format does not support.
 ///
 /// ```
 /// use diagipc::print::Format;
@@ -111,7 +112,7 @@ fn render(template: &str, page: Serde<impl Serialize>) -> Result<String, minijin
 
 struct Language {
     list: [char; 2],
-    /// The name of a value in an object, and what follows it.
+    /// Formats the key of a value in an object, with what follows it.
     name: fn(&str) -> String,
 }
 
@@ -119,9 +120,9 @@ const JSON: Language =
     Language { list: ['[', ']'], name: |name| format!("{}: ", Value::from(name)) };
 const LUA: Language = Language { list: ['{', '}'], name: lua_name };
 
-/// Returns the grammar as readable text: what fits into a line is on one.
+/// Returns the grammar as readable text. A value that fits on one line is printed on one line.
 fn written(grammar: &Grammar, language: &Language) -> String {
-    // Cannot fail: every key is text.
+    // This cannot fail, because every key is a string.
     let value = serde_json::to_value(grammar).unwrap_or_default();
     let mut text = String::new();
     language.write(&value, 0, &mut text);
@@ -131,7 +132,7 @@ fn written(grammar: &Grammar, language: &Language) -> String {
 impl Language {
     fn write(&self, value: &Value, depth: usize, out: &mut String) {
         let line = self.in_a_line(value);
-        // The outermost is never one line, so diffs stay small.
+        // The outermost value is never on one line, which keeps diffs small.
         if depth > 0 && line.chars().count() + depth * 2 <= WIDTH {
             out.push_str(&line);
             return;
@@ -152,7 +153,7 @@ impl Language {
         out.push(last);
     }
 
-    /// Returns the brackets of a list or an object, and its items with their names.
+    /// Returns the brackets of a list or an object, and its items with their keys.
     fn entries<'v>(&self, value: &'v Value) -> ([char; 2], Vec<(String, &'v Value)>) {
         match value {
             Value::Array(items) => {
@@ -178,7 +179,7 @@ impl Language {
     }
 }
 
-/// Numbers are keys in brackets; all other keys of the grammar are valid names in Lua.
+/// Returns the name of a key in Lua. Numbers go in brackets; all other keys are valid names.
 fn lua_name(key: &str) -> String {
     if key.chars().all(|letter| letter.is_ascii_digit()) {
         return format!("[{key}] = ");
@@ -186,12 +187,12 @@ fn lua_name(key: &str) -> String {
     format!("{key} = ")
 }
 
-/// The number of bytes on a line of a dump.
+/// The number of bytes on a line of a hex dump.
 const BYTES_PER_LINE: usize = 16;
-/// The lines shown for one part; further bytes are only counted.
+/// The maximum number of lines shown for one part. Further bytes are only counted.
 const LINES: usize = 4;
 
-/// One item: a line of what it is, and its fields.
+/// Prints one item: a line with its description, and its fields.
 pub fn explained(out: &mut dyn Write, item: &Item, input: &[u8]) -> io::Result<()> {
     let hint = if item.lacks_request() { " (--request COMMAND names it)" } else { "" };
     writeln!(out, "{}{hint}", item.title())?;
@@ -202,7 +203,7 @@ pub fn explained(out: &mut dyn Write, item: &Item, input: &[u8]) -> io::Result<(
     writeln!(out)
 }
 
-/// The fields of one message or piece, then the undecoded bytes.
+/// Prints the fields of one message or piece, then the undecoded bytes.
 pub fn explained_fields(out: &mut dyn Write, subject: TypedCodec, bytes: &[u8]) -> io::Result<()> {
     parts(out, &subject.parts(bytes), bytes, 0)
 }
@@ -228,7 +229,7 @@ fn parts(out: &mut dyn Write, parts: &[Annotation], bytes: &[u8], base: usize) -
     Ok(())
 }
 
-/// `44 4f 54`.
+/// Formats bytes as `44 4f 54`.
 fn digits(bytes: &[u8]) -> String {
     let mut digits = String::with_capacity(bytes.len() * 3);
     for (nth, digit) in hex::encode(bytes).chars().enumerate() {

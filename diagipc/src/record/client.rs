@@ -13,43 +13,44 @@ use rustix::process::Signal;
 use crate::process::program::{Captured, Keep};
 use crate::process::{OwnDirectory, Started};
 
-/// The longest line of a proxy: a path is shorter.
+/// The maximum length of a proxy's first line; a path is shorter.
 const MAX_LINE_LEN: usize = 64 * 1024;
-/// The interval of polling.
+/// The polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// How long it may take to notice a signal.
 const SIGNAL_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a client may take to end when signalled.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long it may take at a terminal, where it receives Ctrl-C itself, and may have to stop a trace.
+/// How long a client may take at a terminal, where it receives Ctrl-C itself and may have to stop a
+/// trace.
 const TERMINAL_END_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How they ended.
+/// How the client and the proxy ended.
 #[derive(Clone, Debug)]
 pub struct ClientRun {
-    /// The proxy; `None` if unknown.
+    /// The status of the proxy; `None` if unknown.
     pub proxy: Option<ExitStatus>,
-    /// The client; `None` if unknown, or if it was not started because the proxy has no socket.
+    /// The status of the client; `None` if unknown, or not started because the proxy has no socket.
     pub client: Option<ExitStatus>,
-    /// Whether the client was cancelled, or the cancellation came first, or a signal ended the
-    /// client and cancelled as well.
+    /// Whether the client was cancelled, or was not started because of that, or was ended by a
+    /// signal that was sent to this process too.
     pub is_interrupted: bool,
 }
 
-/// Runs a client, and the proxy that replaces its runtime, until the client has ended. Both are a
-/// program and its arguments.
+/// Runs a client and the proxy that replaces its runtime, until the client ends. Both are given as
+/// a program with its arguments.
 ///
-/// They run in one directory, their `TMPDIR`, which replaces `{tmpdir}` in them. In the client's,
-/// `{pid}` is the process of the proxy, `{socket}` its socket, and `{target}` the runtime. A
-/// separate process plays the runtime, since clients check who listens. The first line of the proxy
-/// is its socket, and it ends with its standard input.
+/// They run in one directory, which is their `TMPDIR` and replaces `{tmpdir}` in their arguments.
+/// For the client `{pid}` is the process of the proxy, `{socket}` its socket, and `{target}` the
+/// runtime. The proxy is a separate process because clients check who listens. Its first line is
+/// its socket, and it ends when its standard input does.
 ///
-/// On cancellation the client is signalled, and killed if it does not end; the proxy gets the time to
-/// write the messages so far. At a terminal the client is in the group of this process, and may read
-/// the input. Otherwise it has its own group, of which nothing is left.
+/// On cancellation the client is signalled, and killed if it does not end; the proxy is given time
+/// to write the messages so far. At a terminal the client is in the group of this process, and may
+/// read the input. Otherwise it has its own group, which is ended completely.
 ///
 /// # Errors
-/// If one of them cannot be started.
+/// Returns an error if one of them cannot be started.
 pub fn run_client(
     proxy_words: &[OsString],
     client_words: &[OsString],
@@ -64,7 +65,7 @@ pub fn run_client(
         command.args(words).env("TMPDIR", directory.path());
         command
     };
-    // It ends with its input, and so with this process.
+    // The proxy ends with its input, and so with this process.
     let mut proxy = command(proxy_words, &[("{tmpdir}", &tmpdir)]);
     let mut proxy = Started::start(proxy.stdin(Stdio::piped()).stdout(Stdio::piped()))
         .map_err(named(proxy_words))?;
@@ -82,7 +83,7 @@ pub fn run_client(
         if run.is_interrupted
             && !(io::stdin().is_terminal() && ends_within(&mut client, TERMINAL_END_TIMEOUT))
         {
-            // Another user's, as after `sudo`, cannot be asked, and is left.
+            // Another user's process, as after `sudo`, cannot be signalled, and is left running.
             if client.ask_to_end().is_ok() {
                 ends_within(&mut client, END_TIMEOUT);
             }
@@ -96,8 +97,8 @@ pub fn run_client(
     Ok(run)
 }
 
-/// Whether the signal that ended the client was sent to us as well: Ctrl-C may end it before it is
-/// noticed here.
+/// Whether the signal that ended the client was sent to this process too: Ctrl-C may end the client
+/// before it is noticed here.
 fn was_meant_too(client: Option<ExitStatus>, canceller: &Canceller) -> bool {
     let ends = [Signal::INT, Signal::TERM].map(Signal::as_raw);
     let is_one =
@@ -114,13 +115,13 @@ fn named(words: &[OsString]) -> impl Fn(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{program}: {error}"))
 }
 
-/// The word with its placeholders replaced. A word that is not text has none.
+/// Returns the word with its placeholders replaced. A word that is not text has no placeholders.
 fn filled(word: &OsStr, places: &[(&str, &str)]) -> OsString {
     let Some(text) = word.to_str() else { return word.to_owned() };
     places.iter().fold(String::from(text), |text, (name, value)| text.replace(name, value)).into()
 }
 
-/// The first line of a proxy; `None` if it prints nothing before its end or the cancellation.
+/// Returns the first line of a proxy; `None` if there is none before its end or cancellation.
 fn first_line(stdout: Option<ChildStdout>, canceller: &Canceller) -> Option<String> {
     let stdout = Captured::start(stdout, Keep::First(MAX_LINE_LEN));
     loop {
@@ -133,7 +134,7 @@ fn first_line(stdout: Option<ChildStdout>, canceller: &Canceller) -> Option<Stri
     }
 }
 
-/// Waits for its end, but not longer than `most`. Whether it has ended.
+/// Waits for the end of a process, but at most `most`. Returns whether it has ended.
 fn ends_within(process: &mut Started, most: Duration) -> bool {
     let began = Instant::now();
     process.ends_before(|| began.elapsed() >= most)

@@ -1,8 +1,8 @@
-//! Record live conversations.
+//! Records live conversations.
 //!
-//! A `Proxy` forwards between a client and a runtime, and keeps everything in a [`Log`].
-//! [`script_file`] writes a [`Recording`] as a script for `replay`. `run_client` runs a client for a
-//! recording.
+//! A `Proxy` forwards between a client and a runtime, and records everything in a [`Log`].
+//! [`script_file`] converts a [`Recording`] to a script for `replay`. `run_client` runs a client
+//! for a recording.
 
 #[cfg(unix)]
 mod client;

@@ -18,16 +18,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::recording::{Log, Recording, Witness};
 use crate::network::{has_hung_up, kind_of, sends_no_more};
 
-/// How long a connection to the other side may take.
+/// The time limit for connecting to the other side.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often to retry connecting to a tool that does not listen yet.
+/// The interval for connecting to a tool that does not listen yet.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How often a failing accept is retried.
+/// How many times a failing accept is retried.
 const MAX_ACCEPT_ATTEMPTS: u32 = 100;
 
-/// Accepts connections, opens one to the other side for each, and forwards bytes, descriptors and
-/// ends.
+/// Accepts connections, opens one to the other side for each of them, and forwards bytes,
+/// descriptors and ends.
 ///
 /// ```no_run
 /// use std::os::unix::net::UnixListener;
@@ -41,31 +41,32 @@ const MAX_ACCEPT_ATTEMPTS: u32 = 100;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct Proxy {
-    /// Where clients connect.
+    /// The listener that clients connect to.
     pub listener: UnixListener,
-    /// Where the runtime listens.
+    /// The endpoint at which the runtime listens.
     pub to: Endpoint,
-    /// The reverse: runtimes connect to `listener`, their diagnostic port, and a tool listens at `to`.
+    /// Whether the roles are reversed: runtimes connect to `listener` as their diagnostic port, and
+    /// a tool listens at `to`.
     pub runtime_connects: bool,
     /// Whether the messages are recorded.
     pub records: bool,
-    /// Receives every event, whether it is recorded or not.
+    /// Receives every event, whether or not it is recorded.
     pub witness: Option<Witness>,
-    /// Stops accepting; the proxy continues until the open connections have ended.
+    /// Stops accepting connections. The proxy continues until the open connections have ended.
     pub closing: Option<Canceller>,
 }
 
 impl Proxy {
-    /// Forwards from `listener` to a runtime at `to`, and records nothing.
+    /// Returns a proxy that forwards from `listener` to a runtime at `to`, and records nothing.
     pub const fn new(listener: UnixListener, to: Endpoint) -> Self {
         Self { listener, to, runtime_connects: false, records: false, witness: None, closing: None }
     }
 
-    /// Forwards until `connections` have been served, or until `canceller`. `told` is called for
-    /// each finished connection.
+    /// Forwards until `connections` have been served, or until cancellation. Calls `told` for each
+    /// finished connection.
     ///
     /// # Errors
-    /// If accepting fails.
+    /// Returns an error if accepting fails.
     pub fn run(
         &self,
         canceller: &Canceller,
@@ -89,11 +90,11 @@ impl Proxy {
                         match until.readable(&self.listener) {
                             Ok(()) => continue,
                             Err(ErrorKind::Io(error)) => return Err(error),
-                            // Clients that connected before that are accepted.
+                            // Clients that connected before cancellation are accepted.
                             Err(_) => return Ok(()),
                         }
                     }
-                    // Too many may be open for a while.
+                    // Too many files may be open for a while.
                     Err(_) if failures < MAX_ACCEPT_ATTEMPTS => {
                         failures += 1;
                         thread::sleep(RETRY_INTERVAL);
@@ -131,7 +132,7 @@ impl Proxy {
                 .map_err(|error| error.to_string())
         });
         if let Err(why) = relayed {
-            // An opened connection is closed silently.
+            // A connection that was opened is closed without a message.
             log.ended(
                 connection,
                 if self.runtime_connects { Direction::Client } else { Direction::Server },
@@ -158,8 +159,8 @@ impl Proxy {
                 Ok(transport) => {
                     return transport.stream().try_clone().map_err(|error| error.to_string());
                 }
-                // A rejected runtime reconnects immediately and repeatedly (F-77): it is held until
-                // the tool listens.
+                // A rejected runtime would reconnect immediately and repeatedly (F-77), so it is
+                // held until the tool listens.
                 Err(_)
                     if self.runtime_connects
                         && !canceller.is_cancelled()
@@ -173,51 +174,51 @@ impl Proxy {
     }
 }
 
-/// How often a socket is polled that has a byte left in it.
+/// How often a socket is polled in which a byte was left.
 const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 
 struct Way {
     from: Direction,
-    /// The bytes not yet forwarded: at most one read.
+    /// The bytes not yet forwarded, from one read at most.
     pieces: VecDeque<Piece>,
-    /// How many bytes of the first piece are forwarded.
+    /// How many bytes of the first piece were forwarded.
     sent: usize,
     ended: Option<Ending>,
     told: bool,
     /// Whether the other side no longer accepts data.
     refused: bool,
-    /// How many bytes already read are still in the socket.
+    /// How many bytes that were already read are still in the socket.
     lag: usize,
-    /// How many bytes were read, and the first of them.
+    /// The number of bytes read, and the first of them.
     taken: u64,
     first: Vec<u8>,
 }
 
-/// A finished connection.
+/// A summary of a finished connection.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionSummary {
     /// The number, from 1.
     pub number: u64,
-    /// When it began, since the start of the proxy.
+    /// When it began, counted from the start of the proxy.
     pub began: Duration,
-    /// When it ended.
+    /// When it ended, counted from the start of the proxy.
     pub over: Duration,
-    /// The client's command, if sent.
+    /// The client's command, if one was sent.
     pub command: Option<Command>,
     /// How many bytes the client sent.
     pub client: u64,
     /// How many bytes the runtime sent.
     pub runtime: u64,
-    /// Who ended it first, and how; `None` if the canceller did.
+    /// Who ended it first, and how; `None` on cancellation.
     pub ended: Option<(Direction, Ending)>,
     /// Why it failed, or ended early.
     pub trouble: Option<String>,
 }
 
-/// Forwards until both sides have ended, or one has closed, or until `canceller`; fills `summary`.
+/// Forwards until both sides have ended, or one has closed, or until cancellation. Fills `summary`.
 ///
 /// # Errors
-/// If the system cannot wait.
+/// Returns an error if the system cannot wait.
 fn relay(
     client: &UnixStream,
     runtime: &UnixStream,
@@ -228,7 +229,7 @@ fn relay(
 ) -> io::Result<()> {
     for stream in [client, runtime] {
         stream.set_nonblocking(true)?;
-        // If the peer has closed already, only its bytes matter.
+        // If this fails, the peer has closed, and only its bytes matter.
         let _ = without_signal(stream);
     }
     let (mut there, mut back) = (Way::new(Direction::Client), Way::new(Direction::Server));
@@ -249,7 +250,7 @@ fn relay(
         }
     };
     if !by_reset {
-        // With an unread byte, the client would see a reset.
+        // An unread byte would make the client see a reset.
         discard(client.as_fd());
     }
     summary.command = RawHeader::read(&there.first).command;
@@ -273,7 +274,7 @@ fn wait(
         if !outgoing.pieces.is_empty() {
             flags |= PollFlags::OUT;
         }
-        // A disconnected side is always ready, and would be polled in a loop while the other side
+        // A disconnected side is always ready, which would keep the loop busy while the other side
         // is slow.
         let only_waits = flags.is_empty() && !incoming.pieces.is_empty();
         if !only_waits && incoming.lag == 0 || flags.contains(PollFlags::OUT) {
@@ -306,7 +307,7 @@ impl Way {
         self.ended.is_none() && self.pieces.is_empty() && self.lag == 0
     }
 
-    /// How the sender has closed, once the other side has all of its bytes.
+    /// Returns how the sender has closed, once the other side has all of its bytes.
     fn is_closed(&self) -> Option<Ending> {
         self.ended
             .filter(|how| *how != Ending::HalfClose && (self.pieces.is_empty() || self.refused))
@@ -334,8 +335,7 @@ impl Way {
         Ok(progress)
     }
 
-    /// Whether there is anything left to learn about the sender. After a half-close it may still
-    /// close.
+    /// Whether anything is left to learn about the sender, which may close after a half-close.
     fn is_open(&self, from: &UnixStream) -> bool {
         match self.ended {
             None => true,
@@ -374,7 +374,7 @@ impl Way {
                 if self.lag == 0 || !sends_no_more(from) {
                     return false;
                 }
-                // Nothing follows the byte that is left there: the next read finds the end.
+                // Nothing follows the byte that was left there, so the next read finds the end.
                 self.lag = 0;
                 discard(from.as_fd());
                 return true;
@@ -397,8 +397,8 @@ impl Way {
         self.first.extend_from_slice(bytes.get(..room).unwrap_or_default());
     }
 
-    /// Whether `new` extends beyond the request. A server does not read that, so its end is a reset
-    /// (F-70), and ours must be too.
+    /// Whether `new` extends beyond the request. A server does not read such bytes, so its end is a
+    /// reset (F-70), and ours must be one too.
     fn is_surplus(&self, new: &[u8]) -> bool {
         let header: Vec<u8> = self.first.iter().chain(new).take(HEADER_LEN).copied().collect();
         let size = RawHeader::read(&header).size.filter(|_| self.from == Direction::Client);
@@ -425,7 +425,7 @@ impl Way {
                         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
                     ) =>
                 {
-                    // The end of the peer follows; what it does not accept is lost, as without the proxy.
+                    // The peer's end follows. What it refuses is lost, as without the proxy.
                     self.refused = true;
                     self.sent = piece.bytes.len();
                     progress = true;
@@ -445,20 +445,20 @@ fn len(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
-/// The most read at once.
+/// The maximum number of bytes read at a time.
 const READ_LEN: usize = 65_536;
 
-/// Bytes, and the descriptors on the first of them.
+/// Bytes, with the descriptors received on the first of them.
 #[derive(Default)]
 struct Piece {
     bytes: Vec<u8>,
     fds: Vec<OwnedFd>,
 }
 
-/// The available data of a socket, without waiting: no piece is its end.
+/// Reads the available data of a socket without waiting. No piece means that the data has ended.
 ///
 /// The last `lag` bytes read before are still in the socket. If `keeps_last` returns true for the
-/// new bytes, the last of them stays there, and is read the next time: closing a socket with an
+/// new bytes, the last of them is left there until the next read, because closing a socket with an
 /// unread byte resets it for its peer.
 ///
 /// # Errors
@@ -488,7 +488,7 @@ fn take(
         *lag = kept;
         return Ok(vec![Piece { bytes, fds: Vec::new() }]);
     }
-    // Only reading shows which byte carries them.
+    // Only reading shows which byte carries the descriptors.
     drop(fds);
     let (mut before, mut with) = (Piece::default(), Piece::default());
     for nth in 0..n {

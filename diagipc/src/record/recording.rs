@@ -1,4 +1,4 @@
-//! The conversation on the connections of a proxy, and an exchange script of it for `replay`.
+//! The conversation on a proxy's connections, and its conversion to a script for `replay`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,27 +20,27 @@ use crate::conversation::request_as;
 
 /// A recorded conversation.
 ///
-/// The first [`Recording::KEPT`] bytes of each side of a connection are kept, and the first
+/// It has the first [`Recording::KEPT`] bytes of each side of a connection, and the first
 /// [`Recording::CONNECTIONS`] connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// The conversation as the client had it: what the runtime did is
+    /// The conversation from the client's point of view: what the runtime sent is
     /// [received](TurnDirection::Received).
     pub conversation: Conversation,
-    /// How many connections were not kept.
+    /// The number of connections that were not kept.
     pub more_connections: u64,
 }
 
 impl Recording {
-    /// How many bytes of a side of a connection are kept: a message, and as much of its
+    /// The number of bytes kept of a side of a connection, enough for a message and as much of its
     /// continuation.
     pub const KEPT: usize = 131_072;
-    /// How many connections are kept.
+    /// The number of connections that are kept.
     pub const CONNECTIONS: usize = 256;
 }
 
-/// Receives each event with all of its bytes when it happens, including what a [`Recording`] does not
-/// keep. Connections are numbered from 0 in the order in which they were opened.
+/// Receives each event with all of its bytes when it happens, including those that a [`Recording`]
+/// does not keep. Connections are numbered from 0 in the order in which they were opened.
 pub type Witness = Arc<dyn Fn(&Event, &[u8]) + Send + Sync>;
 
 /// Records connections from several threads.
@@ -63,7 +63,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Starts now. `runtime_connects`: the runtime opens the connections.
+    /// Starts a log now. `runtime_connects` says that the runtime opens the connections.
     pub fn new(runtime_connects: bool) -> Self {
         Self {
             began: Instant::now(),
@@ -74,7 +74,7 @@ impl Log {
         }
     }
 
-    /// Keeps the connections, or nothing, and passes every event to the witness.
+    /// Returns a log that keeps the connections, or nothing, and passes every event to the witness.
     #[cfg(unix)]
     pub(super) fn of_proxy(
         runtime_connects: bool,
@@ -103,7 +103,7 @@ impl Log {
         self.recording.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection was opened. `None` if there are too many already and there is no witness.
+    /// Records a new connection. Returns `None` if there are too many and there is no witness.
     pub fn opened(&self) -> Option<usize> {
         let mut recording = self.locked();
         let kept = recording.conversation.connections.len();
@@ -117,7 +117,7 @@ impl Log {
         Some(recording.conversation.opened(&name_of(kept), event.by, event.at))
     }
 
-    /// A side sent bytes.
+    /// Records bytes that a side sent.
     pub fn piece(
         &self,
         connection: Option<usize>,
@@ -133,7 +133,7 @@ impl Log {
         self.locked().conversation.said(connection, by, bytes, fds, at, Recording::KEPT);
     }
 
-    /// A side ended the connection.
+    /// Records that a side ended the connection.
     pub fn ended(&self, connection: Option<usize>, by: Direction, how: Ending) {
         if let Some(connection) = connection {
             let event = self.event(connection, by, EventKind::Ended(how));
@@ -142,18 +142,18 @@ impl Log {
         }
     }
 
-    /// The recording so far.
+    /// Returns the recording so far.
     pub fn recording(&self) -> Recording {
         self.locked().clone()
     }
 
-    /// The recording so far, which is removed here.
+    /// Returns the recording so far, and removes it.
     pub fn take(&self) -> Recording {
         std::mem::take(&mut *self.locked())
     }
 }
 
-/// Returns the name of a connection in a script: `a` to `z`, then `c26`.
+/// Returns the name of a connection in a script: `a` to `z`, then `c26` and so on.
 fn name_of(connection: usize) -> String {
     let letter = u8::try_from(connection).ok().and_then(|nth| b'a'.checked_add(nth));
     match letter.filter(u8::is_ascii_lowercase) {
@@ -162,7 +162,7 @@ fn name_of(connection: usize) -> String {
     }
 }
 
-/// The limit of a step's time, in milliseconds.
+/// The time limit of a step in milliseconds.
 const WITHIN_MS: u32 = 60_000;
 /// The name of the diagnostic port in a script.
 const PORT: &str = "p";
@@ -184,11 +184,11 @@ const READ_ONLY: [Command; 10] = [
     Command::STOP_TRACING,
 ];
 
-/// Returns a file with one script, `NAME-client`: it sends the recorded bytes of the client, and
-/// compares the header of each reply and the end of each connection. A session id is replaced by
-/// the one that the replayed session has. Returns `None` if there was no connection.
+/// Returns a file with one script, `NAME-client`. It sends the recorded bytes of the client, and
+/// compares the header of each reply and the end of each connection. The ids of recorded sessions
+/// are replaced by those of the replayed sessions. Returns `None` if there was no connection.
 ///
-/// Only lower-case letters and digits of `name` are kept, with `-` for anything else.
+/// Lower-case letters and digits of `name` are kept; anything else becomes `-`.
 ///
 /// ```
 /// use diagipc::record::{Log, Direction, script_file};
@@ -229,7 +229,7 @@ pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
     Some(ScriptFile::new(title, WITHIN_MS, Vec::from([script])))
 }
 
-/// Whether the client sent nothing but one well-formed request that changes nothing.
+/// Whether the client sent only one well-formed request that changes nothing.
 fn is_read_only(connection: &Connection) -> bool {
     let sent = &connection.sent.first;
     let command = RawHeader::read(sent).command.filter(|command| READ_ONLY.contains(command));
@@ -301,7 +301,7 @@ fn steps(recording: &Recording) -> Vec<Step> {
     steps
 }
 
-/// Returns the bytes to send. A session id at the end is the one of the replayed session.
+/// Returns the bytes to send. A session id at the end becomes that of the replayed session.
 fn sent(bytes: &[u8], sessions: &BTreeMap<Vec<u8>, String>) -> Vec<Literal> {
     let (before, id) = bytes.split_at(bytes.len().saturating_sub(SESSION_ID_LEN));
     let Some(name) = sessions.get(id) else { return Vec::from([Literal::Bytes(bytes.to_vec())]) };
@@ -309,8 +309,8 @@ fn sent(bytes: &[u8], sessions: &BTreeMap<Vec<u8>, String>) -> Vec<Literal> {
     before.into_iter().chain([Literal::Same(name.clone())]).collect()
 }
 
-/// Returns the header of the reply, of any size, and the id of a new session. Returns `None` if the
-/// bytes are not a reply.
+/// Returns the header of the reply, of any size, and the id of a new session; `None` if it is not a
+/// reply.
 fn reply(connection: &Connection, sessions: &mut BTreeMap<Vec<u8>, String>) -> Option<Vec<Part>> {
     let received = &connection.came.first;
     let advertise_len = if received.starts_with(ADVERTISE) { ADVERTISE_LEN } else { 0 };

@@ -1,4 +1,4 @@
-//! Why cases failed: named faults, and how many cases each of them fails.
+//! Why cases failed: the named faults, and how many cases each of them fails.
 
 use std::cmp::Reverse;
 
@@ -18,20 +18,20 @@ use crate::faults::{Fault, Suite};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseFault {
-    /// The short name, which never changes its meaning: `string-length-in-bytes`.
+    /// The short name, such as `string-length-in-bytes`, which never changes its meaning.
     pub name: String,
     /// The observation, with its values.
     pub text: String,
 }
 
 impl CaseFault {
-    /// Returns a fault of this name, with the observation.
+    /// Returns a fault with this name and observation.
     pub fn new(name: &str, text: &str) -> Self {
         Self { name: name.to_owned(), text: text.to_owned() }
     }
 }
 
-/// A fault, and the failures that show it.
+/// A fault, with the number of failures that show it.
 ///
 /// ```
 /// use diagipc::report::{CaseFault, Cause};
@@ -51,39 +51,39 @@ impl CaseFault {
 pub struct Cause {
     /// The fault's name.
     pub name: String,
-    /// The example's observation.
+    /// The observation in the example.
     pub text: String,
     /// How many failures show it.
     pub cases: usize,
-    /// The name of the first case that does.
+    /// The name of the first case that shows it.
     pub example: String,
-    /// The last message of the target in the example, byte by byte: one line for each field. Added
-    /// when printing the report.
+    /// The target's last message in the example, byte by byte, with one line for each field. Added
+    /// when the report is printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dump: Vec<String>,
 }
 
 impl Cause {
-    /// The fault, in a report of a suite. In a report of `check` the suite precedes the names of
-    /// its cases.
+    /// Returns the fault with this name, in a report of `suite`. In a report of `check` the names
+    /// begin with the suite.
     pub fn fault(&self, suite: &str) -> Option<Fault> {
         let suites = [Some(suite), self.example.split('/').next()];
         suites.into_iter().flatten().find_map(|suite| fault_named(suite, &self.name))
     }
 }
 
-/// Returns the fault of this name, in reports of a suite.
+/// Returns the fault of this name in reports of a suite.
 pub(super) fn fault_named(suite: &str, name: &str) -> Option<Fault> {
     Fault::named(Suite::named(suite)?, name)
 }
 
-/// Whether both are from the same cases.
+/// Whether both lists have the same faults in the same cases.
 pub(super) fn are_the_same(these: &[Cause], others: &[Cause]) -> bool {
     let counted = |cause: &Cause| Cause { dump: Vec::new(), ..cause.clone() };
     these.iter().map(counted).eq(others.iter().map(counted))
 }
 
-/// Counts the faults of a case if it failed. Sorted by number of failures.
+/// Counts the faults of a case if it failed, and sorts them by number of failures.
 pub(super) fn count(causes: &mut Vec<Cause>, of: &Case) {
     if of.grade != Grade::Fail {
         return;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::embedded::{self, ERRATA, PACKAGE, REQUIREMENTS};
 
-/// A line for each fact of `spec/ERRATA.md`, and each requirement of `spec/requirements.toml`.
+/// One line for each fact of `spec/ERRATA.md` and each requirement of `spec/requirements.toml`.
 ///
 /// ```
 /// use diagipc::Citations;
@@ -21,7 +21,7 @@ use crate::embedded::{self, ERRATA, PACKAGE, REQUIREMENTS};
 pub struct Citations(BTreeMap<String, String>);
 
 impl Citations {
-    /// From the files as of the build.
+    /// Reads the files embedded at build time.
     pub fn embedded() -> Self {
         let errata = ERRATA.unpacked();
         let facts = errata.lines().filter_map(fact);
@@ -29,13 +29,13 @@ impl Citations {
         Self(facts.chain(requirements.map(|one| (one.id.clone(), one.statement.clone()))).collect())
     }
 
-    /// Returns the text of `id` (`F-19`, `R-EVP-010`).
+    /// Returns the text of a fact or requirement, such as `F-19` or `R-EVP-010`.
     pub fn line(&self, id: &str) -> Option<&str> {
         self.0.get(id).map(String::as_str)
     }
 }
 
-/// A row of a table of facts: its number, severity, printed and shipped behaviour, and more.
+/// Parses a row of a table of facts: its number, severity, printed and shipped behaviour, and more.
 fn fact(row: &str) -> Option<(String, String)> {
     let mut cells = row
         .strip_prefix("| ")?
@@ -47,7 +47,7 @@ fn fact(row: &str) -> Option<(String, String)> {
 }
 
 named! {
-    /// How strongly the document requires something, from the strongest.
+    /// How strongly the document requires something, strongest first.
     ///
     /// ```
     /// use diagipc::Level;
@@ -65,14 +65,14 @@ named! {
         Should = "should",
         /// Allowed.
         May = "may",
-        /// Only stated: no case has this level.
+        /// Only stated; no case has this level.
         Informative = "informative",
     }
 }
 
 impl Level {
-    /// The level of a case with these facts and requirements: the strongest of the requirements that
-    /// require anything. Without one it is [`Level::Must`]: bytes have to follow the grammar.
+    /// Returns the level of a case with these facts and requirements: the strongest of its
+    /// requirements. Without any it is [`Level::Must`], because bytes must follow the grammar.
     pub fn of(spec: &[String]) -> Self {
         static LEVELS: LazyLock<BTreeMap<&str, Level>> = LazyLock::new(|| {
             Requirement::embedded().iter().map(|one| (one.id.as_str(), one.level)).collect()
@@ -94,17 +94,17 @@ impl Level {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct Requirement {
-    /// The number, which never changes its meaning: `R-EVP-060`.
+    /// The number, such as `R-EVP-060`, which never changes its meaning.
     pub id: String,
-    /// Whether it is required, or only stated.
+    /// How strongly it is required.
     pub level: Level,
     /// The editions of the document that have it.
     pub edition: Vec<String>,
-    /// The section that has it.
+    /// The section of the document that has it.
     pub section: String,
     /// The text.
     pub statement: String,
-    /// The facts by which runtimes differ.
+    /// The facts about how runtimes differ from it.
     #[serde(default)]
     pub fact: Vec<String>,
     /// The vectors and tests that show it.
@@ -116,8 +116,8 @@ struct File {
     requirement: Vec<Requirement>,
 }
 
-/// What a test of the vectors cites: the facts of its group, and the requirements that say that the
-/// group or the test shows them.
+/// Returns what a test of the vectors cites: the facts of its group, and the requirements that are
+/// shown by the group or the test.
 ///
 /// ```
 /// use diagipc::{codec, embedded, report};
@@ -149,9 +149,9 @@ pub fn cited(group: &Group, test: &Test) -> Vec<String> {
 }
 
 impl Requirement {
-    /// From the file as of the build, in its order. It is parsed once.
+    /// Returns the requirements embedded at build time, in file order. They are parsed once.
     pub fn embedded() -> &'static [Self] {
-        // An unreadable file would leave them out; `tests/conformance/report.rs` checks that none
+        // An unreadable file would result in none; `tests/conformance/report.rs` checks that none
         // is missing.
         static ALL: LazyLock<Vec<Requirement>> = LazyLock::new(|| {
             toml::from_str::<File>(&REQUIREMENTS.unpacked())
@@ -177,18 +177,18 @@ pub struct Glossary {
 }
 
 impl Glossary {
-    /// From the file as of the build.
+    /// Reads the file embedded at build time.
     pub fn embedded() -> Self {
         let text = embedded::text(PACKAGE, "README.md").unwrap_or_default();
         Self { flags: section(&text, "## Flags"), words: section(&text, "## Words") }
     }
 
-    /// Returns the flags of vectors with their meaning, by name.
+    /// Returns the flags of vectors with their meanings, by name.
     pub fn flags(&self) -> &[(String, String)] {
         &self.flags
     }
 
-    /// Returns the words of reports and vectors, by name.
+    /// Returns the words of reports and vectors with their meanings, by name.
     pub fn words(&self) -> &[(String, String)] {
         &self.words
     }

@@ -1,4 +1,4 @@
-//! What changed between two runs of a suite, and faults that are accepted.
+//! Compares two runs of a suite, and handles accepted faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,7 +10,7 @@ use super::{Case, Grade, Report, known_text};
 use crate::Glob;
 use crate::faults::{Fault, Suite};
 
-/// The failures of two runs of a suite: an older one, and a newer one.
+/// The changes in failures between an older and a newer run of a suite.
 ///
 /// ```
 /// use diagipc::report::{CaseFault, Comparison};
@@ -27,7 +27,7 @@ use crate::faults::{Fault, Suite};
 /// let new = report(&[("a", Grade::Pass), ("b", Grade::Fail)]);
 /// let changed = Comparison::new(&old, &new);
 /// assert!(!changed.is_passed());
-/// assert!(changed.to_string().starts_with("FAILED: 1 new failure, 1 mended"), "{changed}");
+/// assert!(changed.to_string().starts_with("FAILED: 1 new failure, 1 fixed"), "{changed}");
 /// assert!(Comparison::new(&new, &new).is_passed());
 /// ```
 #[derive(Clone, Debug)]
@@ -36,13 +36,12 @@ pub struct Comparison {
     mended: usize,
     still: usize,
     is_whole: bool,
-    /// The names of what changed, a line each.
+    /// The names of what changed, one per line.
     lines: Vec<String>,
 }
 
 impl Comparison {
-    /// Compares the cases by name. A failure is new if the older run does not have it, or not by
-    /// all of its faults.
+    /// Compares the cases by name. A failure is new if the case passed before, or had other faults.
     pub fn new(old: &Report, new: &Report) -> Self {
         let before: BTreeMap<&str, &Case> =
             old.cases.iter().map(|case| (case.name.as_str(), case)).collect();
@@ -64,7 +63,7 @@ impl Comparison {
                     unjudged.push(format!("NOT JUDGED  {name}, which failed before"));
                 }
                 (Grade::Fail, Some(now)) if *now != Grade::Fail => {
-                    mended.push(format!("MENDED  {name}"));
+                    mended.push(format!("FIXED  {name}"));
                 }
                 (Grade::Pass | Grade::PassLenient, Some(Grade::Unimplemented)) => {
                     lacking.push(format!("UNIMPLEMENTED  {name}, which passed before"));
@@ -93,14 +92,14 @@ impl Comparison {
         }
     }
 
-    /// Whether no failure is new, and the newer run is whole.
+    /// Whether there are no new failures, and the newer run is complete.
     pub const fn is_passed(&self) -> bool {
         self.new == 0 && self.is_whole
     }
 }
 
-/// Returns a line for each cause, with one of its failures in the next line, and a line for each failure
-/// without a cause.
+/// Returns a line for each cause, followed by a line with one of its failures. Failures without a
+/// cause get a line each.
 fn by_cause(suite: &str, failures: Vec<(Option<&str>, String)>) -> Vec<String> {
     let mut causes: Vec<(Option<&str>, String, usize)> = Vec::new();
     for (fault, text) in failures {
@@ -119,7 +118,7 @@ fn by_cause(suite: &str, failures: Vec<(Option<&str>, String)>) -> Vec<String> {
     lines.collect()
 }
 
-/// Returns the fault and what is new about a failure; `None` if it failed by the same faults.
+/// Returns the fault and what is new about a failure; `None` if it has the same faults as before.
 fn news<'c>(before: Option<&Case>, case: &'c Case) -> Option<(Option<&'c str>, String)> {
     let found = case.detail.as_ref().and_then(|detail| detail.found.first());
     match before {
@@ -139,19 +138,19 @@ fn news<'c>(before: Option<&Case>, case: &'c Case) -> Option<(Option<&'c str>, S
     }
 }
 
-/// The verdict, and the names of what changed.
+/// Displays the verdict and the names of what changed.
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { new, mended, still, .. } = self;
         let word = if self.is_passed() { "PASSED" } else { "FAILED" };
         let failures = if *new == 1 { "failure" } else { "failures" };
-        writeln!(f, "{word}: {new} new {failures}, {mended} mended, {still} as before")?;
+        writeln!(f, "{word}: {new} new {failures}, {mended} fixed, {still} as before")?;
         self.lines.iter().try_for_each(|line| writeln!(f, "{line}"))
     }
 }
 
-/// The accepted faults: a TOML file with the table `cases`, which has a list of cases for each
-/// fault, and the list `faults` of those accepted in every case.
+/// The accepted faults. They are a TOML file with the table `cases`, which has a list of cases for
+/// each fault, and the list `faults` of those accepted in every case.
 ///
 /// ```
 /// use diagipc::report::{CaseFault, KnownFaults};
@@ -179,16 +178,16 @@ impl fmt::Display for Comparison {
 pub struct KnownFaults {
     #[serde(default)]
     faults: BTreeSet<String>,
-    /// Accepted in these cases: names, or patterns of names.
+    /// The cases, or patterns of cases, in which each fault is accepted.
     #[serde(default)]
     cases: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl KnownFaults {
-    /// Reads the text of a file called `file`.
+    /// Parses `text`, the content of `file`.
     ///
     /// # Errors
-    /// If it is not such a file.
+    /// Returns an error if the text does not have this form.
     pub fn parse(file: &str, text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|error| format!("{file}: {}", error.message()))
     }
@@ -209,19 +208,19 @@ impl KnownFaults {
         text
     }
 
-    /// Returns `text`, that of an older file, with these entries: those that stay keep their lines
-    /// and comments.
+    /// Returns `text`, the content of an older file, with these entries. Entries that stay keep
+    /// their lines and comments.
     pub fn edited(&self, text: &str) -> String {
         known_text::edited(text, &self.cases)
             .filter(|edited| Self::parse("", edited).is_ok_and(|known| known == *self))
             .unwrap_or_else(|| self.to_toml())
     }
 
-    /// The report in which a case whose faults are all accepted is informational. `names` are those
-    /// of all cases of the suite; a run is whole if it was to play all of them.
+    /// Returns the report with cases whose faults are all accepted graded informational. `names`
+    /// are all cases of the suite; `is_whole` says that all of them were to be played.
     ///
-    /// Entries that are unknown, or were played and not seen, are [stale](Report::stale). Those for
-    /// every case are so only after a whole run.
+    /// Unknown entries, and entries that were played but not seen, are [stale](Report::stale). An
+    /// entry for every case can be stale only after a complete run.
     #[must_use]
     pub fn apply(&self, report: Report, names: &BTreeSet<String>, is_whole: bool) -> Report {
         let is_whole = is_whole && report.lost.is_none() && report.interrupted.is_none();
@@ -252,8 +251,8 @@ impl KnownFaults {
         }
     }
 
-    /// The entries after a run, before [`apply`](Self::apply): without those that it played and did
-    /// not see, and with those that it saw.
+    /// Returns the entries after a run, before [`apply`](Self::apply): without those that were
+    /// played and not seen, and with new ones that were seen.
     #[must_use]
     pub fn renewed(&self, report: &Report) -> Self {
         let mut known = self.clone();
@@ -279,7 +278,7 @@ impl KnownFaults {
             || cases.into_iter().flatten().any(|name| Glob::new(name).matches(case))
     }
 
-    /// Returns the entries whose fault or case the suite does not have.
+    /// Returns the entries whose fault or case does not exist in the suite.
     fn unknown(&self, suite: &str, names: &BTreeSet<String>) -> Vec<String> {
         let faults = self.faults.iter().chain(self.cases.keys());
         let not_of_it = faults
@@ -296,8 +295,8 @@ impl KnownFaults {
         not_of_it.chain(no_cases).collect()
     }
 
-    /// The entries that were played, and not seen: a fault, and a case or every case. None after a
-    /// campaign, which tries other messages each time.
+    /// Returns the entries that were played but not seen: a fault, and a case or `None` for every
+    /// case. There are none after a campaign, which tries other messages each time.
     fn gone(&self, report: &Report, is_whole: bool) -> Vec<(String, Option<String>)> {
         if Suite::named(&report.suite) == Some(Suite::Fuzz) {
             return Vec::new();
@@ -331,13 +330,13 @@ impl KnownFaults {
         self.faults.len() + self.cases.values().map(BTreeSet::len).sum::<usize>()
     }
 
-    /// Whether there are none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// In a report of `check`, of any suite.
+/// Whether the name is a fault of the suite, or of any suite in a report of `check`.
 fn is_fault(suite: &str, name: &str) -> bool {
     let mut suites = Suite::ALL.into_iter().filter(|one| suite == "check" || one.name() == suite);
     suites.any(|suite| Fault::named(suite, name).is_some())
@@ -360,8 +359,8 @@ mod tests {
         report
     }
 
-    /// Each row is a file, what a whole run of a suite that has two other cases saw, which cases it
-    /// accepts, and its stale entries.
+    /// Each row has a file, what a complete run of a suite with two other cases saw, which cases
+    /// the file accepts, and its stale entries.
     #[test]
     fn accepted_faults_are_informational_and_gone_ones_are_stale() {
         let [resume, set] = ["silence/at-once/resume", "silence/at-once/set-env"];
@@ -408,8 +407,8 @@ mod tests {
         assert!(KnownFaults::parse("k.toml", "fault = []").unwrap_err().starts_with("k.toml: "));
     }
 
-    /// What was not played stays; what was not seen goes; a pattern stays while it is seen. A name
-    /// with a field, which TOML does not take unquoted, is written and read.
+    /// Entries that were not played stay, and entries that were not seen go; a pattern stays while
+    /// it is seen. A name with a field must be quoted in TOML, and is read again.
     #[test]
     fn renewed_file_keeps_what_was_not_played() {
         let text = "[cases]\nruns-on = ['gone', 'not/played']\nno-read-timeout = ['silence/*']\nnever-connects = ['gone']";

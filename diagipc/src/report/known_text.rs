@@ -1,4 +1,4 @@
-//! The text of a file of accepted faults, edited: what its user wrote about an entry stays with it.
+//! Edits the text of a file of accepted faults, and keeps the user's comments with their entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::Spanned;
 
-/// The places of the entries in the text.
+/// The positions of the entries in the text.
 #[derive(Deserialize)]
 struct Places {
     #[serde(default)]
@@ -25,11 +25,11 @@ pub(super) fn table(fault: &str, cases: &BTreeSet<String>) -> String {
     text + "]\n"
 }
 
-/// Returns the text with these cases. Entries that stay keep their lines and comments, gone ones are
-/// removed with the comment after them, and with the one above unless that has further entries below
-/// it. New ones are appended.
+/// Returns the text with these cases. Entries that stay keep their lines and comments. A removed
+/// entry takes the comment after it along, and the comment above it unless that has further entries
+/// below. New entries are appended.
 ///
-/// `None` if the text has another form: whoever calls this reads the result again.
+/// Returns `None` if the text has another form. The caller parses the result to check it.
 pub(super) fn edited(text: &str, cases: &BTreeMap<String, BTreeSet<String>>) -> Option<String> {
     let places: Places = toml::from_str(text).ok()?;
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
@@ -64,8 +64,8 @@ pub(super) fn edited(text: &str, cases: &BTreeMap<String, BTreeSet<String>>) -> 
     Some(edited + &new.concat())
 }
 
-/// Returns the lines of a table that goes, with the comment above it unless another table follows it
-/// immediately. `None` if it shares a line.
+/// Returns the lines of a table to be removed, with the comment above it unless another table
+/// follows immediately. Returns `None` if the table shares a line.
 fn whole_lines(text: &str, place: Range<usize>) -> Option<Range<usize>> {
     let mut begin = text.get(..place.start)?.rfind('\n').map_or(0, |at| at + 1);
     let end = text.get(place.end..)?.find('\n').map_or(text.len(), |at| place.end + at + 1);
@@ -86,9 +86,9 @@ fn whole_lines(text: &str, place: Range<usize>) -> Option<Range<usize>> {
     Some(begin..end)
 }
 
-/// A list of cases, in pieces of the text.
+/// A list of cases, split into pieces of the text.
 struct Array<'a> {
-    /// After the bracket, in its line.
+    /// The text after the bracket on its line.
     open: String,
     items: Vec<Item<'a>>,
     /// The lines before the closing bracket.
@@ -97,11 +97,11 @@ struct Array<'a> {
 
 struct Item<'a> {
     name: &'a str,
-    /// The lines above it, and its indentation.
+    /// The lines above the item, and its indentation.
     above: String,
-    /// As it is written.
+    /// The item as written.
     value: &'a str,
-    /// The comment after it.
+    /// The comment after the item.
     after: String,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Array<'a> {
     fn read(text: &'a str, place: Range<usize>, list: &'a [Spanned<String>]) -> Option<Self> {
         let ends = list.iter().map(|item| item.span().end);
         let begins = list.iter().map(|item| item.span().start);
-        // Between two items there are only white space, commas and comments.
+        // Only white space, commas and comments are between two items.
         let mut gaps = std::iter::once(place.start + 1)
             .chain(ends)
             .zip(begins.chain([place.end.checked_sub(1)?]))
@@ -128,7 +128,7 @@ impl<'a> Array<'a> {
         let is_long = self.items.iter().any(|item| item.above.contains('\n'));
         let mut text = format!("[{}", self.open);
         let old: BTreeSet<&str> = self.items.iter().map(|item| item.name).collect();
-        // What is above a gone entry, for the next one below the same comment.
+        // The text above a removed entry, kept for the next entry below the same comment.
         let mut left = None;
         for item in self.items {
             let has_own = item.above.contains('#') || is_paragraph(&item.above);
@@ -153,7 +153,7 @@ fn is_paragraph(above: &str) -> bool {
     above.matches('\n').count() > 1
 }
 
-/// What is after an item in its line, and the lines above the next one, without commas.
+/// Returns what is after an item on its line, and the lines above the next one, without commas.
 fn gap(text: &str) -> (String, String) {
     let without_commas = |line: &str| match line.split_once('#') {
         Some((before, comment)) => format!("{}#{comment}", before.replace(',', "")),
@@ -172,7 +172,7 @@ fn gap(text: &str) -> (String, String) {
 mod tests {
     use super::super::KnownFaults;
 
-    /// Each row is a file, the entries that remain, and the new text.
+    /// Each row has a file, the entries that remain, and the new text.
     #[test]
     fn entries_that_stay_keep_their_lines_and_comments() {
         let many = "\

@@ -1,7 +1,7 @@
-//! Read and write the results of a run: plain data, the same for every suite.
+//! The results of a run, in the same form for every suite.
 //!
-//! As JSON it is format 1 of `diagipc/schema/report.schema.json`, documented in
-//! `diagipc/schema/REPORTS.md`.
+//! Their JSON is format 1 of `diagipc/schema/report.schema.json`, which `diagipc/schema/REPORTS.md`
+//! documents.
 //! # Example
 //!
 //! Write a report as JSON and as a page:
@@ -48,18 +48,18 @@ const FORMAT: u32 = 1;
 pub enum Grade {
     /// Correct.
     Pass,
-    /// Allowed, although a stricter implementation refuses.
+    /// Allowed, although a stricter implementation would refuse.
     PassLenient,
     /// The target reports that it does not support this.
     Unimplemented,
-    /// Not a failure, and not a pass: known, accepted, or left open.
+    /// Neither a pass nor a failure: known, accepted, or left open.
     Informational,
     /// Wrong.
     Fail,
 }
 
 impl Grade {
-    /// All of them, from the best.
+    /// All grades, best first.
     pub const ALL: [Self; 5] =
         [Self::Pass, Self::PassLenient, Self::Unimplemented, Self::Informational, Self::Fail];
 
@@ -75,7 +75,7 @@ impl Grade {
     }
 }
 
-/// How many cases have each grade.
+/// The number of cases with each grade.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Counts {
@@ -97,7 +97,7 @@ impl Counts {
         *self.count(grade) += 1;
     }
 
-    /// Cases of one grade.
+    /// Returns the number of cases with one grade.
     pub fn of(mut self, grade: Grade) -> usize {
         *self.count(grade)
     }
@@ -112,44 +112,43 @@ impl Counts {
         }
     }
 
-    /// Returns the judged cases: all except unimplemented ones.
+    /// Returns the number of judged cases, which are all except unimplemented ones.
     pub fn judged(&self) -> usize {
         self.all().saturating_sub(self.unimplemented)
     }
 
-    /// Cases of any grade.
+    /// Returns the number of all cases.
     pub fn all(&self) -> usize {
         Grade::ALL.into_iter().map(|grade| self.of(grade)).sum()
     }
 }
 
-/// One case and its grade.
+/// A case and its grade.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Case {
-    /// Unique in the suite, and stable: `grammar/grammar-string/1200/decode`.
+    /// The name, unique in the suite and stable, such as `grammar/grammar-string/1200/decode`.
     pub name: String,
-    /// The group for the counts: the file, for vectors and scripts.
+    /// The section by which cases are counted, which is the file for vectors and scripts.
     pub section: String,
-    /// The group within it.
+    /// The group within the section.
     pub group: String,
-    /// The subject.
+    /// A description of the case.
     pub title: String,
     /// The grade.
     pub grade: Grade,
-    /// Facts (`F-19`) and requirements.
+    /// The facts (such as `F-19`) and requirements that it is based on.
     pub spec: Vec<String>,
     /// How strongly the document requires it.
     pub level: Level,
-    /// It behaved as this runtime is known to, not as required. The grade is
-    /// [`Grade::Informational`].
+    /// The known behaviour of this runtime, if it behaved as known rather than as required. The
+    /// grade is [`Grade::Informational`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deviation: Option<KnownDeviation>,
-    /// A server's behaviour, in words that do not depend on its known deviations: `0x80131384
-    /// left-open`, `as-written`.
+    /// A server's behaviour in fixed words, such as `0x80131384 left-open` or `as-written`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// The named faults seen: `string-length-in-bytes`. Empty if it passed.
+    /// The named faults that were seen, such as `string-length-in-bytes`; empty if it passed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<CaseFault>,
     /// The effect on a live target.
@@ -158,13 +157,13 @@ pub struct Case {
     /// The details, unless it passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Detail>,
-    /// How long it took; zero in a report that was read. In `JUnit` alone.
+    /// How long it took; zero in a report that was read. Only `JUnit` output has it.
     #[serde(skip)]
     pub took: Duration,
 }
 
 impl Case {
-    /// Returns a case with only a grade.
+    /// Returns a case with a grade and nothing else.
     pub fn new(name: &str, section: &str, group: &str, title: &str, grade: Grade) -> Self {
         Self {
             name: name.to_owned(),
@@ -183,7 +182,7 @@ impl Case {
         }
     }
 
-    /// Returns what it cites: [`Case::spec`], and the fact of its deviation.
+    /// Returns the citations: [`Case::spec`], and the fact of the deviation.
     pub fn cited(&self) -> impl Iterator<Item = &str> {
         let fact = self
             .deviation
@@ -198,7 +197,7 @@ impl Case {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KnownDeviation {
-    /// The fact: `F-5`.
+    /// The fact, such as `F-5`.
     pub fact: String,
     /// The description.
     pub text: String,
@@ -206,27 +205,26 @@ pub struct KnownDeviation {
 
 /// The details of a case.
 ///
-/// A codec gets one question, and gives one answer: `sent` and `seen` are these, as JSON. In a
-/// conversation they are lists of [`Turn`]s: what was sent, and what was received
-/// ([`Detail::conversation`] makes them).
+/// For a codec `sent` is its question and `seen` its answer, both as JSON. For a conversation they
+/// are lists of [`Turn`]s, sent and received, made by [`Detail::conversation`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Detail {
-    /// The input of the target. In a conversation: the turns sent to it.
+    /// The input of the target, or the turns sent to it.
     pub sent: Said,
     /// The expected result.
     pub expected: String,
-    /// The result; null if there was none. In a conversation: the turns received from it.
+    /// The result, or null if there was none, or the turns received from the target.
     pub seen: Said,
     /// The findings, one line each.
     pub found: Vec<String>,
-    /// Explanations, one line each: how a client was started, and how it ended.
+    /// Explanations, one line each, such as how a client was started and how it ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub about: Vec<String>,
 }
 
 impl Detail {
-    /// Returns the detail of a conversation, with its turns in order.
+    /// Returns the details of a conversation, with its turns in order.
     pub fn conversation(
         turns: impl IntoIterator<Item = Turn>,
         expected: &str,
@@ -236,13 +234,13 @@ impl Detail {
         Self { sent, expected: expected.to_owned(), seen, found, about: Vec::new() }
     }
 
-    /// Returns the turns of a conversation in their order. `None` if it was not one.
+    /// Returns the turns of a conversation in order, or `None` if it is not a conversation.
     pub fn turns(&self) -> Option<Vec<&Turn>> {
         turn::join(&self.sent, &self.seen)
     }
 }
 
-/// The counted cases of a section.
+/// The counts of a section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Section {
@@ -252,17 +250,17 @@ pub struct Section {
     pub counts: Counts,
 }
 
-/// The target was lost during the run.
+/// The loss of the target during a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Lost {
     /// The reason.
     pub reason: String,
-    /// How many cases were not tried because of it.
+    /// How many cases were therefore not run.
     pub not_run: usize,
 }
 
-/// The run was ended early from outside: by a signal, or by the canceller of its options.
+/// The early end of a run from outside, by a signal or by the canceller of its options.
 ///
 /// ```
 /// use diagipc::{Interrupted, Report};
@@ -276,11 +274,11 @@ pub struct Lost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Interrupted {
-    /// How many cases were not run because of it.
+    /// How many cases were therefore not run.
     pub not_run: usize,
 }
 
-/// Cases that were chosen and not played, and what plays them.
+/// Cases that were selected but not played, and what would play them.
 ///
 /// ```
 /// use diagipc::{NotPlayed, Report};
@@ -292,14 +290,13 @@ pub struct Interrupted {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NotPlayed {
-    /// How many.
+    /// The number of cases.
     pub count: usize,
-    /// The option that plays them, or `elsewhere` if this machine or target cannot: the notes say why.
+    /// The option that plays them, or `elsewhere` if this machine or target cannot (see the notes).
     pub with: String,
 }
 
-/// Cases that could not be judged, because what they need came neither at the first attempt nor at the
-/// second. The run does not pass: such a check is never a pass.
+/// Cases that could not be judged, because two attempts timed out. Such a run does not pass.
 ///
 /// ```
 /// use diagipc::{NotJudged, Report};
@@ -311,13 +308,13 @@ pub struct NotPlayed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NotJudged {
-    /// How many.
+    /// The number of cases.
     pub count: usize,
-    /// What did not come, and how to leave them out.
+    /// What was not received, and how to leave these cases out.
     pub why: String,
 }
 
-/// Too few cases were judged for a pass, though none failed.
+/// Too few judged cases for a pass, although none failed.
 ///
 /// ```
 /// use diagipc::TooFewJudged;
@@ -329,9 +326,9 @@ pub struct NotJudged {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TooFewJudged {
-    /// The judged cases: all except unimplemented ones.
+    /// The number of judged cases, which are all except unimplemented ones.
     pub judged: usize,
-    /// The cases of the run, except those that the target's file does not claim.
+    /// The number of cases in the run, except for those that the target's file does not claim.
     pub of: usize,
     /// The required percentage.
     pub least_percent: u8,
@@ -359,7 +356,7 @@ impl std::fmt::Display for TooFewJudged {
     }
 }
 
-/// A whole run.
+/// The report of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Report {
@@ -367,42 +364,42 @@ pub struct Report {
     pub format: u32,
     /// The suite: `codec`, `server`, `client`, `vectors`, or `check` for several of them.
     pub suite: String,
-    /// The target: an endpoint, or a command without its arguments, except a script.
+    /// The target: an endpoint, or a command without its arguments except for a script.
     pub target: String,
-    /// The target's information about itself: `.NET 10.0.9`.
+    /// What the target says about itself, such as `.NET 10.0.9`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
-    /// The profile with the known deviations: `coreclr-10`.
+    /// The profile with the known deviations, such as `coreclr-10`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// When and by which program it was made.
+    /// When the report was made, and by which program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,
     /// The counts of all cases.
     pub counts: Counts,
     /// The counts by section, in the order of the cases.
     pub sections: Vec<Section>,
-    /// Why cases failed, as far as named: sorted by number of failures.
+    /// Why cases failed, as far as the faults have names, sorted by number of failures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
     /// The cases, in the order of the run.
     pub cases: Vec<Case>,
-    /// Where the run stopped.
+    /// Why the target was lost, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
-    /// It was ended early: this is a part of it.
+    /// Set if the run was ended early, so that this is only a part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<Interrupted>,
-    /// Too few cases were judged for a verdict.
+    /// Set if too few cases were judged for a verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub too_few_judged: Option<TooFewJudged>,
     /// Cases that could not be judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_judged: Option<NotJudged>,
-    /// The chosen cases that were not played.
+    /// The selected cases that were not played.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_played: Vec<NotPlayed>,
-    /// The entries of the accepted faults that have to go: the run does not pass.
+    /// Entries of the accepted faults that must be removed before the run passes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<String>,
     /// Notes that do not belong to a case.
@@ -424,7 +421,7 @@ impl Report {
     /// Reads a report from JSON.
     ///
     /// # Errors
-    /// Why it is not a report of this format, or contradicts itself.
+    /// Returns why the text is not a report of this format, or contradicts itself.
     pub fn parse(json: &str) -> Result<Self, String> {
         let report: Self = serde_json::from_str(json).map_err(|error| error.to_string())?;
         if report.format != FORMAT {
@@ -445,7 +442,7 @@ impl Report {
         Ok(report)
     }
 
-    /// Adds all of another suite's report, with the suite before its names.
+    /// Adds another suite's report, with the suite before the names of its cases.
     pub fn absorb(&mut self, other: Self) {
         for mut case in other.cases {
             case.name = format!("{}/{}", other.suite, case.name);
@@ -476,7 +473,7 @@ impl Report {
         self.cases.iter().filter(|case| case.grade == Grade::Fail)
     }
 
-    /// Returns why the run is not a pass, apart from its failures: the kind, and the reason.
+    /// Returns the reasons other than failures why the run is not a pass, as kind and reason.
     pub fn problems(&self) -> Vec<(&'static str, String)> {
         let not_run = |count: usize| match count {
             1 => "1 case was not run".to_owned(),
@@ -495,8 +492,8 @@ impl Report {
         problems.chain(self.stale.iter().map(stale)).collect()
     }
 
-    /// Returns the verdict: `FAILED: 172 of 179 judged (2 should), 4 causes, not played: 319
-    /// (--allow-harmful)`.
+    /// Returns the verdict, such as `FAILED: 172 of 179 judged (2 should), 4 causes, not played:
+    /// 319 (--allow-harmful)`.
     pub fn verdict(&self) -> String {
         let mut verdict = self.verdict_of_the_played();
         if let Some(NotJudged { count, .. }) = self.not_judged {
@@ -535,12 +532,12 @@ impl Report {
         format!("{word}: {} of {judged} judged{weaker}{causes}", self.counts.fail)
     }
 
-    /// Whether nothing failed, in a whole run that judged enough.
+    /// Whether the run was complete, judged enough, and had no failure.
     pub fn is_passed(&self) -> bool {
         self.counts.fail == 0 && self.problems().is_empty()
     }
 
-    /// Returns the cases with a known deviation. A known fault does not count: it fails.
+    /// Returns the cases with a known deviation. Known faults are failures instead.
     pub fn deviations(&self) -> impl Iterator<Item = (&Case, &KnownDeviation)> {
         let cases = self.cases.iter().filter(|case| case.grade == Grade::Informational);
         cases.filter_map(|case| Some((case, case.deviation.as_ref()?)))
@@ -560,7 +557,7 @@ impl Report {
     }
 }
 
-/// The time and program of a report.
+/// When a report was made, and by which program.
 ///
 /// ```
 /// use diagipc::report::Made;
@@ -572,20 +569,20 @@ impl Report {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Made {
-    /// The program and its version: `diagipc 0.1.0`.
+    /// The program and its version, such as `diagipc 0.1.0`.
     pub by: String,
-    /// The version of the suite: a digest of its vectors, scripts or scenarios, the same on every
-    /// machine. Absent if others were read.
+    /// The version of the suite, which is a digest of its vectors, scripts or scenarios. It is the
+    /// same on every machine, and absent if other files were read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
-    /// The time, in UTC: `2026-11-22T21:04:05Z`.
+    /// The time in UTC, such as `2026-11-22T21:04:05Z`.
     pub at: String,
-    /// The command line. After `--` only the program, and `…` for its arguments.
+    /// The command line. After `--` it has only the program, and `…` for its arguments.
     pub command: Vec<String>,
 }
 
 impl Made {
-    /// Now, by this version, with this suite and command line.
+    /// Returns the current time and this version, with this suite and command line.
     pub fn now(suite: Option<String>, command: impl IntoIterator<Item = String>) -> Self {
         let at = chrono::DateTime::<chrono::Utc>::from(std::time::SystemTime::now());
         Self {

@@ -1,4 +1,4 @@
-//! Reports as files: one HTML page, and the XML of build servers.
+//! Reports as files: an HTML page, and the XML that build servers read.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,14 +15,14 @@ use crate::faults::Fault;
 
 const TEMPLATE: &str = include_str!("matrix.html");
 
-/// Returns a self-contained page: no network and no fonts; readable without scripts, a few lines of
-/// JavaScript filter the rows.
+/// Returns a self-contained page without network access or fonts. It is readable without scripts; a
+/// few lines of JavaScript filter the rows.
 ///
-/// Each suite has a table: its columns are the reports, its rows the cases of all of them, by section.
-/// The contents of reports are escaped.
+/// Each suite has a table with a column for each report and a row for each case, by section. The
+/// contents of reports are escaped.
 ///
 /// # Errors
-/// Errors of the template library.
+/// Returns the errors of the template library.
 pub fn html(reports: &[Report], citations: &Citations) -> Result<String, String> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
@@ -64,7 +64,7 @@ pub fn html(reports: &[Report], citations: &Citations) -> Result<String, String>
     environment.render_str(TEMPLATE, Serde(page)).map_err(|error| error.to_string())
 }
 
-/// Escaped text, with what is between backticks as code.
+/// Escapes text, and formats what is between backticks as code.
 fn code(text: &str) -> minijinja::Value {
     let escaped = |text: &str| {
         let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
@@ -74,7 +74,7 @@ fn code(text: &str) -> minijinja::Value {
     let last = parts.len().saturating_sub(1);
     let part = |(nth, part): (usize, &&str)| match (nth % 2 == 1, nth == last) {
         (true, false) => format!("<code>{}</code>", escaped(part)),
-        // A last backtick without its pair stays one.
+        // A last backtick without a pair is kept.
         (true, true) => format!("`{}", escaped(part)),
         (false, _) => escaped(part),
     };
@@ -88,7 +88,7 @@ struct Page<'r> {
     reports: usize,
     suites: Vec<Suite<'r>>,
     failures: usize,
-    /// How many cases of each section passed, without a failure.
+    /// For each section, the number of cases that passed.
     passes: Vec<(&'r str, usize)>,
     words: &'r [(String, String)],
     facts: Vec<(&'r str, &'r str)>,
@@ -96,7 +96,7 @@ struct Page<'r> {
     kinds: [Kind; 8],
 }
 
-/// A table: the reports of a suite, and their cases.
+/// A table with the reports of a suite, and their cases.
 #[derive(Serialize)]
 struct Suite<'r> {
     name: &'r str,
@@ -104,8 +104,8 @@ struct Suite<'r> {
     sections: Vec<Section<'r>>,
 }
 
-/// The values of a cell: grades, and their variants. A sign and a word besides the colour, for
-/// readers who cannot see it.
+/// The kinds of cells: grades and their variants. Each has a sign and a word besides its colour,
+/// for readers who cannot see that.
 const KINDS: [Kind; 8] = [
     Kind { name: "pass", sign: "✓", word: "pass" },
     Kind { name: "pass-lenient", sign: "≈", word: "lenient" },
@@ -126,7 +126,7 @@ struct Kind {
 
 impl Kind {
     fn of(case: Option<&Case>, report: Option<&Report>) -> Self {
-        // For an unknown runtime, no deviations are known: it differs where the document leaves it
+        // An unknown runtime has no known deviations, and differs where the document leaves things
         // open.
         let is_strict = report.is_some_and(|report| report.profile.as_deref() == Some("strict"));
         let is_known = |case: &Case| case.deviation.is_some() && case.grade == Grade::Informational;
@@ -150,7 +150,7 @@ struct Column<'r> {
     runtime: Option<&'r str>,
     profile: Option<&'r str>,
     all: usize,
-    /// How many cases have each kind, the failures first.
+    /// The number of cases of each kind, failures first.
     kinds: Vec<(Kind, usize)>,
     problems: Vec<(&'static str, String)>,
     notes: &'r [String],
@@ -163,7 +163,7 @@ struct Column<'r> {
 struct Cause<'r> {
     name: &'r str,
     sentence: &'r str,
-    /// The observation, if it adds to the sentence.
+    /// The observation, if it adds anything to the sentence.
     text: Option<&'r str>,
     example: &'r str,
     dump: String,
@@ -171,7 +171,7 @@ struct Cause<'r> {
     failures: Vec<Failure<'r>>,
 }
 
-/// A failed case: its row, and its findings.
+/// A failed case, with its row and its findings.
 #[derive(Serialize)]
 struct Failure<'r> {
     row: usize,
@@ -179,7 +179,7 @@ struct Failure<'r> {
     text: Option<&'r str>,
 }
 
-/// The number of a case's row, by its name.
+/// The row numbers of the cases, by name.
 type Numbers<'r> = HashMap<&'r str, usize>;
 
 impl<'r> Column<'r> {
@@ -238,7 +238,7 @@ struct Section<'r> {
 
 #[derive(Serialize)]
 struct Row<'r> {
-    /// The number on the page, for links.
+    /// The number of the row on the page, for links.
     number: usize,
     name: &'r str,
     title: &'r str,
@@ -253,19 +253,19 @@ struct Row<'r> {
 #[derive(Clone, Serialize)]
 struct Cell<'r> {
     kind: Kind,
-    /// The case, unless it was not run.
+    /// The case, if it was run.
     case: Option<&'r Case>,
-    /// Why it is not a pass, in a line.
+    /// Why the case is not a pass, in one line.
     reason: Option<&'r str>,
 }
 
-/// Returns why a case failed: the known fault of its runtime, or else what was found first.
+/// Returns why a case failed: the known fault of its runtime, or else the first finding.
 fn reason(case: &Case) -> Option<&str> {
     let known = case.deviation.as_ref().map(|deviation| deviation.text.as_str());
     known.or_else(|| case.detail.as_ref()?.found.first().map(String::as_str))
 }
 
-/// Returns the suites, in the order of appearance. Their rows are numbered through.
+/// Returns the suites in the order of their first report. All rows are numbered consecutively.
 fn suites(reports: &[Report]) -> Vec<Suite<'_>> {
     let mut suites: Vec<Suite<'_>> = Vec::new();
     let mut count = 0;
@@ -285,7 +285,7 @@ fn suites(reports: &[Report]) -> Vec<Suite<'_>> {
 }
 
 /// Returns the cases of all reports, each once, in the order of appearance, by section. `count` is
-/// that of the rows so far.
+/// the number of rows so far.
 fn sections<'r>(reports: &[&'r Report], count: &mut usize) -> Vec<Section<'r>> {
     let not_run = Cell { kind: Kind::of(None, None), case: None, reason: None };
     let mut all_cells: HashMap<&str, Vec<Cell<'_>>> = HashMap::new();
@@ -322,7 +322,7 @@ fn sections<'r>(reports: &[&'r Report], count: &mut usize) -> Vec<Section<'r>> {
     sections
 }
 
-/// Results come before unsupported parts: rows, and sections.
+/// Sorts rows and sections so that results come before unsupported parts.
 fn in_reading_order(mut sections: Vec<Section<'_>>) -> Vec<Section<'_>> {
     let says_nothing = |row: &Row<'_>| {
         row.cells.iter().all(|cell| ["unimplemented", "not-run"].contains(&cell.kind.name))
@@ -344,13 +344,13 @@ fn passes<'r>(suites: &[Suite<'r>]) -> Vec<(&'r str, usize)> {
     sections.map(of).filter(|(_, count)| *count > 0).collect()
 }
 
-/// `F-9` before `F-10`.
+/// Returns a sort key that puts `F-9` before `F-10`.
 fn in_order(id: &str) -> (String, u32) {
     let (kind, number) = id.rsplit_once('-').unwrap_or((id, ""));
     (kind.to_owned(), number.parse().unwrap_or(0))
 }
 
-/// Returns the JSON of a value, at most 10,000 characters of it.
+/// Returns the JSON of a value, truncated to 10,000 characters.
 fn json(value: &minijinja::Value) -> String {
     const MOST: usize = 10_000;
     let text = serde_json::to_string(value).unwrap_or_default();
@@ -360,15 +360,15 @@ fn json(value: &minijinja::Value) -> String {
     }
 }
 
-/// Returns the XML of `report`: a test suite for each section, a test case for each case.
+/// Returns the XML of `report`, with a test suite for each section and a test case for each case.
 ///
-/// A failure contains the sent, expected and received data. Unjudged cases are skipped, with the
-/// reason. What else keeps a run from passing is an error of a separate case: `lost`, `interrupted`,
-/// `too-few-judged`, `stale`. The properties of each suite have the versions and
-/// the verdict, those of a case its level.
+/// A failure has the sent, expected and received data. Unjudged cases are skipped, with the reason.
+/// Other reasons why a run does not pass are errors of separate cases: `lost`, `interrupted`,
+/// `too-few-judged`, `stale`. The properties of a suite have the versions and the verdict, those of
+/// a case its level.
 ///
 /// # Errors
-/// Errors of the XML library.
+/// Returns the errors of the XML library.
 pub fn junit(report: &Report, citations: &Citations) -> Result<String, String> {
     let mut xml = Xml::new(format!("diagipc {} {}", report.suite, report.target));
     let made = report.made.as_ref();
@@ -400,7 +400,7 @@ pub fn junit(report: &Report, citations: &Citations) -> Result<String, String> {
         xml.add_test_suite(suite);
     }
     let text = xml.to_string().map_err(|error| error.to_string())?;
-    // The library leaves these two in, which are not allowed in XML.
+    // The library does not escape these two characters, which are not allowed in XML.
     Ok(text.replace('\u{fffe}', "\\u{fffe}").replace('\u{ffff}', "\\u{ffff}"))
 }
 
@@ -433,7 +433,7 @@ fn status(report: &Report, case: &Case, citations: &Citations) -> TestCaseStatus
     }
 }
 
-/// All details of a failure, one line each.
+/// Returns all details of a failure, one line each.
 fn description(report: &Report, case: &Case, citations: &Citations) -> String {
     let mut lines = Vec::from([case.title.clone()]);
     if let Some(detail) = &case.detail {

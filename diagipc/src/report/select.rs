@@ -1,11 +1,11 @@
-//! Which cases the patterns of a command line select.
+//! Selects cases by the patterns of a command line.
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::Hazard;
 
 use super::Level;
 
-/// A case that a suite can play.
+/// A case that a suite can play, as far as patterns can select it.
 ///
 /// ```
 /// use diagipc::{Glob, Playable as _, codec, embedded};
@@ -19,16 +19,16 @@ use super::Level;
 /// # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 /// ```
 pub trait Playable {
-    /// Unique in the suite, and stable.
+    /// Returns the name, which is unique in the suite and stable.
     fn name(&self) -> String;
 
-    /// Returns what selects it besides its name: its parts, its number, its type.
+    /// Returns other words that select it, such as its parts, its number or its type.
     fn words(&self) -> Vec<String>;
 
-    /// Returns the facts and requirements.
+    /// Returns the facts and requirements that it is based on.
     fn spec(&self) -> Vec<String>;
 
-    /// Returns the commands that it is about.
+    /// Returns the commands that it tests.
     fn commands(&self) -> Vec<Command>;
 
     /// Returns the effect on a live target.
@@ -41,8 +41,8 @@ pub trait Playable {
         Level::of(&self.spec())
     }
 
-    /// Whether a pattern selects it: by its name or one of its words, or, after `rule:`, `fact:`,
-    /// `command:` or `level:`, by that.
+    /// Whether a pattern selects it by its name or one of its words, or by what `rule:`, `fact:`,
+    /// `command:` or `level:` names.
     fn is_chosen(&self, glob: &Glob) -> bool {
         let cites = |id: &Glob, kinds: &[char]| {
             self.spec().iter().any(|one| one.starts_with(kinds) && id.matches(one))
@@ -62,7 +62,7 @@ pub trait Playable {
     }
 }
 
-/// A pattern for names: `*` is any text, including slashes, `?` one byte, everything else itself.
+/// A pattern for names. `*` is any text, even with slashes, and `?` is one byte.
 ///
 /// ```
 /// use diagipc::Glob;
@@ -74,20 +74,20 @@ pub trait Playable {
 pub struct Glob(String);
 
 impl Glob {
-    /// Returns the pattern's text.
+    /// Returns a pattern with this text.
     pub fn new(pattern: impl Into<String>) -> Self {
         Self(pattern.into())
     }
 
-    /// Returns the word before the first colon, and the pattern after it: `rule:R-EVP-*`.
+    /// Returns the word before the first colon and the pattern after it, as in `rule:R-EVP-*`.
     pub fn kind(&self) -> Option<(&str, Self)> {
         self.0.split_once(':').map(|(kind, rest)| (kind, Self::new(rest)))
     }
 
-    /// Whether it matches all of `text`.
+    /// Whether the pattern matches all of `text`.
     pub fn matches(&self, text: &str) -> bool {
         let (mut pattern, mut rest) = (self.0.as_bytes(), text.as_bytes());
-        // After the last star: the rest of the pattern, and the earliest end of the star's text.
+        // The pattern after the last star, and the text at the earliest end of that star's match.
         let mut star: Option<(&[u8], &[u8])> = None;
         loop {
             match (pattern.split_first(), rest.split_first()) {
@@ -102,7 +102,7 @@ impl Glob {
                 }
                 (None, None) => return true,
                 _ => {
-                    // The star takes another byte.
+                    // Extend the star's match by one byte.
                     let Some((behind, (_, more))) =
                         star.and_then(|(behind, from)| Some((behind, from.split_first()?)))
                     else {

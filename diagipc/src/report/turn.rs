@@ -6,23 +6,23 @@ use dotnet_diagnostics_ipc_vectors::Value;
 use dotnet_diagnostics_ipc_vectors::player::{Conversation, EventKind, TurnDirection};
 use serde::{Deserialize, Serialize};
 
-/// The most bytes kept of a turn.
+/// The maximum number of bytes kept of a turn.
 const MAX_KEPT_BYTES: usize = 4096;
 
 /// Bytes in one direction on a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Turn {
-    /// The place in the conversation, from 1 on, over all connections.
+    /// The position in the conversation, from 1, over all connections.
     pub turn: usize,
-    /// The connection, by its name in the script or scenario.
+    /// The name of the connection in the script or scenario.
     pub connection: String,
     /// The direction.
     pub direction: TurnDirection,
-    /// The bytes; in JSON in hexadecimal.
+    /// The bytes, which are hexadecimal in JSON.
     #[serde(rename = "hex", with = "in_hex")]
     pub bytes: Vec<u8>,
-    /// How many bytes there were, if more than are shown.
+    /// The number of bytes, if there were more than are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
     /// The number of descriptors; omitted if 0.
@@ -36,8 +36,8 @@ const fn is_zero(number: &usize) -> bool {
 }
 
 impl Turn {
-    /// Returns the bytes of a turn, of which at most 4,096 are kept.
-    /// [`Detail::conversation`](super::Detail::conversation) counts the turns.
+    /// Returns a turn with these bytes, of which at most 4,096 are kept.
+    /// [`Detail::conversation`](super::Detail::conversation) sets its number.
     pub fn new(connection: &str, direction: TurnDirection, bytes: &[u8]) -> Self {
         let connection = connection.to_owned();
         let mut turn =
@@ -46,7 +46,7 @@ impl Turn {
         turn
     }
 
-    /// Returns the turns of a conversation: consecutive bytes in one direction of a connection are one.
+    /// Returns the turns of a conversation: consecutive bytes in one direction of a connection.
     pub fn all(conversation: &Conversation) -> Vec<Self> {
         let mut turns: Vec<Self> = Vec::new();
         for (event, bytes) in conversation.passed() {
@@ -65,7 +65,7 @@ impl Turn {
         turns
     }
 
-    /// Adds bytes, of which there were `len`.
+    /// Adds bytes, of which there were `len` in total.
     fn extend(&mut self, bytes: &[u8], len: u64) {
         let all = self.length.unwrap_or(self.bytes.len() as u64) + len;
         let room = MAX_KEPT_BYTES.saturating_sub(self.bytes.len()).min(bytes.len());
@@ -74,7 +74,7 @@ impl Turn {
     }
 }
 
-/// `sent      a: 444f…`: direction, connection, bytes.
+/// Displays direction, connection and bytes, such as `sent      a: 444f…`.
 impl fmt::Display for Turn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let direction = match self.direction {
@@ -101,11 +101,11 @@ mod in_hex {
     }
 }
 
-/// One side of a case: its turns in a conversation, or one JSON value.
+/// One side of a case: its turns in a conversation, or a JSON value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Said {
-    /// What went in this direction.
+    /// The turns in one direction of a conversation.
     Turns(Vec<Turn>),
     /// The question of a codec, or its answer.
     Json(Value),
@@ -118,7 +118,7 @@ impl Said {
     }
 }
 
-/// Returns what was sent, and what was received, counted from 1 on.
+/// Splits turns into those sent and those received, and numbers them from 1.
 pub(super) fn split(turns: impl IntoIterator<Item = Turn>) -> (Said, Said) {
     let counted =
         turns.into_iter().enumerate().map(|(index, turn)| Turn { turn: index + 1, ..turn });
@@ -126,7 +126,7 @@ pub(super) fn split(turns: impl IntoIterator<Item = Turn>) -> (Said, Said) {
     (Said::Turns(sent), Said::Turns(received))
 }
 
-/// Both in one order again, if they are turns.
+/// Merges both sides in the original order, if they are turns.
 pub(super) fn join<'d>(sent: &'d Said, seen: &'d Said) -> Option<Vec<&'d Turn>> {
     let (Said::Turns(sent), Said::Turns(seen)) = (sent, seen) else { return None };
     let mut turns: Vec<&Turn> = sent.iter().chain(seen).collect();

@@ -41,19 +41,18 @@ use super::session::Session;
 use super::system;
 use crate::known::{Does, is_told};
 
-/// `HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND)` (P-5).
+/// The error `HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND)` (P-5).
 const NO_SUCH_MODULE: HResult = HResult(0x8007_007E);
-/// The time between the reply to a resume and the death of a runtime because of a startup hook
-/// (P-27).
+/// The time between the reply to a resume and the death of a runtime by a startup hook (P-27).
 const DEATH_DELAY: Duration = Duration::from_millis(100);
 
 /// How long a dump takes.
 const DUMP_TIME: Duration = Duration::from_millis(400);
 
-/// The message of a createdump about a crash report of a single file (P-56).
+/// The message of a createdump that cannot write a crash report for a single file (P-56).
 const NO_CRASH_REPORT: &str = "[createdump] The app model does not support crash report generation\n[createdump] Failure took 0ms\n";
 
-/// The head of a core file: ELF, 64 bits, little-endian, version 1, for any system; `ET_CORE`.
+/// The start of a core file: ELF, 64 bits, little-endian, version 1, any system, `ET_CORE`.
 const CORE: &[u8] = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x04\0";
 
 const DONE: ResultReply = ResultReply { hresult: HResult::OK };
@@ -61,12 +60,12 @@ const DONE: ResultReply = ResultReply { hresult: HResult::OK };
 pub(super) struct Answers {
     pub(super) application: Arc<Application>,
     port: PortId,
-    /// The entries as of the request for the block.
+    /// The entries at the time of the request for the environment.
     environment: OnceLock<Vec<String>>,
-    /// A session whose reply was sent before its descriptor arrived.
+    /// A session whose reply was sent before its descriptor was received.
     early: Mutex<Option<Session>>,
     stays_open: AtomicBool,
-    /// The payload of the request continues after its last field.
+    /// Whether the payload of the request continues after its last field.
     has_surplus: AtomicBool,
 }
 
@@ -83,7 +82,7 @@ impl Answers {
         }
     }
 
-    /// Whether the connection stays open although the runtime has nothing more to send (F-5, F-74).
+    /// Whether the connection stays open although nothing more is sent (F-5, F-74).
     pub(super) fn stays_open(&self) -> bool {
         self.stays_open.load(Ordering::Relaxed)
     }
@@ -98,8 +97,7 @@ impl Answers {
             .store(needed.is_some_and(|needed| needed < message.payload.len()), Ordering::Relaxed);
     }
 
-    /// Whether it is too early for a profiler, whatever its payload (F-153). Without one a runtime that
-    /// runs may die.
+    /// Whether any profiler command is refused because the runtime has not started (F-153).
     fn is_too_early(&self, command: Option<Command>, reason: RefusalReason) -> bool {
         let is_of_payload =
             matches!(reason, RefusalReason::Malformed(_) | RefusalReason::OverLimit(_));
@@ -109,11 +107,11 @@ impl Answers {
             && !self.application.state().is_started()
     }
 
-    /// The result for a profiler with this path. There is none to load, and none can be loaded
-    /// before the start (P-5). A path that begins with NUL counts as none (P-43).
+    /// Returns the result of attaching a profiler with this path. None can be loaded before the
+    /// start (P-5), and there is none. A path that begins with a NUL counts as missing (P-43).
     fn attach(&self, path: IpcString<'_>) -> HResult {
         let application = &self.application;
-        // Before the payload is checked.
+        // This comes before the check of the payload.
         if !application.state().is_started() {
             return HResult::NOT_YET_AVAILABLE;
         }
@@ -125,7 +123,7 @@ impl Answers {
     }
 
     #[cfg(unix)]
-    /// Starts a session before its descriptor arrives: its id, or 0.
+    /// Starts a session before its descriptor is received. Returns its id, or 0.
     pub(super) fn begin_early(&self) -> u64 {
         let session = Session::begin(&self.application);
         let id = session.as_ref().map_or(0, Session::id);
@@ -133,7 +131,7 @@ impl Answers {
         id
     }
 
-    /// F-32.
+    /// Starts a session, unless there are too many (F-32).
     fn begin(&self) -> Result<Session, HResult> {
         let early = self.early.lock().unwrap_or_else(PoisonError::into_inner).take();
         early.or_else(|| Session::begin(&self.application)).ok_or(HResult::FAIL)
@@ -159,7 +157,7 @@ impl Answers {
         }
     }
 
-    /// The messages about a dump are those of the recorded single files.
+    /// Answers a dump, with messages as recorded for single files.
     fn dump(
         &self,
         dump_type: DumpType,
@@ -186,7 +184,7 @@ impl Answers {
                 self.stay_open(true);
                 Err(hresult.into())
             }
-            // P-46.
+            // The directory does not exist (P-46).
             None if !is_writable(application.dumps.as_deref(), name) => {
                 failed(Some(not_written(name, DUMP_TIME)))
             }
@@ -207,7 +205,7 @@ impl Handler for Answers {
             return Err(HResult(hresult).into());
         }
         let command = request.command();
-        // After the code comes a text, which is empty (F-98).
+        // An empty text follows the code (F-98).
         let message = (command == Command::GENERATE_CORE_DUMP3).then(String::new);
         self.application
             .profile
@@ -234,7 +232,7 @@ impl Handler for Answers {
             reason,
             RefusalReason::OverLimit(error) if matches!(error.kind(), WireErrorKind::UnknownDumpType { .. })
         );
-        // P-3.
+        // This error has an empty text (P-3).
         let message =
             (is_dump_type && command == Some(Command::GENERATE_CORE_DUMP3)).then(String::new);
         Refusal { hresult, message }
@@ -257,7 +255,7 @@ impl Handler for Answers {
     fn stop_tracing(&self, request: StopTracing) -> Result<SessionReply, HResult> {
         let (application, id) = (&self.application, request.session_id);
         application.stop_session(id);
-        // The stream is written to its end first, which needs a reader (F-75).
+        // The rest of the stream is written first, which requires a reader (F-75).
         application.wait(None, |state| state.is_over(id).then_some(()));
         Ok(SessionReply {
             session_id: id.wrapping_add(u64::from(application.wrong.has(Kind::StopAnother))),
@@ -303,8 +301,8 @@ impl Handler for Answers {
         request: UserEventsSession<'_>,
         fd: OwnedFd,
     ) -> Result<HeldSession<'_>, HResult> {
-        // The file of user events is a regular one, and its replacement in tests a socket. The
-        // kernel registers nothing at any other.
+        // The user events file is a regular file, or a socket that replaces it in tests. The kernel
+        // registers nothing for any other kind.
         let kind = fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
         if !matches!(kind, Ok(FileType::RegularFile | FileType::Socket)) || !registers(&request) {
             return Err(HResult::FAIL);
@@ -329,7 +327,7 @@ impl Handler for Answers {
 
     fn resume_runtime(&self, _: ResumeRuntime) -> Result<ResultReply, HResult> {
         if self.application.resume(self.port) {
-            // After the reply.
+            // The death comes after the reply.
             let application = Arc::clone(&self.application);
             std::thread::spawn(move || {
                 std::thread::sleep(DEATH_DELAY);
@@ -342,7 +340,7 @@ impl Handler for Answers {
     fn process_environment(&self) -> Result<Entries<'_>, HResult> {
         if self.application.kills_by_its_environment {
             self.die_if(true);
-            // If it must not die.
+            // This is the answer if the runtime must not die.
             return Err(HResult::FAIL);
         }
         let entries = self.environment.get_or_init(|| self.application.state().environment.clone());
@@ -385,7 +383,7 @@ impl Handler for Answers {
         Ok(DONE)
     }
 
-    /// P-1, P-2, P-27, P-43.
+    /// Applies a startup hook (P-1, P-2, P-27, P-43).
     fn apply_startup_hook(&self, request: ApplyStartupHook<'_>) -> Result<ResultReply, HResult> {
         let (application, path) = (&self.application, request.startup_hook_path);
         if path.is_empty_to_runtimes() || Path::new(&path.to_string()).exists() {
@@ -400,7 +398,7 @@ impl Handler for Answers {
             Some(Does::Refuses(hresult) | Does::LeavesOpen(hresult)) => Err(hresult),
             Some(_) => {
                 application.die();
-                // If it must not die.
+                // This is the answer if the runtime must not die.
                 Err(HResult::INVALID_ARG)
             }
         }
@@ -423,9 +421,9 @@ impl Handler for Answers {
     }
 }
 
-/// Whether a dump of that name could be written: its directory exists, and the name is not that of
-/// a directory (P-46). A relative name is looked up in the directory of dumps; without one, any
-/// file can be written that is in no other directory. For an empty name the runtime chooses a file.
+/// Whether a dump with that name could be written: its directory exists, and the name is not that
+/// of a directory (P-46). A relative name is looked up in the directory of dumps. Without that
+/// directory it must have no other directory. For an empty name the runtime chooses a file.
 fn is_writable(directory: Option<&Path>, name: IpcString<'_>) -> bool {
     let name = name.to_string();
     let path = Path::new(name.split('\0').next().unwrap_or_default());
@@ -437,19 +435,18 @@ fn is_writable(directory: Option<&Path>, name: IpcString<'_>) -> bool {
     name.is_empty() || (path.parent().is_none_or(Path::is_dir) && !path.is_dir())
 }
 
-/// Writes the beginning of a 64-bit core file, for a name without a directory, and never over an
-/// existing file.
+/// Writes the start of a 64-bit core file, if the name has no directory and no such file exists.
 fn write_dump(directory: &Path, name: IpcString<'_>) {
     let name = name.to_string();
     let mut parts = Path::new(name.split('\0').next().unwrap_or_default()).components();
     if let (Some(Component::Normal(file)), None) = (parts.next(), parts.next()) {
-        // The caller does not learn whether it could be written.
+        // The caller is not told whether it could be written.
         let created = File::options().write(true).create_new(true).open(directory.join(file));
         let _ = created.and_then(|mut file| file.write_all(CORE));
     }
 }
 
-/// The message of a createdump about a missing directory (P-46).
+/// Returns the message of a createdump about a missing directory (P-46).
 fn not_written(name: IpcString<'_>, took: Duration) -> String {
     let took = took.as_millis();
     format!(
@@ -458,8 +455,8 @@ fn not_written(name: IpcString<'_>, took: Duration) -> String {
 }
 
 #[cfg(unix)]
-/// Whether the kernel accepts the tracepoints: it refuses an empty default, which is not a name
-/// (P-7, P-43). The limits have refused other invalid ones.
+/// Whether the kernel accepts the tracepoints. It refuses an empty default name (P-7, P-43); the
+/// limits have already refused other invalid names.
 fn registers(request: &UserEventsSession<'_>) -> bool {
     request.providers.iter().all(|provider| {
         let name = provider.config.default_tracepoint_name;

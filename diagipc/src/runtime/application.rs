@@ -1,5 +1,4 @@
-//! The application of the reference runtime: an environment, sessions, and a start that ports may
-//! suspend.
+//! The application of the reference runtime: environment, sessions, and start, suspended or not.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,40 +18,40 @@ use super::recorded::{Recorded, RecordedInfo};
 use super::system::Kept;
 use crate::known::Profile;
 
-/// The most configured ports.
+/// The maximum number of configured ports.
 pub(super) const MAX_PORTS: usize = 16;
-/// F-32.
+/// The maximum number of sessions (F-32).
 const MAX_SESSIONS: usize = 64;
-/// The most connections left open (F-74); the oldest is closed for a newer one.
+/// The maximum number of connections left open (F-74). The oldest is closed for a newer one.
 const MAX_OPEN: usize = 256;
-/// The most variables set by clients.
+/// The maximum number of variables set by clients.
 const MAX_VARIABLES: usize = 4096;
-/// How often a wait checks for changes without a signal.
+/// The interval at which a wait checks for changes without a notification.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Where perf maps are written, whatever `TMPDIR` is (P-38, F-155).
+/// The directory of perf maps, whatever `TMPDIR` is (P-38, F-155).
 const PERF_MAPS: &str = "/tmp";
-/// What they have: a method and an assembly, and the head of a jitdump of version 1 for x64.
+/// The content of perf maps: a method, an assembly, and a jitdump header of version 1 for x64.
 const METHOD: &[u8] = b"0x7f0cbc001610 10 void [app] Program::Main()[QuickJitted]\n";
 const IMAGE: &[u8] = b"ImageLoad;/app/app.dll;{aa172451-3e6e-40cf-adee-2c308761ce8b};(nil);\n";
 const JIT_DUMP: &[u8; 40] = b"DTiJ\x01\0\0\0\x28\0\0\0\x3e\0\0\0\0\0\0\0\x92\x10\0\0\
     \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
-/// `HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND)` (F-80).
+/// The error `HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND)` (F-80).
 const NO_SUCH_VARIABLE: HResult = HResult(0x8007_00CB);
 
 pub(super) struct Application {
     pub(super) profile: Profile,
     pub(super) recorded: Recorded,
     pub(super) process_id: u32,
-    /// The socket of the default port, or its pipe.
+    /// The socket or pipe of the default port.
     pub(super) socket: PathBuf,
     pub(super) cookie: Guid,
     pub(super) wrong: Misbehaviours,
-    /// It dies of requests that kill the imitated runtime.
+    /// Whether it dies of requests that kill the imitated runtime.
     pub(super) dies: bool,
-    /// A client may leave the rundown unread.
+    /// Whether its rundown is so short that a client may leave it unread.
     pub(super) has_short_rundown: bool,
     pub(super) dumps: Option<PathBuf>,
-    /// It dies when its environment is requested (F-97).
+    /// Whether it dies when its environment is requested (F-97).
     pub(super) kills_by_its_environment: bool,
     pub(super) stop: Canceller,
     pub(super) state: Mutex<State>,
@@ -60,31 +59,31 @@ pub(super) struct Application {
 }
 
 pub(super) struct State {
-    /// In the order of setting; names may occur twice (F-79).
+    /// The entries in the order in which they were set. A name may occur twice (F-79).
     pub(super) environment: Vec<String>,
     pub(super) suspension: Suspension<MAX_PORTS>,
-    /// It dies once it starts.
+    /// Whether it dies once it starts.
     pub(super) is_doomed: bool,
-    /// Connections left open without further data.
+    /// The connections left open without further data.
     pub(super) open: Vec<Kept>,
     perf_maps: Vec<PathBuf>,
     sessions: BTreeMap<u64, Session>,
     last_session: u64,
-    /// A session that was stopped before the start, and is started with the next one (F-160).
+    /// The id of a session that was stopped before the start and begins with the next one (F-160).
     stopped_early: Option<u64>,
 }
 
-/// A session that has not ended.
+/// A running session.
 #[derive(Default)]
 struct Session {
     stop: bool,
-    /// It has the id of one that was stopped before the start, so the start begins it twice.
+    /// Whether its id is that of a session stopped before the start, which then begins it twice.
     begins_twice: bool,
 }
 
 impl State {
     pub(super) fn new(environment: Vec<String>, suspension: Suspension<MAX_PORTS>) -> Self {
-        // Runtimes use an address, which is unique.
+        // Runtimes use a memory address, which is unique.
         Self {
             environment,
             suspension,
@@ -125,7 +124,7 @@ impl Application {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `found` returns something; `None` at the runtime's end, or on a timeout.
+    /// Waits until `found` returns a value. Returns `None` at the runtime's end or on a time-out.
     pub(super) fn wait<T>(
         &self,
         most: Option<Duration>,
@@ -150,15 +149,15 @@ impl Application {
         }
     }
 
-    /// Returns what it reports about itself now.
+    /// Returns what the runtime reports about itself now.
     pub(super) fn info(&self) -> &RecordedInfo {
         if self.state().is_started() { &self.recorded.running } else { &self.recorded.suspended }
     }
 
-    /// Whether the runtime starts now, only to die.
+    /// Resumes the start. Returns whether the runtime starts now, only to die.
     pub(super) fn resume(&self, port: PortId) -> bool {
         let mut state = self.state();
-        // A nonexistent port cannot have sent it.
+        // The request cannot have come from a port that does not exist.
         let _ = state.suspension.resume(port);
         let dies = state.is_doomed && state.is_started();
         drop(state);
@@ -166,7 +165,7 @@ impl Application {
         dies
     }
 
-    /// The id of a new session, unless there are too many.
+    /// Returns the id of a new session, unless there are too many.
     pub(super) fn begin_session(&self) -> Option<u64> {
         let mut state = self.state();
         if state.sessions.len() >= MAX_SESSIONS {
@@ -205,7 +204,7 @@ impl Application {
         open.push(connection);
     }
 
-    /// Writes the files of perf maps (F-155), and never over an existing file.
+    /// Writes the files of perf maps (F-155), unless they exist already.
     pub(super) fn write_perf_maps(&self, kind: PerfMapType) {
         let id = self.process_id;
         let is_map = [PerfMapType::ALL, PerfMapType::PERF_MAP].contains(&kind);
@@ -216,7 +215,7 @@ impl Application {
             (is_jit_dump, format!("jit-{id}.dump"), JIT_DUMP),
         ] {
             let path = Path::new(PERF_MAPS).join(name);
-            // The caller does not learn whether it could be written.
+            // The caller is not told whether it could be written.
             if let Some(mut file) = is_written.then(|| File::create_new(&path).ok()).flatten() {
                 let _ = file.write_all(bytes);
                 self.state().perf_maps.push(path);
@@ -224,14 +223,14 @@ impl Application {
         }
     }
 
-    /// Removes the files that a runtime leaves behind, so that a test need not know them.
+    /// Removes the files that a runtime would leave behind, so tests need not.
     pub(super) fn remove_perf_maps(&self) {
         for path in self.state().perf_maps.drain(..) {
             let _ = fs::remove_file(path);
         }
     }
 
-    /// F-80.
+    /// Sets or deletes a variable (F-80).
     pub(super) fn set_variable(&self, request: &SetEnvironmentVariable<'_>) -> Result<(), HResult> {
         let text = |string: IpcString<'_>| {
             string.to_string().split('\0').next().unwrap_or_default().to_owned()

@@ -1,4 +1,4 @@
-//! How a reference runtime is started.
+//! The configuration of a reference runtime.
 
 use std::path::PathBuf;
 use std::{fmt, io};
@@ -11,7 +11,7 @@ use dotnet_diagnostics_ipc::port::{
 use super::Misbehaviour;
 use crate::known::{Profile, is_told};
 
-/// How a reference runtime is started.
+/// The configuration of a reference runtime.
 ///
 /// ```
 /// use diagipc::runtime::{Config, Misbehaviour};
@@ -24,40 +24,41 @@ use crate::known::{Profile, is_told};
 pub struct Config {
     /// The runtime to imitate.
     pub profile: Profile,
-    /// The socket of its default port. Its directory must be ours, as for `bind_private`. On
-    /// Windows the name of its pipe, with or without `\\.\pipe\`.
+    /// The socket of the default port, in a directory of ours, as `bind_private` requires. On
+    /// Windows it is the name of the pipe, with or without `\\.\pipe\`.
     pub socket: PathBuf,
-    /// The ports that it connects to, as in `DOTNET_DiagnosticPorts`. `None`: from `environment`.
+    /// The ports to connect to, as in `DOTNET_DiagnosticPorts`; `None` to use `environment`.
     pub ports: Option<String>,
-    /// Whether the default port suspends it. If false, `environment` may still say so.
+    /// Whether the default port suspends the start. If false, `environment` may still say so.
     pub suspended: bool,
-    /// The command line while it runs, instead of the recorded one. While it is suspended it is
+    /// The command line, instead of the recorded one. While the runtime is suspended it is
     /// shortened as the imitated runtime does (F-79, F-100).
     pub command_line: Option<String>,
-    /// The name of its entry assembly, instead of the recorded one.
+    /// The name of the entry assembly, instead of the recorded one.
     pub entry_assembly: Option<String>,
-    /// Entries of its environment, after the recorded ones: `NAME=VALUE`, or any other text
+    /// Entries of the environment after the recorded ones, as `NAME=VALUE` or any other text
     /// (F-79).
     pub environment: Vec<String>,
-    /// Entries of its environment that are not UTF-8.
+    /// Entries of the environment that are not UTF-8.
     pub environment_bytes: Vec<Vec<u8>>,
-    /// Whether these entries are all of its environment, without the recorded ones.
+    /// Whether the environment has only these entries, without the recorded ones.
     pub is_environment_whole: bool,
-    /// The directory where it writes dumps: files that begin like a core, for names without a
-    /// directory, and never over an existing file. `None`: it answers OK without writing one.
+    /// The directory for dumps, which are files with the start of a core file. They are written for
+    /// names without a directory that do not exist yet. With `None` a dump is answered OK, but not
+    /// written.
     pub dumps: Option<PathBuf>,
-    /// Whether its rundown is so short that a client may leave it unread while it stops. That of a
-    /// runtime is not (F-75).
+    /// Whether the rundown is so short that a client may leave it unread while it stops. A real
+    /// runtime's is not (F-75).
     pub has_short_rundown: bool,
-    /// The faults that it shows.
+    /// The faults that the runtime shows.
     pub misbehaviours: Vec<Misbehaviour>,
-    /// Whether it dies of the well-formed requests that kill the imitated runtime (P-2, F-95, F-97),
-    /// and ends on signals as it does. The whole process then aborts: run it in a separate one.
+    /// Whether well-formed requests that kill the imitated runtime (P-2, F-95, F-97), and signals,
+    /// have the same effect here. The whole process then aborts, so run it in a separate process.
     pub dies: bool,
 }
 
 impl Config {
-    /// A correct runtime like .NET 10, with this socket.
+    /// Returns the configuration of a correct runtime like .NET 10 with this socket.
     pub fn new(socket: impl Into<PathBuf>) -> Self {
         Self {
             profile: Profile::default(),
@@ -76,7 +77,7 @@ impl Config {
         }
     }
 
-    /// Adds a variable to its environment, with any bytes as its value.
+    /// Adds a variable to the environment, with any bytes as its value.
     pub fn set(&mut self, name: &str, value: &[u8]) {
         match std::str::from_utf8(value) {
             Ok(text) => self.environment.push(format!("{name}={text}")),
@@ -84,7 +85,7 @@ impl Config {
         }
     }
 
-    /// The value in `environment`. The other prefix is read if `DOTNET_` is missing (P-11).
+    /// Returns a value in `environment`. The other prefix is read if `DOTNET_` is missing (P-11).
     fn variable(&self, name: &str) -> Option<String> {
         let name = name.strip_prefix("DOTNET_").unwrap_or(name);
         let text = |prefix: &str| {
@@ -96,11 +97,10 @@ impl Config {
         text("DOTNET_").or_else(|| text("COMPlus_"))
     }
 
-    /// Whether the environment disables the server (F-107, P-51): no port, no connection, no
-    /// suspension.
+    /// Whether the environment disables the server (F-107, P-51), with its ports and suspension.
     pub(super) fn is_switched_off(&self) -> bool {
         if is_told(self.profile, "F-107") {
-            // Only one name, and only digits.
+            // Only one name is read, and only digits.
             let mut values = self
                 .environment
                 .iter()
@@ -131,8 +131,8 @@ impl Config {
         self.suspended || variable.is_some_and(suspends)
     }
 
-    /// Whether a port can be the address of a socket. In some builds, one that cannot be still
-    /// suspends the start (P-13).
+    /// Whether the address of a port can be that of a socket. In some builds a port whose address
+    /// cannot still suspends the start (P-13).
     pub(super) fn counts(&self, address: &str) -> bool {
         cfg!(windows) || address.len() <= SUN_PATH_LINUX || is_told(self.profile, "P-13")
     }
@@ -143,27 +143,27 @@ fn is_digits(text: &str) -> bool {
     (1..=16).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The number of the last eight digits: it is truncated to 32 bits.
+/// Returns the number of the last eight digits, as the value is truncated to 32 bits.
 fn digits(text: &str) -> u64 {
     u64::from_str_radix(text, 16).unwrap_or_default() & 0xffff_ffff
 }
 
-/// Why a reference runtime did not start.
+/// The reason why a reference runtime did not start.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
-    /// It cannot listen.
+    /// The runtime cannot listen.
     Socket(dotnet_diagnostics_ipc::io::Error),
     /// There are too many ports.
     TooManyPorts {
-        /// The most that a runtime has.
+        /// The maximum number of ports of a runtime.
         limit: usize,
     },
-    /// The system has no thread or descriptor left.
+    /// The system has no threads or descriptors left.
     System(io::Error),
-    /// The recorded values are not in the vectors. Not with the crate's own vectors.
+    /// The vectors lack the recorded values, which cannot happen with the crate's own vectors.
     Vectors,
-    /// This system cannot show it: a pipe has no reset.
+    /// This system cannot show the fault, because a pipe has no reset.
     Unavailable(Misbehaviour),
 }
 
@@ -184,7 +184,7 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            // Their words are this error's.
+            // `Display` has the text of these errors.
             Self::Socket(error) => error.source(),
             Self::System(error) => error.source(),
             Self::TooManyPorts { .. } | Self::Vectors | Self::Unavailable(_) => None,

@@ -12,7 +12,7 @@ macro_rules! misbehaviours {
         }
 
         impl MisbehaviourKind {
-            /// All of them.
+            /// Every kind.
             pub const ALL: &'static [Self] = &[$(Self::$Kind),*];
 
             /// Returns the name, as parsed by [`Misbehaviour::parse`].
@@ -22,21 +22,21 @@ macro_rules! misbehaviours {
                 }
             }
 
-            /// The fact that it is an example of; empty if none.
+            /// Returns the fact that it is an example of, or an empty string.
             pub const fn spec(self) -> &'static str {
                 match self {
                     $(Self::$Kind => $spec,)*
                 }
             }
 
-            /// Returns the effect, in words.
+            /// Returns a description of the effect.
             pub const fn text(self) -> &'static str {
                 match self {
                     $(Self::$Kind => concat!($($doc),+).trim_ascii(),)*
                 }
             }
 
-            /// The default number; `None` if it takes none.
+            /// Returns the default number, or `None` if it takes no number.
             pub const fn default_number(self) -> Option<u32> {
                 match self {
                     $(Self::$Kind => $number,)*
@@ -122,7 +122,7 @@ misbehaviours! {
     AdvertiseCut = "advertise-cut", "", Some(20);
 }
 
-/// A misbehaviour, with its number.
+/// A misbehaviour with its number.
 ///
 /// ```
 /// use diagipc::runtime::{Misbehaviour, MisbehaviourKind};
@@ -140,15 +140,15 @@ pub struct Misbehaviour {
 }
 
 impl Misbehaviour {
-    /// With its default number.
+    /// Returns a misbehaviour with its default number.
     pub const fn new(kind: MisbehaviourKind) -> Self {
         Self { kind, number: kind.default_number() }
     }
 
-    /// Reads `NAME`, or `NAME=N`; N in decimal, or in hexadecimal after `0x`.
+    /// Parses `NAME` or `NAME=N`, with N in decimal, or in hexadecimal after `0x`.
     ///
     /// # Errors
-    /// If there is no such name, it takes no number, or N is invalid.
+    /// Returns an error if the name is unknown, takes no number, or N is invalid.
     pub fn parse(text: &str) -> Result<Self, MisbehaviourError> {
         let error = |why| MisbehaviourError { text: text.to_owned(), why };
         let (name, number) =
@@ -193,7 +193,7 @@ impl fmt::Display for Misbehaviour {
     }
 }
 
-/// Text that is not a [`Misbehaviour`].
+/// The error for text that is not a [`Misbehaviour`].
 ///
 /// ```
 /// use diagipc::runtime::Misbehaviour;
@@ -226,7 +226,7 @@ impl fmt::Display for MisbehaviourError {
 
 impl std::error::Error for MisbehaviourError {}
 
-/// All faults of one runtime; of two of a kind the last.
+/// All misbehaviours of a runtime. If a kind occurs twice, the last one counts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Misbehaviours(pub(super) Vec<Misbehaviour>);
 
@@ -290,7 +290,7 @@ mod tests {
         }
     }
 
-    /// The errata have the text.
+    /// `spec/ERRATA.md` has the text of each fact.
     #[test]
     fn each_cites_a_fact_or_nothing() {
         let is_fact = |text: &str| {

@@ -1,20 +1,20 @@
-//! Test a client against the reference runtime: a runtime's side of the protocol over real sockets
-//! and pipes.
+//! The reference runtime for testing clients: a runtime's side of the protocol over real
+//! connections.
 //!
 //! It combines this crate's [`server`](dotnet_diagnostics_ipc::io::server) and
-//! [`ConnectPort`](dotnet_diagnostics_ipc::exchange::ConnectPort), one connection after another (F-75), with an
-//! application that runs nothing. A [`Profile`](super::known::Profile) selects the runtime to
-//! imitate: its behaviour then follows the exchange scripts; in harmless cases byte for byte. A
-//! [`Misbehaviour`] adds a fault.
+//! [`ConnectPort`](dotnet_diagnostics_ipc::exchange::ConnectPort), one connection after another
+//! (F-75), with an application that runs nothing. A [`Profile`](super::known::Profile) selects the
+//! runtime to imitate. Its behaviour then follows the exchange scripts, in harmless cases byte for
+//! byte. A [`Misbehaviour`] adds a fault.
 //!
 //! | real runtimes | this one |
 //! |---|---|
-//! | stream events | streams a whole nettrace file with the event about the process; from a start that was waited for also one of the start, and of `System.Runtime` one counter, if the providers ask for them; with rundown, one of half a megabyte |
+//! | stream events | streams a complete nettrace file with the event about the process; if requested, also one about the start (for sessions from before it), one `System.Runtime` counter, and half a megabyte of rundown |
 //! | write dumps | answers OK, and writes the beginning of a core file to [`Config::dumps`] |
 //! | write perf maps | writes those files, with one method, and removes them at its end |
 //! | write to `user_events_data` | answers OK, and writes nothing |
-//! | set and delete variables | only in its own list |
-//! | load profilers and startup hooks | loads none |
+//! | set and delete variables | sets and deletes them only in its own list |
+//! | load profilers and startup hooks | loads neither |
 //! | die of some requests (P-2, F-95, F-97) | dies only with [`Config::dies`] |
 //! | read memory after a payload, and die or leak it (F-7, F-71, F-72) | answers with an error |
 //! | on Windows, block on an unread reply (F-118) | continues |
@@ -72,7 +72,7 @@ use self::server::Server;
 use self::system::{Guard, LACKING, Listening};
 use crate::known::is_told;
 
-/// A runtime's reaction to a signal.
+/// The reaction of a runtime to a signal.
 ///
 /// ```
 /// use diagipc::known::Profile;
@@ -88,19 +88,19 @@ use crate::known::is_told;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SignalReaction {
-    /// It ends, and removes its socket.
+    /// The runtime ends, and removes its socket.
     Ends,
-    /// It dies, and leaves its socket file (F-109, P-49).
+    /// The runtime dies, and leaves its socket file (F-109, P-49).
     LeavesSocket,
-    /// It keeps running (P-50).
+    /// The runtime keeps running (P-50).
     RunsOn,
 }
 
-/// A running runtime. It ends when stopped or dropped.
+/// A running reference runtime, which ends when it is stopped or dropped.
 #[derive(Debug)]
 pub struct ReferenceRuntime {
     application: Shared,
-    /// None if its environment disables the server.
+    /// The guard of the socket; `None` if the environment disables the server.
     guard: Option<Guard>,
     server: Option<JoinHandle<()>>,
 }
@@ -114,11 +114,12 @@ impl fmt::Debug for Shared {
 }
 
 impl ReferenceRuntime {
-    /// Starts it: it listens when this returns, unless its environment disables the server (F-107).
+    /// Starts a runtime. It listens when this returns, unless its environment forbids that (F-107).
     ///
     /// # Errors
-    /// [`StartError`]: the socket's path or the pipe's name is taken or cannot be trusted, there are too many ports, the system has no
-    /// thread or descriptor left, or nothing that shows a misbehaviour.
+    /// Returns [`StartError`] if the socket's path or the pipe's name is taken or cannot be
+    /// trusted, there are too many ports, the system has no threads or descriptors left, or it
+    /// cannot show a misbehaviour.
     pub fn start(config: Config) -> Result<Self, StartError> {
         let mut recorded = Recorded::of(config.profile).ok_or(StartError::Vectors)?;
         recorded.describe(config.command_line.as_deref(), config.entry_assembly.as_deref());
@@ -178,18 +179,18 @@ impl ReferenceRuntime {
         })
     }
 
-    /// The socket of its default port; on Windows the path of its pipe.
+    /// Returns the socket of the default port, or on Windows the path of its pipe.
     pub fn socket(&self) -> &Path {
         &self.application.0.socket
     }
 
-    /// Whether it listens: not if its environment disables the server.
+    /// Whether the runtime listens. It does not if its environment disables the server.
     pub const fn listens(&self) -> bool {
         self.guard.is_some()
     }
 
-    /// The imitated runtime's reaction to a signal that its program does not handle. Without
-    /// [`Config::dies`] it ends cleanly on each.
+    /// Returns the imitated runtime's reaction to a signal that its program does not handle.
+    /// Without [`Config::dies`] it ends cleanly on each signal.
     pub fn reacts_to(&self, signal: SignalKind) -> SignalReaction {
         let application = &self.application.0;
         let (is_term, is_told) =
@@ -205,22 +206,22 @@ impl ReferenceRuntime {
         }
     }
 
-    /// Ends it like a crash: the socket file stays.
+    /// Ends the runtime like a crash, which leaves the socket file.
     pub fn abandon(mut self) {
         std::mem::forget(self.guard.take());
     }
 
-    /// The cookie that identifies it.
+    /// Returns the cookie that identifies the runtime.
     pub fn cookie(&self) -> Guid {
         self.application.0.cookie
     }
 
-    /// Whether no port suspends it any longer.
+    /// Whether no port suspends the runtime any longer.
     pub fn is_started(&self) -> bool {
         self.application.0.state().is_started()
     }
 
-    /// Ends it: connections are closed, the socket file is removed.
+    /// Ends the runtime, which closes its connections and removes the socket file.
     pub fn stop(self) {
         drop(self);
     }
@@ -238,7 +239,7 @@ impl Drop for ReferenceRuntime {
     }
 }
 
-/// A different one for each runtime.
+/// Returns a cookie that differs for each runtime.
 fn cookie() -> Guid {
     let halves = [0u8, 1].map(|half| RandomState::new().hash_one(half).to_le_bytes());
     let mut bytes = [0; 16];

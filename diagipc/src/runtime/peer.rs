@@ -1,4 +1,4 @@
-//! The connection to one client, and the faults in the bytes sent to it.
+//! The connection to a client, and the faults in the bytes sent to it.
 
 use std::io;
 #[cfg(unix)]
@@ -19,7 +19,7 @@ use super::answers::Answers;
 use super::misbehaviour::{MisbehaviourKind as Kind, Misbehaviours};
 use super::system::{self, Kept, Link};
 
-/// The interval of polling in a pause without a deadline.
+/// The polling interval in a pause without a deadline.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// An Error with `E_FAIL`.
@@ -37,16 +37,16 @@ pub(super) struct ClientConnection {
     transport: Link,
     answers: Arc<Answers>,
     request: Vec<u8>,
-    /// How much of it was left unread, so that the close will be a reset.
+    /// The number of bytes of the request left unread, so that closing resets the connection.
     left: usize,
-    /// For a known request, once it is complete.
+    /// The command, if it is known and the request is complete.
     command: Command,
-    /// Held back, to be sent with the following bytes.
+    /// Bytes that are held back, to be sent with the following ones.
     held: Vec<u8>,
     has_replied: bool,
-    /// The OK was sent before it was due.
+    /// Whether the OK was sent before it was due.
     has_begun: bool,
-    /// How many bytes of the continuation are sent before it is interrupted.
+    /// The number of bytes of the continuation to send before it is interrupted.
     room: Option<usize>,
     is_block_begun: bool,
 }
@@ -145,7 +145,7 @@ impl ClientConnection {
         }
         let Some(room) = self.room else { return self.send_all(&bytes, until) };
         self.room = Some(room.saturating_sub(bytes.len()));
-        // Nobody waits at the end of a block, but a stream continues.
+        // Nobody waits at the end of an environment block, but a stream continues.
         if bytes.len() < room || (bytes.len() == room && !is_block) {
             return self.send_all(&bytes, until);
         }
@@ -157,7 +157,7 @@ impl ClientConnection {
         Err(ended())
     }
 
-    /// Sends the held bytes, and all of these.
+    /// Sends the held bytes, and then these.
     fn send_all(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         if !self.held.is_empty() {
             let together = [std::mem::take(&mut self.held).as_slice(), bytes].concat();
@@ -196,7 +196,7 @@ impl Transport for ClientConnection {
 
     fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         let application = Arc::clone(&self.answers.application);
-        // The rest of a header, or of a payload (P-39).
+        // This is the rest of a header, or of a payload (P-39).
         let is_rest = ![0, HEADER_LEN].contains(&self.request.len()) && !self.has_replied;
         if is_rest && application.profile.refuses_pieces() {
             return Ok(0);
@@ -240,11 +240,11 @@ impl Transport for ClientConnection {
         if self.wrong().has(Kind::ReplyBeforeDescriptor) && !self.has_replied {
             let reply = SessionReply { session_id: self.answers.begin_early() };
             let reply = message::encode_to_vec(Command::OK, &reply).unwrap_or_default();
-            // A disconnected client is noticed at the descriptor.
+            // Waiting for the descriptor notices a disconnected client.
             let _ = self.reply(reply, until);
             (self.has_replied, self.has_begun) = (true, true);
         }
-        // It follows the unread bytes.
+        // The descriptor follows the unread bytes.
         system::take(&self.transport, std::mem::take(&mut self.left))?;
         self.transport.receive_fd(until)
     }
@@ -254,11 +254,11 @@ impl Transport for ClientConnection {
     }
 }
 
-/// The server has nothing more to send: the connection is closed, or stays open (F-5, F-74).
+/// Closes the connection, or leaves it open (F-5, F-74), when the server has nothing more to send.
 impl Drop for ClientConnection {
     fn drop(&mut self) {
         let application = Arc::clone(&self.answers.application);
-        // The held bytes. The client may have disconnected.
+        // This sends the held bytes. The client may have disconnected.
         let _ =
             self.send_all(&[], &WaitLimit { deadline: None, canceller: Some(&application.stop) });
         if self.answers.stays_open() {
@@ -269,7 +269,7 @@ impl Drop for ClientConnection {
     }
 }
 
-/// The exchange is over, as if the client had disconnected.
+/// Returns the error that ends the exchange as if the client had disconnected.
 fn ended() -> ErrorKind {
     ErrorKind::Io(io::ErrorKind::ConnectionAborted.into())
 }
@@ -312,7 +312,7 @@ fn distort(wrong: &Misbehaviours, command: Command, reply: &mut Vec<u8>) {
     }
 }
 
-/// The environment block with these entries.
+/// Encodes the environment block with these entries.
 fn block(entries: &[String]) -> Vec<u8> {
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes();
     let mut block = count(entries.len()).to_vec();
@@ -324,7 +324,7 @@ fn block(entries: &[String]) -> Vec<u8> {
     block
 }
 
-/// Changes the number at the front of `bytes`.
+/// Changes the number at the start of `bytes`.
 fn change_number(bytes: &mut [u8], wrong: &Misbehaviours, less: Kind, more: Kind) {
     if let Some(bytes) = bytes.first_chunk_mut() {
         let number = u32::from_le_bytes(*bytes)

@@ -1,5 +1,4 @@
-//! How the reference runtime imitates the runtime of its profile: looks up each request in the
-//! table.
+//! Looks up requests in the table of known behaviour, to imitate the runtime of the profile.
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::RefusalReason;
@@ -9,10 +8,10 @@ use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
 use crate::known::{Does, Family, Layer, Profile, Quirk, Request, Row, rows};
 
 impl Profile {
-    /// The answer to a request that the exchange refuses.
+    /// Returns the answer to a request that the exchange refuses.
     pub(super) fn refusal(self, command: Option<Command>, reason: RefusalReason) -> HResult {
         let known = match (reason, command) {
-            // Checked before the payload.
+            // The command is checked before the payload.
             (RefusalReason::UnknownCommand { command }, _) => {
                 refusal_of(rows(self, Request::refused(command, reason)))
             }
@@ -37,12 +36,12 @@ impl Profile {
         })
     }
 
-    /// Whether it dies of a valid request while suspended.
+    /// Whether a valid request kills the suspended runtime.
     pub(super) fn dies_suspended(self, command: Command) -> bool {
         self.dies_of(Request { is_suspended: true, ..Request::right(command) })
     }
 
-    /// Whether it dies of a valid request about a variable (F-95).
+    /// Whether a valid request about a variable kills the runtime (F-95).
     pub(super) fn dies_of_variable(self, request: &SetEnvironmentVariable<'_>) -> bool {
         self.dies_of(variable_request(request))
     }
@@ -51,14 +50,14 @@ impl Profile {
         rows(self, request).any(|row| row.does == Does::Dies)
     }
 
-    /// The error for a valid request about a variable (F-96).
+    /// Returns the error for a valid request about a variable (F-96).
     pub(super) fn refuses_variable(self, request: &SetEnvironmentVariable<'_>) -> Option<HResult> {
         refusal_of(rows(self, variable_request(request)))
     }
 
-    /// An entry of the environment that is not UTF-8, as it reports it: an unreadable byte is
-    /// U+FFFD (F-79). `None`: it dies of it; but a truncated character at the very end is
-    /// dropped (F-97).
+    /// Returns an environment entry that is not UTF-8 as the runtime reports it: an unreadable byte
+    /// becomes U+FFFD (F-79). Returns `None` if it kills the runtime; only a truncated character at
+    /// the very end does not, and is dropped (F-97).
     pub(super) fn reads_entry(self, entry: &[u8]) -> Option<String> {
         let request = Request { is_harmful: true, ..Request::right(Command::PROCESS_ENVIRONMENT) };
         if !self.dies_of(request) {
@@ -72,36 +71,36 @@ impl Profile {
         std::str::from_utf8(whole).ok().map(ToOwned::to_owned)
     }
 
-    /// Whether it refuses a header or a payload that arrives in pieces.
+    /// Whether a header or a payload that arrives in pieces is refused.
     pub(super) fn refuses_pieces(self) -> bool {
         refusal_of(rows(self, Request { in_pieces: true, ..Request::right(Command::OK) })).is_some()
     }
 
-    /// The error for a request whose payload continues after its last field, if that is not
+    /// Returns the error for a request whose payload continues after its last field, if that is not
     /// ignored.
     pub(super) fn refuses_surplus(self, command: Command) -> Option<HResult> {
         let request = Request { has_surplus: true, ..Request::right(command) };
         refusal_of(rows(self, request).filter(|row| row.layer == Layer::Server))
     }
 
-    /// The error of its platform for the command, even if the request is valid.
+    /// Returns the platform's error for the command, even if the request is valid.
     pub(super) fn lacks(self, command: Command) -> Option<HResult> {
         refusal_of_platform(rows(self, Request::right(command)))
     }
 
-    /// Whether its program is a single file, which writes only full dumps and no crash reports (P-31,
+    /// Whether the program is a single file, which writes only full dumps, and no reports (P-31,
     /// P-56).
     pub(super) fn is_single_file(self) -> bool {
         self.is_one_of(&["net10.0.9", "net10.0.11"])
     }
 
-    /// Whether its createdump cannot be executed (P-6).
+    /// Whether the createdump cannot be executed (P-6).
     pub(super) fn lacks_createdump(self) -> bool {
         self.is_one_of(&["net9.0.5"])
     }
 
-    /// Whether a startup hook that it was given while suspended, and cannot load, ends it after the
-    /// resume (P-27).
+    /// Whether a startup hook that was given during suspension, and cannot be loaded, ends the
+    /// runtime after the resume (P-27).
     pub(super) fn dies_of_hook_at_its_start(self) -> bool {
         self.is_one_of(&["net8.0.30", "net9.0.5", "net10.0.12"])
     }
@@ -112,17 +111,17 @@ impl Profile {
         is_of_these && self.has("9.0") && !self.has("11.0")
     }
 
-    /// Whether it imitates one of these, whose programs no case of the suites tells from others.
+    /// Whether one of these builds is imitated. No case of the suites distinguishes their programs.
     fn is_one_of(self, builds: &[&str]) -> bool {
         builds.iter().any(|name| Self::of_recording(name) == Some(self.model()))
     }
 
-    /// Returns what it does with a dump that can be written, if not just that.
+    /// Returns what happens to a dump that can be written, if that is not just written.
     pub(super) fn dumps(self) -> Option<Does> {
         self.host_does(Request::right(Command::GENERATE_CORE_DUMP))
     }
 
-    /// Returns what it does, once it has started, with a startup hook that cannot be loaded.
+    /// Returns what a started runtime does with a startup hook that cannot be loaded.
     pub(super) fn misses_hook(self) -> Option<Does> {
         let detail = Quirk::MissingHook;
         self.host_does(Request { detail, ..Request::right(Command::APPLY_STARTUP_HOOK) })
@@ -159,7 +158,7 @@ fn refusal_of(mut rows: impl Iterator<Item = &'static Row>) -> Option<HResult> {
 mod tests {
     use super::*;
 
-    /// P-6, P-27 and P-31 are those of the program that was recorded: no other build has them.
+    /// P-6, P-27 and P-31 depend on the recorded program, so no other build has them.
     #[test]
     fn facts_of_a_program_are_those_of_its_build() {
         let builds = ["8.0.30", "9.0.5", "10.0.9", "10.0.12", "9.0.6"];

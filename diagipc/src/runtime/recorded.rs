@@ -1,4 +1,4 @@
-//! The information of runtimes about themselves: only from the recorded replies of the vectors.
+//! What runtimes report about themselves, taken only from the recorded replies of the vectors.
 
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo3, ProcessInfo3Reply};
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
@@ -17,7 +17,7 @@ pub(super) struct Recorded {
     pub(super) dump_error: Option<String>,
 }
 
-/// The reply to `ProcessInfo3`, except for the process's id and cookie.
+/// The reply to `ProcessInfo3`, except for the process id and cookie.
 pub(super) struct RecordedInfo {
     pub(super) command_line: String,
     pub(super) os: String,
@@ -28,7 +28,7 @@ pub(super) struct RecordedInfo {
 }
 
 impl Recorded {
-    /// Reads the values of a runtime; `None` if the vectors have none.
+    /// Returns the values of a runtime; `None` if the vectors have none.
     pub(super) fn of(profile: Profile) -> Option<Self> {
         let runtime = recording_of(profile)?;
         let file = vectors_of(&format!("runtime-{runtime}.json"))?;
@@ -40,12 +40,12 @@ impl Recorded {
                 .find_map(text_of),
         };
         if cfg!(windows) {
-            // The information of a runtime for Windows (F-126).
+            // This has the replies of a runtime for Windows (F-126).
             let file = vectors_of("runtime-windows.json")?;
             recorded.running = info(&file, "win-net10.0.9-reply-processinfo3")?;
             recorded.suspended = info(&file, "win-net10.0.9-suspended-reply-processinfo3")?;
         }
-        // The values may be of another build.
+        // The values may be those of another build.
         let first = || profile.version().map(|version| (version.major, version.minor, 0));
         if let Some((major, minor, patch)) = profile.model().build().or_else(first) {
             for info in [&mut recorded.running, &mut recorded.suspended] {
@@ -55,8 +55,8 @@ impl Recorded {
         Some(recorded)
     }
 
-    /// Takes the words for the recorded ones: while it is suspended as much of the command line as the
-    /// recorded runtime says then.
+    /// Replaces the recorded command line and assembly. While the runtime is suspended, the command
+    /// line is shortened as the recorded one is.
     pub(super) fn describe(&mut self, command_line: Option<&str>, entry_assembly: Option<&str>) {
         let Self { running, suspended, .. } = self;
         if let Some(text) = command_line {
@@ -66,7 +66,7 @@ impl Recorded {
             text.clone_into(&mut running.command_line);
         }
         if let Some(name) = entry_assembly {
-            // The recorded ones have it before their start too.
+            // Recorded runtimes report this name before their start too.
             for info in [suspended, running] {
                 name.clone_into(&mut info.entry_assembly);
             }
@@ -84,15 +84,15 @@ fn wires<'f>(file: &'f File, group: &str) -> impl Iterator<Item = &'f [u8]> {
     group.into_iter().flat_map(|group| &group.tests).filter_map(|test| test.wire.as_deref())
 }
 
-/// The first word of a command line, which may be in quotes.
+/// Returns the first word of a command line, which may be in quotes.
 fn executable(command_line: &str) -> &str {
     let quoted = command_line.strip_prefix('"').and_then(|rest| rest.split_once('"'));
     let word = || command_line.split_whitespace().next().unwrap_or_default();
     quoted.map_or_else(word, |(path, _)| path)
 }
 
-/// The nearest recording: its own, of its family and version, or of `CoreCLR`'s next version that
-/// has one (3 has none, F-68).
+/// Returns the nearest recording, which is that of this build, of its family and version, or of the
+/// next version of `CoreCLR` that has one (3 has none, F-68).
 fn recording_of(profile: Profile) -> Option<&'static str> {
     let model = profile.model();
     let named =
@@ -168,7 +168,7 @@ mod tests {
                 "11.0.0", "10.0.12"
             ]
         );
-        // From the nearest recorded version, with its own name.
+        // The values are those of the nearest recorded version, with this version's name.
         let seven = Recorded::of(Profile::core_clr(7, 0)).unwrap();
         assert_eq!(seven.running.version, "7.0.0");
         assert_eq!(
@@ -182,7 +182,7 @@ mod tests {
         for profile in Profile::ALL {
             let recorded = Recorded::of(profile).unwrap();
             if profile.family() == Family::NativeAot {
-                // Always the same, without arguments (F-100).
+                // The command line is always the same, without arguments (F-100).
                 assert_eq!(recorded.running.command_line, recorded.suspended.command_line);
                 assert!(recorded.running.command_line.ends_with("/subject"));
                 continue;
@@ -198,7 +198,7 @@ mod tests {
     fn given_words_are_shortened_while_suspended_as_recorded_ones() {
         for (profile, line) in [
             (Profile::CORECLR_10, "/opt/my app"),
-            // Always the same (F-100).
+            // The command line is always the same (F-100).
             (Profile::NATIVE_AOT_9, "\"/opt/my app\" my.dll --port 80"),
         ] {
             let mut recorded = Recorded::of(profile).unwrap();

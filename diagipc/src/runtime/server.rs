@@ -16,7 +16,7 @@ use super::misbehaviour::MisbehaviourKind as Kind;
 use super::peer::ClientConnection;
 use super::system::{self, Kept, Link, Listening};
 
-/// How often the clients of connections left open are checked for disconnection.
+/// How often it is checked whether the clients of connections left open have disconnected.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(super) struct Server {
@@ -26,18 +26,18 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Serves one connection after another; a session has its own thread once its reply is sent.
+    /// Serves one connection after another. A session has its own thread once its reply is sent.
     pub(super) fn run(self) {
         let application = Arc::clone(&self.application);
         let options = ServeOptions {
             commands: application.profile.commands(),
-            // F-6.
+            // A request has no time limit (F-6).
             request: None,
             send: None,
             stream: None,
             most_at_once: 1,
-            // The application counts them: a stopped one does not count, though its connection
-            // lasts.
+            // The application counts the sessions: a stopped one does not count, even if still
+            // connected.
             most_sessions: usize::MAX,
             ..ServeOptions::DEFAULT
         };
@@ -45,7 +45,7 @@ impl Server {
         debug_assert!(done.is_ok(), "the exchange was asked for something that it did not want");
     }
 
-    /// The next connection, if there was an event.
+    /// Returns the next connection, if there was an event.
     fn next(&mut self) -> Result<Option<ClientConnection>, MisuseError> {
         for port in &mut self.ports {
             port.advance(&self.application)?;
@@ -71,7 +71,7 @@ impl Server {
                 (transport, PortId::Configured(nth), Some(nth))
             }
         };
-        // P-28.
+        // The other ports reconnect without delay (P-28).
         self.others(used).for_each(|other| other.exchange.reset_delay());
         Ok(Some(ClientConnection::new(
             transport,
@@ -185,7 +185,7 @@ impl Port {
                     self.waits_until = None;
                     self.exchange.waited()?;
                 }
-                // It is handed over as soon as a request arrives.
+                // The connection is handed over as soon as a request arrives.
                 ConnectPortAction::AwaitRequest | ConnectPortAction::HandOver => return Ok(()),
             }
         }
@@ -194,12 +194,12 @@ impl Port {
 
     fn distort(&mut self, application: &Application) {
         if application.wrong.has(Kind::AdvertiseMagic) {
-            // ADVR_V2.
+            // This makes it ADVR_V2.
             self.buffer.get_mut(6).into_iter().for_each(|byte| *byte = b'2');
         }
     }
 
-    /// Takes the connection, on which an event occurred.
+    /// Takes the connection on which an event occurred.
     pub(super) const fn take(&mut self) -> Option<Link> {
         self.transport.take()
     }

@@ -1,4 +1,4 @@
-//! A session: its use of the connection after the reply.
+//! A session, and how it uses the connection after the reply.
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{Format, StreamingProviderConfig
 use super::application::{Application, State};
 use super::misbehaviour::MisbehaviourKind as Kind;
 
-/// How often a session checks for its client, and for how long.
+/// How often a session checks for its client, and how long each check takes.
 const CLIENT_POLL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(1));
 
 /// A session that has begun. Dropping it ends it, even if its reply was not sent.
@@ -22,7 +22,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// A new session, unless there are too many.
+    /// Begins a session, unless there are too many.
     pub(super) fn begin(application: &Arc<Application>) -> Option<Self> {
         let id = application.begin_session()?;
         Some(Self { application: Arc::clone(application), id })
@@ -57,8 +57,8 @@ impl Session {
             first.extend(events.first(first.len(), texts));
         }
         stream.write_all(&first)?;
-        // A runtime notices a missing reader when it next writes; this one, which has nothing to
-        // write, checks.
+        // A runtime notices a missing reader at its next write. This one has nothing to write, so
+        // it checks.
         let never = self.application.wrong.has(Kind::StreamNeverEnds);
         self.wait(|time| stream.pause(time), |state| !never && state.is_stopped(self.id));
         let mut last = Vec::new();
@@ -75,11 +75,11 @@ impl Session {
         self.wait(|time| connection.wait(Some(time)), |state| state.is_stopped(self.id));
         // A stop leaves the connection open.
         drop(self);
-        // The runtime's end also ends the connection.
+        // The end of the runtime also ends the connection.
         let _ = connection.wait(None);
     }
 
-    /// Waits until it is so, the client has disconnected, or the runtime ends.
+    /// Waits until the condition holds, the client has disconnected, or the runtime ends.
     fn wait(
         &self,
         mut has_gone: impl FnMut(Duration) -> io::Result<bool>,
@@ -102,13 +102,13 @@ impl Drop for Session {
 
 const BEGIN: u8 = 5;
 const END: u8 = 6;
-/// The tag of no object: used in place of a type, and after the last object.
+/// The tag of a missing object, which is used as a type, and after the last object.
 const NULL: u8 = 1;
-/// The stacks of a rundown, and the number of addresses in each: more than a socket holds, or less
-/// than a pipe does.
+/// The number of stacks in a rundown, and of addresses in each stack. The long rundown exceeds what
+/// a socket holds; the short one fits in a pipe.
 const STACKS: (usize, usize) = (32, 2048);
 const SHORT_STACKS: (usize, usize) = (1, 128);
-/// The types of fields in the description of an event.
+/// The field types in the description of an event.
 const OBJECT: usize = 1;
 const INT: usize = 9;
 const FLOAT: usize = 13;
@@ -116,17 +116,17 @@ const DOUBLE: usize = 14;
 const STRING: usize = 18;
 /// The provider, id, keyword and version of an event of the runtime itself.
 type NativeEvent = (&'static str, u32, u64, u32);
-/// `EEStartupStart`.
+/// The event `EEStartupStart`.
 const START: NativeEvent = ("Microsoft-Windows-DotNETRuntimePrivate", 80, 0x8000_0000, 1);
-/// `GCRestartEEEnd`, as if there was a collection when a session begins.
+/// The event `GCRestartEEEnd`, as if there was a collection when a session begins.
 const COLLECTED: NativeEvent = ("Microsoft-Windows-DotNETRuntime", 3, 1, 1);
-/// Informational.
+/// The level of these events: informational.
 const NATIVE_LEVEL: u32 = 4;
 const COUNTERS: &str = "System.Runtime";
-/// Asks for counters, every so many seconds.
+/// The argument that requests counters, followed by their interval in seconds.
 const INTERVAL: &str = "EventCounterIntervalSec=";
 
-/// The front of a stream: its name and the object that describes the trace.
+/// Returns the start of a stream: its name, and the object that describes the trace.
 fn start(format: Format, process_id: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let version: u32 = if format == Format::NET_PERF {
@@ -137,15 +137,15 @@ fn start(format: Format, process_id: u32) -> Vec<u8> {
     };
     bytes.extend(b"\x14\0\0\0!FastSerialization.1");
     object(&mut bytes, b"Trace", version, |bytes| {
-        // Year, month, day of the week, day, hour, minute, second, millisecond.
+        // The parts are year, month, day of the week, day, hour, minute, second and millisecond.
         for part in [2024u16, 1, 1, 1, 0, 0, 0, 0] {
             bytes.extend(part.to_le_bytes());
         }
-        // That time on the clock of the events, and its frequency.
+        // The parts are that time on the clock of the events, and its frequency.
         for part in [0u64, 1_000_000_000] {
             bytes.extend(part.to_le_bytes());
         }
-        // Pointer size, process, processors, sampling rate.
+        // The parts are pointer size, process id, number of processors and sampling rate.
         for part in [8, process_id, 1, 1_000_000] {
             bytes.extend(part.to_le_bytes());
         }
@@ -153,19 +153,19 @@ fn start(format: Format, process_id: u32) -> Vec<u8> {
     bytes
 }
 
-/// The events that the providers of a request ask for, besides that about the process.
+/// The events that a request asks for, besides the one about the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RequestedEvents {
-    /// `EEStartupStart`, which only a session from before the start gets.
+    /// Whether to send `EEStartupStart`, which only a session from before the start gets.
     start: bool,
-    /// `GCRestartEEEnd`, so that a session with the usual events of the runtime has one.
+    /// Whether to send `GCRestartEEEnd`, which sessions with the usual runtime events get.
     collected: bool,
-    /// The counters, every so many seconds.
+    /// The interval of the counters in seconds, if they were requested.
     counters: Option<f32>,
 }
 
 impl RequestedEvents {
-    /// Returns the events of a session that begins now: before the start, or after it.
+    /// Returns the events of a session that begins now, before or after the start.
     pub(super) fn of<'p>(
         providers: impl Iterator<Item = StreamingProviderConfig<'p>>,
         is_started: bool,
@@ -192,8 +192,9 @@ impl RequestedEvents {
         events
     }
 
-    /// The events at the beginning of a session, and what describes them. `process`: command line, OS,
-    /// architecture. After `start` bytes, since blocks are aligned in the whole stream.
+    /// Returns the events at the beginning of a session, with their descriptions. `process` has
+    /// command line, OS and architecture. `start` bytes precede them, because blocks are aligned in
+    /// the whole stream.
     pub(super) fn first(self, start: usize, process: [&str; 3]) -> Vec<u8> {
         let mut all = vec![process_info(process)];
         all.extend(self.start.then(|| native(START)));
@@ -212,24 +213,23 @@ impl RequestedEvents {
     }
 }
 
-/// The description of an event, without its number, and its payload.
+/// The description of an event without its number, and its payload.
 type Event = (Vec<u8>, Vec<u8>);
 
-/// The event with which a runtime describes its process.
+/// Returns the event that describes the process.
 fn process_info(process: [&str; 3]) -> Event {
     let fields = ["CommandLine", "OSInformation", "ArchInformation"].map(|name| (STRING, name));
     let head = description("Microsoft-DotNETCore-EventPipe", 1, "ProcessInfo", 0, 1, 0);
     ([head, described(&fields)].concat(), process.map(text).concat())
 }
 
-/// An event of the runtime itself, which has no name (F-28): its payload is the id of the runtime.
+/// Returns an event of the runtime itself. It has no name (F-28); its payload is the runtime's id.
 fn native((provider, id, keyword, version): NativeEvent) -> Event {
     let head = description(provider, id, "", keyword, version, NATIVE_LEVEL);
     ([head, described(&[])].concat(), vec![0, 0])
 }
 
-/// The event of a counter: one value without a name, of one field, which has the fields of the
-/// counter.
+/// Returns the event of a counter. Its one field has the fields of the counter.
 fn counter(seconds: f32) -> Event {
     const FIELDS: [(usize, &str); 12] = [
         (STRING, "Name"),
@@ -266,7 +266,7 @@ fn counter(seconds: f32) -> Event {
     (metadata, payload.concat())
 }
 
-/// Provider, id, name, keywords, version and level of an event.
+/// Encodes provider, id, name, keywords, version and level of an event.
 fn description(
     provider: &str,
     id: u32,
@@ -279,7 +279,7 @@ fn description(
     [&text(provider)[..], &id, &text(name), &keywords.to_le_bytes(), &version, &level].concat()
 }
 
-/// The number of fields, and each with its type.
+/// Encodes the number of fields, and each field with its type.
 fn described(fields: &[(usize, &str)]) -> Vec<u8> {
     let field = |(kind, name): &(usize, &str)| [&number(*kind)[..], &text(name)].concat();
     let mut bytes = number(fields.len()).to_vec();
@@ -287,14 +287,14 @@ fn described(fields: &[(usize, &str)]) -> Vec<u8> {
     bytes
 }
 
-/// The rundown at the end of a session: stacks without events. After `start` bytes, since blocks are
-/// aligned in the whole stream.
+/// Returns the rundown at the end of a session, which has stacks but no events. `start` bytes
+/// precede it, because blocks are aligned in the whole stream.
 fn rundown_events(start: usize, is_short: bool) -> Vec<u8> {
     let (stacks, addresses) = if is_short { SHORT_STACKS } else { STACKS };
     let mut bytes = std::vec![0; start];
     for stack in 1..=stacks {
         let len = addresses * 8;
-        // First id, how many, and the size of the one. No id occurs twice (F-154).
+        // The numbers are first id, count, and size of the stack. No id occurs twice (F-154).
         let mut content = [number(stack), number(1), number(len)].concat();
         content.resize(content.len() + len, 0);
         block(&mut bytes, b"StackBlock", &content);
@@ -302,13 +302,14 @@ fn rundown_events(start: usize, is_short: bool) -> Vec<u8> {
     bytes.split_off(start)
 }
 
-/// The content of a block of one event: the block's header, the event's, which is compressed, and
-/// its payload.
+/// Returns the content of a block with one event: the block's header, the compressed header of the
+/// event, and its payload.
 fn event(metadata_id: u8, before: u8, payload: &[u8]) -> Vec<u8> {
-    // The size of the header, the flag of compression, and the first and the last time.
+    // The block's header has its size, the flag for compression, and the first and the last time.
     let mut content = [&[20, 0, 1, 0][..], &[0; 16]].concat();
-    // What is there, and that events are sorted up to this one: a reader keeps them until then (F-176).
-    // Metadata, events of the thread before this one, thread, processor, thread, time.
+    // The first byte says which fields follow, and that events are sorted up to this one, because a
+    // reader keeps them until then (F-176). The fields are metadata, number of the event in its
+    // thread, thread, processor, thread and time.
     content.extend([0xc7, metadata_id, before, 1, 0, 1, 0]);
     let mut len = payload.len();
     while len > 0x7f {
@@ -337,7 +338,7 @@ pub(super) const LAST: &[u8] = &[NULL];
 
 fn object(bytes: &mut Vec<u8>, name: &[u8], version: u32, body: impl FnOnce(&mut Vec<u8>)) {
     bytes.extend([BEGIN, BEGIN, NULL]);
-    // The version, and the oldest reader that understands it.
+    // The numbers are the version, and the oldest reader that can read it.
     bytes.extend([version.to_le_bytes(), version.to_le_bytes(), number(name.len())].concat());
     bytes.extend(name);
     bytes.push(END);
@@ -353,13 +354,13 @@ fn number(number: usize) -> [u8; 4] {
 mod tests {
     use super::*;
 
-    /// Otherwise Microsoft's reader keeps it until the stream ends (F-176).
+    /// Without the mark, Microsoft's reader keeps the event until the stream ends (F-176).
     #[test]
     fn event_is_marked_as_sorted() {
         let first = RequestedEvents::default().first(0, ["app", "Linux", "x64"]);
         let name = b"EventBlock\x06";
         let block = first.windows(name.len()).position(|bytes| bytes == name).unwrap();
-        // The size of the block is aligned to four bytes; its header has 20.
+        // The size of the block is aligned to four bytes, and its header has 20.
         let header = (block + name.len() + 4).next_multiple_of(4);
         assert_eq!(first[header..][..4], [20, 0, 1, 0]);
         assert_eq!(first[header + 20] & 0x40, 0x40);

@@ -1,4 +1,4 @@
-//! Sockets for the reference runtime.
+//! The sockets of the reference runtime.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
@@ -16,23 +16,23 @@ use crate::network::{has_hung_up, sends_no_more, trust_policy};
 
 /// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
-/// The pause while bytes are left unread: such a connection is always readable.
+/// The pause while bytes are left unread, because such a connection is always readable.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The connection to a client, or to a tool's port.
 pub(super) type Link = UnixTransport;
 
-/// Why a fault cannot be shown on this system.
+/// The faults that this system cannot show.
 pub(super) const LACKING: &[MisbehaviourKind] = &[];
 
 #[derive(Debug)]
 pub(super) struct Listening {
-    /// Does not block.
+    /// The listener, which does not block.
     listener: UnixListener,
 }
 
 impl Listening {
-    /// Listens; the guard removes the socket file.
+    /// Listens on a socket. The guard removes the socket file.
     pub(super) fn bind(path: &Path) -> Result<(Self, Guard), Error> {
         let (listener, guard) = bind_trusting(path, trust_policy())?;
         listener
@@ -43,17 +43,17 @@ impl Listening {
 
     pub(super) fn accept(&mut self) -> Option<Link> {
         let Ok((stream, _)) = self.listener.accept() else {
-            // A client that has disconnected again is skipped; and a system without descriptors is
-            // not polled in a loop.
+            // A client that has disconnected again is skipped. The pause keeps a system without
+            // descriptors from being polled in a busy loop.
             std::thread::sleep(ACCEPT_PAUSE);
             return None;
         };
         Some(UnixTransport::new(stream))
     }
 
-    /// Waits for the next event, and returns its port, `None` for the default port, and whether a
-    /// request or a client has arrived: otherwise the tool has ended the connection. A connection to
-    /// the default port counts if `accepts`.
+    /// Waits for the next event. Returns its port (`None` for the default port), and whether a
+    /// request or a client has arrived; if not, the tool has ended the connection. Connections to
+    /// the default port count only with `accepts`.
     pub(super) fn wait<'l>(
         &mut self,
         ports: impl Iterator<Item = (usize, &'l mut Link)>,
@@ -65,7 +65,7 @@ impl Listening {
         let events = if accepts { PollFlags::IN } else { PollFlags::empty() };
         let mut fds = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(&self.listener, events)];
         fds.extend(waiting.iter().map(|(_, link)| PollFd::new(&**link, PollFlags::IN)));
-        // Not before the delay has passed.
+        // The wait must not end before the delay has passed.
         let most = most.saturating_add(Duration::from_micros(50));
         let timeout = Timespec { tv_sec: 0, tv_nsec: most.subsec_nanos().into() };
         // A signal is not an event.
@@ -74,7 +74,7 @@ impl Listening {
         }
         let mut events = fds.iter().map(PollFd::revents).skip(1);
         let default = events.next().is_some_and(|events| events.contains(PollFlags::IN));
-        // The ports first: otherwise a busy client of the default port would starve them.
+        // The ports come first, because a busy client of the default port would starve them.
         let port = waiting.iter().zip(events).find(|(_, events)| !events.is_empty());
         match port {
             // A half-close counts as a request.
@@ -96,7 +96,7 @@ impl Guard {
     }
 }
 
-/// Connects to a tool's port. If the backlog is full it waits, and serves nobody else (P-24).
+/// Connects to a tool's port. If the backlog is full it waits, and nobody else is served (P-24).
 pub(super) fn connect(path: &Path, stop: &Canceller) -> Option<Link> {
     UnixTransport::connect(path, &WaitLimit { deadline: None, canceller: Some(stop) }).ok()
 }
@@ -108,7 +108,7 @@ fn has_byte(link: &Link) -> bool {
     )
 }
 
-/// Receives, and leaves the bytes unread, after `left` others.
+/// Receives bytes after `left` others, and leaves them unread.
 pub(super) fn look(
     link: &mut Link,
     left: &mut usize,
@@ -148,7 +148,7 @@ pub(super) fn take(link: &Link, left: usize) -> Result<(), ErrorKind> {
 pub(super) struct Kept(OwnedFd);
 
 impl Kept {
-    /// Without a free descriptor it is closed.
+    /// Keeps a connection, or closes it if there is no free descriptor.
     pub(super) fn new(link: &Link) -> Option<Self> {
         link.as_fd().try_clone_to_owned().ok().map(Self)
     }
@@ -159,8 +159,8 @@ impl Kept {
     }
 }
 
-/// The file of the default port is removed while others still have it open.
+/// Removes the file of the default port while others may still have it open.
 pub(super) fn remove(path: &Path) {
-    // It may not exist any more.
+    // The file may not exist any more.
     let _ = std::fs::remove_file(path);
 }

@@ -1,4 +1,4 @@
-//! Pipes for the reference runtime.
+//! The pipes of the reference runtime.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const LOOK_TIMEOUT: Duration = Duration::from_millis(1);
 /// How long a port may be busy.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// What pipes cannot show: they have no reset and no removable file, and cannot pass descriptors.
+/// The faults that pipes cannot show: they have no resets, removable files or descriptors.
 pub(super) const LACKING: &[MisbehaviourKind] = &[
     MisbehaviourKind::Reset,
     MisbehaviourKind::SocketGone,
@@ -28,11 +28,11 @@ pub(super) const LACKING: &[MisbehaviourKind] = &[
 #[derive(Debug)]
 pub(super) struct Link {
     pipe: PipeTransport,
-    /// What was read when checking for a request.
+    /// The bytes that were read when checking for a request.
     front: Vec<u8>,
 }
 
-/// The bytes on an unread connection.
+/// What an unread connection has.
 enum Came {
     Nothing,
     Bytes,
@@ -44,7 +44,7 @@ impl Link {
         Self { pipe, front: Vec::new() }
     }
 
-    /// Checks for a request: reads at most a header.
+    /// Checks for a request, and reads at most a header.
     fn look(&mut self) -> Came {
         let mut header = [0; HEADER_LEN];
         match self.pipe.receive(&mut header, &soon(LOOK_TIMEOUT, None)) {
@@ -72,7 +72,7 @@ impl Transport for Link {
         Ok(count)
     }
 
-    /// Bytes on a streaming connection are ignored (F-123).
+    /// Waits until the client disconnects. Bytes on a streaming connection are ignored (F-123).
     fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         while !matches!(self.pipe.receive(&mut [0; 256], until)?, 0) {}
         Ok(())
@@ -86,7 +86,7 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Listens. The pipe disappears with its listener.
+    /// Listens on a pipe, which disappears with its listener.
     pub(super) fn bind(name: &Path) -> Result<(Self, Guard), Error> {
         let listener = PipeListener::bind(&name.to_string_lossy())?;
         let path = PathBuf::from(listener.path().to_string());
@@ -97,9 +97,9 @@ impl Listening {
         self.accepted.take().map(Link::new)
     }
 
-    /// Waits for the next event, and returns its port, `None` for the default port, and whether a
-    /// request or a client has arrived: otherwise the tool has ended the connection. A connection to
-    /// the default port counts if `accepts`.
+    /// Waits for the next event. Returns its port (`None` for the default port), and whether a
+    /// request or a client has arrived; if not, the tool has ended the connection. Connections to
+    /// the default port count only with `accepts`.
     pub(super) fn wait<'l>(
         &mut self,
         ports: impl Iterator<Item = (usize, &'l mut Link)>,
@@ -110,7 +110,7 @@ impl Listening {
         let mut waiting: Vec<_> = ports.collect();
         let end = Instant::now().checked_add(most);
         while !stop.is_cancelled() {
-            // The ports first: otherwise a busy client of the default port would starve them.
+            // The ports come first, because a busy client of the default port would starve them.
             for (nth, link) in &mut waiting {
                 match link.look() {
                     Came::Nothing => {}
@@ -149,14 +149,14 @@ impl Guard {
     }
 }
 
-/// Connects to a tool's port with this name: a prefix becomes part of the name (P-16). A busy one
-/// counts as missing, and is retried later.
+/// Connects to a tool's port with this name. A prefix becomes part of the name (P-16). A busy port
+/// counts as missing, and is tried again later.
 pub(super) fn connect(name: &Path, stop: &Canceller) -> Option<Link> {
     let name = std::format!(r"\\.\pipe\{}", name.to_string_lossy());
     PipeTransport::connect(&name, &soon(BUSY_TIMEOUT, Some(stop))).ok().map(Link::new)
 }
 
-/// Receives: on a pipe bytes cannot be left unread.
+/// Receives bytes, because on a pipe they cannot be left unread.
 pub(super) fn look(
     link: &mut Link,
     _: &mut usize,
@@ -170,7 +170,7 @@ pub(super) fn look(
 pub(super) struct Kept(Link);
 
 impl Kept {
-    /// Without a free handle it is closed.
+    /// Keeps a connection.
     pub(super) fn new(link: &Link) -> Option<Self> {
         link.pipe.try_clone().ok().map(|pipe| Self(Link::new(pipe)))
     }
@@ -180,5 +180,5 @@ impl Kept {
     }
 }
 
-/// A pipe has no file.
+/// Does nothing, because a pipe has no file.
 pub(super) const fn remove(_: &Path) {}

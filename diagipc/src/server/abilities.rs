@@ -1,4 +1,4 @@
-//! What a target supports, and which cases need something unsupported.
+//! What a target supports, and which cases it therefore cannot play.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,24 +15,24 @@ use crate::known::{Family, Profile};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Has {
     Yes,
-    /// No, by declaration or observation: how.
+    /// The target declared or showed that it does not support it; the text says how.
     No(String),
-    /// It was asked twice, and nothing came in time: what did not.
+    /// Two attempts timed out; the text says what was not received.
     TimedOut(String),
-    /// It was asked, without a clear answer.
+    /// The target was asked, but the answer is unclear.
     Unclear,
-    /// It is silent where it must answer.
+    /// The target did not answer although it must.
     Silent,
 }
 
-/// What a target supports: declared, or found out by asking. Anything else is unknown.
+/// What a target supports, as declared or found out by asking. Anything else is unknown.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Abilities {
     pub(super) commands: BTreeMap<Command, Has>,
     pub(super) features: BTreeMap<Ability, Has>,
-    /// It keeps a connection open after its reply, and serves the next request on it.
+    /// The target keeps a connection open after its reply, and serves the next request on it.
     pub(super) keeps_open: bool,
-    /// The wrong error to a command that does not exist.
+    /// The wrong error with which the target answers a command that does not exist.
     pub(super) wrong_unknown: Option<HResult>,
 }
 
@@ -40,11 +40,11 @@ pub(super) struct Abilities {
 pub(super) enum Lack {
     /// The target's file does not claim it.
     Unclaimed(String),
-    /// The target does not support it: it was asked.
+    /// The target was asked, and does not support it.
     Missing(String),
-    /// It was asked, and was silent. That is waited for once.
+    /// The target was asked and did not answer; this is waited for only once.
     Silent(String),
-    /// It may support it: a sign of it came in no attempt.
+    /// The target may support it, but no attempt showed a sign of it.
     TimedOut(String),
 }
 
@@ -55,7 +55,7 @@ impl Abilities {
 
     /// Returns what `case` needs and the target does not support.
     ///
-    /// What a profile includes is required, whatever the target reports.
+    /// Whatever a profile includes is required, even if the target reports otherwise.
     pub(super) fn lack(
         &self,
         case: &ServerCase<'_>,
@@ -100,7 +100,7 @@ impl Abilities {
 }
 
 impl ServerCase<'_> {
-    /// Returns what it needs besides commands, of what the document leaves open.
+    /// Returns the abilities that it needs, among those that the document leaves open.
     pub(super) fn wants(&self) -> Vec<Ability> {
         let target = match self.kind {
             ServerCaseKind::Script { target, .. } => target,
@@ -128,11 +128,9 @@ impl ServerCase<'_> {
     }
 }
 
-/// What a server's author declares as supported and unsupported. Anything else is found out by
-/// asking.
+/// What a server's author declares as supported or unsupported. The rest is found out by asking.
 ///
-/// Claims are checked against the protocol, and fail if they are not met. Unsupported parts are
-/// skipped.
+/// Claims are checked: a claim that is not met is a failure. Unsupported parts are skipped.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::command::Command;
@@ -154,9 +152,9 @@ impl ServerCase<'_> {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
-    /// The server's name in reports.
+    /// The name of the server in reports.
     pub name: Option<String>,
-    /// The profile.
+    /// The profile that the server is judged by.
     pub profile: Option<Profile>,
     commands: Option<BTreeSet<Command>>,
     without: BTreeSet<u8>,
@@ -187,10 +185,10 @@ enum Claim {
 }
 
 impl Claims {
-    /// Reads the text of `file`; errors contain its name.
+    /// Parses `text`, the content of `file`; errors contain the name `file`.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// Returns what is wrong, and where.
     pub fn parse(file: &str, text: &str) -> Result<Self, String> {
         let raw: RawClaims = toml::from_str(text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start));
@@ -238,7 +236,7 @@ impl Claims {
         Ok(claims)
     }
 
-    /// Whether it declares a command as known; `None` if it says nothing about it.
+    /// Whether the command is declared as supported; `None` if it is not mentioned.
     pub fn claims(&self, command: Command) -> Option<bool> {
         if self.without.contains(&command.set) {
             return Some(false);
@@ -246,7 +244,7 @@ impl Claims {
         Some(self.commands.as_ref()?.contains(&command))
     }
 
-    /// Whether it declares an ability; `None` if it says nothing about it.
+    /// Whether the ability is declared as supported; `None` if it is not mentioned.
     pub fn has(&self, ability: Ability) -> Option<bool> {
         self.abilities.get(&ability).copied()
     }

@@ -1,4 +1,4 @@
-//! What a server did instead of the due answer, if its bytes are right.
+//! Faults of answers that are well-formed but not the expected ones.
 
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
 use dotnet_diagnostics_ipc::command::Command;
@@ -21,8 +21,8 @@ use crate::conversation::{
 };
 use crate::faults::Fault;
 
-/// Returns why the answer to a request of the vectors is a failure. `in_replies`: the faults of the
-/// case's replies.
+/// Returns why the answer to a request of the vectors is a failure. `in_replies` has the faults
+/// already found in the replies of the case.
 pub(super) fn faults_in_answer(
     in_replies: &[FaultSeen],
     expectation: &Expectation<'_>,
@@ -123,9 +123,9 @@ pub(super) fn faults_in_failure(
             (is_ended && exchanges.all.iter().any(is_stop))
                 .then(|| FaultSeen::new(Fault::StopEndsAnother, text))
         }),
-        // A stream that begins before the resume, or has no event after it.
+        // The step fails because a stream begins before the resume, or has no event after it.
         Step::ExpectNoEvent(_) | Step::ExpectEvent(_) if has_spelled_ports => {
-            Some(FaultSeen::new(Fault::SuspendModeMisread, "the start is not held by its port"))
+            Some(FaultSeen::new(Fault::SuspendModeMisread, "the port does not suspend the start"))
         }
         Step::Send(send) => exchanges.on(&send.on).and_then(|exchange| match difference {
             Difference::PeerGone { before: None, .. } => Some(no_reply(exchange, Some(End::Reset))),
@@ -133,7 +133,7 @@ pub(super) fn faults_in_failure(
             _ => None,
         }),
         Step::ExpectFile(file) if matches!(difference, Difference::Other(_)) => {
-            let text = format!("the reply is OK, and {}: {difference}", file.expect_file);
+            let text = format!("the reply is OK, but {}: {difference}", file.expect_file);
             Some(FaultSeen { is_certain: true, ..FaultSeen::new(Fault::DumpNotWritten, text) })
         }
         Step::Accept(_) | Step::Open(_) if *difference == Difference::NotConnected => {
@@ -144,7 +144,7 @@ pub(super) fn faults_in_failure(
     let in_pieces = |seen: FaultSeen| match seen.fault {
         Fault::StreamEmpty if has_spelled_ports => FaultSeen::new(
             Fault::SuspendModeMisread,
-            format!("the start is held by its port: {}", seen.text),
+            format!("the port suspends the start: {}", seen.text),
         ),
         Fault::ValidRequestRefused | Fault::ClosesBeforeReply | Fault::NoAnswer
             if arrives_in_pieces =>
@@ -160,7 +160,7 @@ fn is_stop(exchange: &Exchange) -> bool {
     exchange.command() == Some(Command::STOP_TRACING)
 }
 
-/// Returns the fault of a connection to a port that begins without an advertise.
+/// Returns the fault if a connection to a port does not begin with an advertise.
 fn advertise_wrong(facts: &CaseFacts<'_>, step: &Step) -> Option<FaultSeen> {
     let (Step::Expect(Expect { on, .. }) | Step::ExpectAnyOf(ExpectAnyOf { on, .. })) = step else {
         return None;
@@ -178,7 +178,7 @@ fn advertise_wrong(facts: &CaseFacts<'_>, step: &Step) -> Option<FaultSeen> {
     (!front.starts_with(&ADVERTISE_MAGIC)).then(|| FaultSeen::new(Fault::AdvertiseWrong, text))
 }
 
-/// That the server does not connect to its port, or not again.
+/// Returns the fault of a server that does not connect to its port, or does not reconnect.
 pub(super) fn not_connected(exchanges: &Exchanges) -> FaultSeen {
     let before = exchanges.all.iter().filter(|one| one.advertise.is_some()).count();
     let text = match before {
@@ -188,12 +188,12 @@ pub(super) fn not_connected(exchanges: &Exchanges) -> FaultSeen {
     FaultSeen::new(Fault::PortNotConnected, text)
 }
 
-/// That a request is served where an error is due. That is one more fault, whatever the bytes of
-/// the reply are.
+/// Returns the fault if a request is served where an error is due. This fault is added to those in
+/// the bytes of the reply.
 fn served(exchange: &Exchange, due: ReplyKind, exchanges: &Exchanges) -> Option<FaultSeen> {
     let reply = &exchange.reply;
     let is_refusal = reply.faults().any(|seen| seen.fault == Fault::ErrorAsOk);
-    // Some repeat the command of the request in place of an OK.
+    // Some servers repeat the command of the request instead of writing an OK.
     let is_ok = reply.is_ok() || reply.code.is_some() && reply.code == exchange.command();
     let is_served = reply.is_whole() && is_ok && !is_refusal && due != ReplyKind::Ok;
     if is_served { wrong_answer(exchange, due, exchanges) } else { None }
@@ -237,7 +237,7 @@ fn fault_in_reply(
             let fault =
                 if is_stop(exchange) { Fault::StopEchoesAnother } else { Fault::ValueDiffers };
             let mut texts: Vec<String> = fields.iter().map(ToString::to_string).collect();
-            // A value that is right for no pattern is in no other.
+            // A value that none of the patterns allows is not in the others either.
             if texts.is_empty() && exchange.reply.is_whole() {
                 texts.extend(mismatches.first().map(|one| {
                     format!("at byte {}: {}, expected {}", one.offset, one.found, one.expected)
@@ -249,7 +249,7 @@ fn fault_in_reply(
     }
 }
 
-/// Returns the fault of an OK or an error in place of the one that is due.
+/// Returns the fault of an OK where an error is due, or of the wrong error.
 fn wrong_answer(exchange: &Exchange, due: ReplyKind, exchanges: &Exchanges) -> Option<FaultSeen> {
     if !exchange.reply.is_whole() {
         return None;
@@ -261,13 +261,13 @@ fn wrong_answer(exchange: &Exchange, due: ReplyKind, exchanges: &Exchanges) -> O
         {
             return None;
         }
-        // Another order of the checks.
+        // The server checks in another order.
         (_, Some(code)) if other_refusal_of(&exchange.sent) == Some(code) => return None,
         (ReplyKind::Error(due), error) => {
             let unchecked = unchecked(exchange);
             let fault = match (error, unchecked) {
                 (None | Some(HResult::ENVVAR_NOT_FOUND), _) => unchecked,
-                // It was read further (F-69).
+                // The server read beyond the message (F-69).
                 (
                     Some(code),
                     Fault::SizeUnchecked | Fault::TruncatedRequestAccepted | Fault::MagicUnchecked,
@@ -305,7 +305,7 @@ fn wrong_answer(exchange: &Exchange, due: ReplyKind, exchanges: &Exchanges) -> O
     Some(FaultSeen::new(fault, text))
 }
 
-/// Returns the missing check because of which this request is served.
+/// Returns the check whose absence lets this request be served.
 fn unchecked(exchange: &Exchange) -> Fault {
     let wire = exchange.sent.as_slice();
     if is_too_small(wire) {
@@ -316,7 +316,7 @@ fn unchecked(exchange: &Exchange) -> Fault {
     }
     match request_as(exchange.command()).decode(message_of(wire)) {
         Ok(decoded) if decoded.kind == Type::Unknown => Fault::UnknownCommandTaken,
-        // A variable that is missing.
+        // Deleting a variable that does not exist.
         Ok(_) if exchange.command() == Some(Command::SET_ENVIRONMENT_VARIABLE) => {
             Fault::VariableNotDeleted
         }

@@ -1,4 +1,4 @@
-//! The cases for a server: the exchange scripts that play the client, and every request of the
+//! Cases for a server: the exchange scripts in which we are the client, and every request of the
 //! vectors.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::process::timeouts::silence_ms;
 use crate::report::cited;
 use crate::{Playable, embedded::NamedFile};
 
-/// One case.
+/// A case for a server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerCase<'v> {
     /// The name of its file, without `.json`.
@@ -26,7 +26,7 @@ pub struct ServerCase<'v> {
     pub kind: ServerCaseKind<'v>,
 }
 
-/// What is played in a case.
+/// The content of a case.
 #[derive(Clone, Copy, Debug)]
 pub enum ServerCaseKind<'v> {
     /// A whole conversation.
@@ -35,10 +35,10 @@ pub enum ServerCaseKind<'v> {
         within_ms: u32,
         /// The script.
         script: &'v Script,
-        /// The client side.
+        /// The target that the script requires.
         target: &'v Target,
     },
-    /// One request of the vectors, with the answer due to it.
+    /// One request of the vectors, with its required answer.
     Request {
         /// The vector's group.
         group: &'v Group,
@@ -47,7 +47,7 @@ pub enum ServerCaseKind<'v> {
     },
 }
 
-/// All cases, in playing order.
+/// Returns all cases in playing order.
 pub fn cases<'v>(
     scripts: &'v [(&'v str, ScriptFile)],
     vectors: &'v [NamedFile],
@@ -134,13 +134,13 @@ impl<'v> ServerCase<'v> {
         Some(target)
     }
 
-    /// Returns how long its script waits where nothing may happen.
+    /// Returns how long the script waits for things that must not happen.
     pub(super) fn waits(&self) -> Duration {
         let steps = self.script().into_iter().flat_map(|script| &script.steps);
         Duration::from_millis(steps.map(silence_ms).map(u64::from).sum())
     }
 
-    /// Returns the group for the counts.
+    /// Returns the section by which cases are counted.
     pub fn section(&self) -> String {
         match self.kind {
             ServerCaseKind::Script { .. } => format!("scripts/{}", self.file),
@@ -148,7 +148,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// Returns the group of the vector; for a script its number.
+    /// Returns the group of a vector, or the number of a script.
     pub fn group(&self) -> String {
         match self.kind {
             ServerCaseKind::Script { script, .. } => script.sc_id.to_string(),
@@ -156,7 +156,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// Returns the subject.
+    /// Returns a description of the case.
     pub fn title(&self) -> String {
         match self.kind {
             ServerCaseKind::Script { script, .. } => script.comment.clone(),
@@ -167,7 +167,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// Returns the effect on a live target. Nothing else decides.
+    /// Returns the effect on a live target; only this decides whether the case may be sent.
     pub const fn hazard(&self) -> Option<Hazard> {
         match self.kind {
             ServerCaseKind::Script { script, .. } => script.hazard,
@@ -175,7 +175,7 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// Returns the first version of .NET that has its subject.
+    /// Returns the first version of .NET that supports what the case tests.
     pub fn since(&self) -> Option<&str> {
         match self.kind {
             ServerCaseKind::Script { script, .. } => script.since.as_deref(),
@@ -183,19 +183,19 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// Returns the required system; `None` is any.
+    /// Returns the operating system that the case requires; `None` if any will do.
     pub fn platform(&self) -> Option<&str> {
         self.target()?.platform.as_deref()
     }
 
-    /// Returns the commands that a target must know. A command for which a script accepts
-    /// `DS_IPC_E_UNKNOWN_COMMAND` is not required.
+    /// Returns the commands that the target must support. A command for which a script accepts
+    /// `DS_IPC_E_UNKNOWN_COMMAND` is optional.
     pub(super) fn wanted_commands(&self) -> Vec<Command> {
         match self.kind {
             ServerCaseKind::Script { script, .. } => commands_of(&script.steps, |on| {
                 !script.steps.iter().any(|step| may_be_unknown(step, on))
             }),
-            // A server checks these before the command.
+            // A server checks these errors before it looks at the command.
             ServerCaseKind::Request { test, .. }
                 if test.wire.as_deref().is_some_and(|wire| {
                     is_cut(wire) || is_too_small(wire) || !wire.starts_with(&MAGIC)
@@ -207,17 +207,17 @@ impl<'v> ServerCase<'v> {
         }
     }
 
-    /// Whether it sends a command that starts a session, or that is refused as such.
+    /// Whether a command is sent that starts a session.
     pub(super) fn is_of_sessions(&self) -> bool {
         self.commands().into_iter().any(starts_a_session)
     }
 
-    /// Whether it requests a dump: that may remove the target's socket (P-6), and writes a file.
+    /// Whether a dump is requested, which may remove the target's socket (P-6) and writes a file.
     pub(crate) fn asks_for_a_dump(&self) -> bool {
         self.commands().iter().any(|command| command.set == Command::GENERATE_CORE_DUMP.set)
     }
 
-    /// Whether it has its own words for the ports.
+    /// Whether the case has its own value of the port variable.
     pub(super) fn spells_ports(&self) -> bool {
         self.target().is_some_and(|target| target.spelled.is_some())
     }
@@ -228,26 +228,26 @@ impl<'v> ServerCase<'v> {
             .is_some_and(|script| script.steps.iter().any(|step| matches!(step, Step::Signal(_))))
     }
 
-    /// Whether it expects `DS_IPC_E_UNKNOWN_COMMAND`.
+    /// Whether `DS_IPC_E_UNKNOWN_COMMAND` is expected.
     pub(super) fn is_about_unknown_commands(&self) -> bool {
         let is_one =
             |step: &Step| matches!(step, Step::Expect(one) if says_unknown_command(&one.expect));
         self.script().is_some_and(|script| script.steps.iter().any(is_one))
     }
 
-    /// Whether it passes a descriptor.
+    /// Whether a descriptor is passed.
     pub(super) fn wants_descriptor(&self) -> bool {
         let ServerCaseKind::Request { test, .. } = self.kind else { return false };
         test.wire.as_deref().is_some_and(wants_descriptor)
     }
 
-    /// Returns the fact by which runtimes do something that the document leaves open.
+    /// Returns the fact that records what runtimes do where the document leaves it open.
     pub(super) fn habit(&self) -> Option<&'v str> {
         let Plays::Client(part) = &self.script()?.plays else { return None };
         part.habit.as_deref()
     }
 
-    /// Whether the target must be started in a special way, not only because it may be harmed.
+    /// Whether the target must be started in a special way, for other reasons than possible harm.
     pub(super) fn wants_a_configuration(&self) -> bool {
         self.target().is_some_and(|target| {
             let has_settings = !target.ports.is_empty() || !target.environment.is_empty();
@@ -255,19 +255,19 @@ impl<'v> ServerCase<'v> {
         })
     }
 
-    /// Whether the target must have a default port.
+    /// Whether the target needs a default port.
     pub(super) fn wants_default_port(&self) -> bool {
         self.target().is_none_or(|target| target.default_port)
     }
 
-    /// Whether it needs a target started only for it, as others could not use it afterwards.
+    /// Whether a target must be started for this case alone, as others could not use it afterwards.
     pub fn wants_own_target(&self) -> bool {
         self.cannot_share() || self.hazard() == Some(Hazard::Harmful)
     }
 
-    /// Whether it needs one even if that survives it: started in a special way, sent a signal, in a
-    /// directory for its files, or left with connections of which it is not known when it has noticed
-    /// their end.
+    /// Whether a target must be started for this case alone even if it survives: it is started in a
+    /// special way, gets a signal, has a directory for its files, or is left with connections whose
+    /// end it may notice at any time.
     pub(super) fn cannot_share(&self) -> bool {
         let has_signal = |step: &Step| matches!(step, Step::Signal(_));
         self.wants_a_configuration()
@@ -282,8 +282,7 @@ impl<'v> ServerCase<'v> {
             }
     }
 
-    /// Whether a message is sent in pieces: in chunks, or by several steps without a reply between
-    /// them.
+    /// Whether a message is sent in pieces: chunks, or several steps without a reply between them.
     pub(super) fn sends_in_pieces(&self) -> bool {
         let Some(script) = self.script() else { return false };
         let mut sent: Vec<&str> = Vec::new();
@@ -330,7 +329,7 @@ fn says_unknown_command(pattern: &Pattern) -> bool {
     pattern.0.iter().any(says_so)
 }
 
-/// Returns the commands of the headers sent by these steps on the connections that are `meant`.
+/// Returns the commands in the headers sent by these steps on connections for which `meant` holds.
 fn commands_of(steps: &[Step], meant: impl Fn(&str) -> bool) -> Vec<Command> {
     let mut sent: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
     let mut commands = Vec::new();
@@ -357,7 +356,7 @@ fn commands_of(steps: &[Step], meant: impl Fn(&str) -> bool) -> Vec<Command> {
     commands
 }
 
-/// Whether one of its connections has no end in it.
+/// Whether any connection is left open at the end.
 fn leaves_open(steps: &[Step]) -> bool {
     let ends = |name: &str| {
         steps.iter().any(|step| match step {

@@ -1,5 +1,5 @@
-//! The faults on all connections of a case: those of each reply, and whether replies and advertises
-//! contradict each other, or what is known of their process.
+//! Faults across all connections of a case: faults of each reply, and contradictions between
+//! replies, advertises and what is known of the process.
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
@@ -13,7 +13,7 @@ use super::target::TargetProcess;
 use crate::conversation::{Exchange, Exchanges, FaultSeen, guid_reversed, value_in_block};
 use crate::faults::Fault;
 
-/// Each fault once.
+/// Returns the faults of a case, each once.
 pub(super) fn faults_in_case(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     let of_replies = exchanges.all.iter().flat_map(|exchange| exchange.reply.faults().cloned());
     let of_processes = processes(exchanges, process).into_iter();
@@ -31,8 +31,8 @@ pub(super) fn faults_in_case(exchanges: &Exchanges, process: &TargetProcess) -> 
     seen
 }
 
-/// Returns what is wrong with the process ids and cookies of advertises, and of well-formed replies
-/// to `ProcessInfo`, 2 or 3.
+/// Returns contradictions between the process ids and cookies of advertises and of well-formed
+/// replies to `ProcessInfo`, `ProcessInfo2` and `ProcessInfo3`.
 fn processes(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     let advertises =
         process.advertise().into_iter().chain(exchanges.all.iter().filter_map(|one| one.advertise));
@@ -46,7 +46,7 @@ fn processes(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     let mut found = Vec::new();
     let mut first = None;
     for (by, id, cookie) in before.chain(replied) {
-        // Reversed bytes have a separate name.
+        // A process id with reversed bytes is a fault with another name.
         let is_swapped = u32::try_from(id).is_err() && u32::try_from(id.swap_bytes()).is_ok();
         found.extend(process.expected_in_place_of(id).filter(|_| !is_swapped).map(|expected| {
             let text = format!("processId of the {by} is {id}, expected {expected}");
@@ -70,11 +70,11 @@ fn processes(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     found
 }
 
-/// The texts in which every process describes itself: only the name of the assembly may be empty.
+/// The strings that no process leaves empty. Only the name of the assembly may be empty.
 const TEXTS: [&str; 5] = [COMMAND_LINE, "OS", "arch", "clrProductVersion", "runtimeIdentifier"];
 const ASSEMBLY: &str = "managedEntrypointAssemblyName";
 
-/// Returns what is wrong with the texts of right replies, and with the environment of their process.
+/// Returns what is wrong with the strings of well-formed replies, and with the environment.
 fn statements(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> {
     let right = exchanges.answered().filter(|one| one.reply.faults().next().is_none());
     let set = exchanges.all.iter().filter_map(|one| variable_set_by(&one.sent));
@@ -117,7 +117,7 @@ fn statements(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> 
                 said.push((field, now));
                 continue;
             };
-            // A runtime says more once it has started (F-39, F-79).
+            // A runtime reports more after its start (F-39, F-79).
             let grows = [COMMAND_LINE, ASSEMBLY].contains(&field)
                 && (before.starts_with(now) || now.starts_with(before));
             if *before != now && !grows {
@@ -129,14 +129,14 @@ fn statements(exchanges: &Exchanges, process: &TargetProcess) -> Vec<FaultSeen> 
     found
 }
 
-/// Returns the whole and right environment after a reply.
+/// Returns the environment after a reply if it is complete and well-formed.
 fn block_after(exchange: &Exchange) -> Option<&[u8]> {
     let reply = &exchange.reply;
     let block = exchange.came.get(reply.len?..)?;
     (reply.announced == Some(block.len()) && reply.faults().next().is_none()).then_some(block)
 }
 
-/// Returns a variable that was set or deleted, and is something else in the environment since.
+/// Returns the fault if the environment does not have a variable as it was set or deleted.
 fn variables(exchanges: &Exchanges) -> Option<FaultSeen> {
     let mut values: Vec<(String, Option<String>)> = Vec::new();
     for exchange in exchanges.answered().filter(|exchange| exchange.reply.is_ok()) {
@@ -151,15 +151,15 @@ fn variables(exchanges: &Exchanges) -> Option<FaultSeen> {
             values.iter().find_map(|(name, value)| match (value, value_in_block(block, name)) {
                 (Some(value), Some(told)) if told != *value => Some((
                     Fault::VariableChanged,
-                    format!("{name} was set to {value:?}, and is {told:?} in the environment"),
+                    format!("{name} was set to {value:?}, but is {told:?} in the environment"),
                 )),
                 (Some(value), None) if is_whole => Some((
                     Fault::VariableNotSet,
-                    format!("{name} was set to {value:?}, and is not in the environment"),
+                    format!("{name} was set to {value:?}, but is not in the environment"),
                 )),
                 (None, Some(told)) => Some((
                     Fault::VariableNotDeleted,
-                    format!("{name} was deleted, and is {told:?} in the environment"),
+                    format!("{name} was deleted, but is {told:?} in the environment"),
                 )),
                 _ => None,
             });
@@ -170,12 +170,12 @@ fn variables(exchanges: &Exchanges) -> Option<FaultSeen> {
     None
 }
 
-/// Returns the variable of a request, with its value if that is not deleted. Servers may do anything
-/// with a name that is empty or has an equals sign (R-ENV-017).
+/// Returns the variable that a request sets, with its value unless it is deleted. Servers may treat
+/// a name that is empty or has an equals sign in any way (R-ENV-017).
 fn variable_set_by(request: &[u8]) -> Option<(String, Option<String>)> {
     let (message, _) = Message::decode_prefix(request).ok()?;
     let set = message.request_as::<SetEnvironmentVariable<'_>>().ok()?;
-    // A runtime ends texts at their first NUL (F-80).
+    // A runtime truncates strings at their first NUL (F-80).
     let (name, value) = (set.name.to_unicode()?, set.value);
     let is_odd = |text: &str| text.contains('\0');
     if name.is_empty() || name.contains('=') || is_odd(&name) {
@@ -188,8 +188,8 @@ fn variable_set_by(request: &[u8]) -> Option<(String, Option<String>)> {
     Some((name, Some(value)))
 }
 
-/// Whether a session is refused while another one of the case runs: the document does not say how
-/// many there may be.
+/// Whether a session is refused while another one of the case runs. The document does not say how
+/// many sessions a server must allow.
 pub(super) fn is_refused_beside_another(exchanges: &Exchanges) -> bool {
     let is_full = |one: &Exchange| {
         let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC, HResult::UNKNOWN_COMMAND];
@@ -199,7 +199,7 @@ pub(super) fn is_refused_beside_another(exchanges: &Exchanges) -> bool {
     !history(exchanges).running.is_empty() && exchanges.answered().any(is_full)
 }
 
-/// Returns how many sessions of a case were stopped, if any, and none is running.
+/// Returns the number of stopped sessions if some were stopped and none is running.
 pub(super) fn ended_sessions(exchanges: &Exchanges) -> Option<usize> {
     let History { running, ended, .. } = history(exchanges);
     (running.is_empty() && ended > 0).then_some(ended)
@@ -207,7 +207,7 @@ pub(super) fn ended_sessions(exchanges: &Exchanges) -> Option<usize> {
 
 #[derive(Default)]
 struct History {
-    /// By exchange number, with their ids.
+    /// Running sessions: the number of the exchange and the session id.
     running: Vec<(usize, u64)>,
     ended: usize,
     /// The first id shared by two concurrent sessions.
@@ -231,7 +231,7 @@ fn history(exchanges: &Exchanges) -> History {
             && !is_sent
             && history.running.iter().all(|(other, _)| other != nth);
         if let Some(id) = exchange.reply.session_id.filter(|id| is_new && *id != 0) {
-            // A session ends with its connection (P-37).
+            // The end of its connection ends a session (P-37).
             let runs = |exchange: usize| {
                 exchanges.all.get(exchange).is_some_and(|exchange| !exchange.is_closed)
             };

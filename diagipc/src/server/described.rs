@@ -1,5 +1,5 @@
-//! What the system knows of the process that a reply describes: how it was started, and for which
-//! machine. Only Linux tells.
+//! Compares a reply with what the operating system reports about the process: its command line,
+//! environment and machine. Only Linux reports these.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,15 @@ use crate::conversation::{FaultSeen, Reply, value_in_block};
 use crate::faults::Fault;
 use crate::process::procfs;
 
-/// The field of a reply that has the command line.
+/// The name of the reply field for the command line.
 pub(super) const COMMAND_LINE: &str = "commandLine";
-/// Programs that run those of another machine.
+/// Name prefixes of programs that run code of another machine.
 const EMULATORS: [&str; 4] = ["qemu-", "box64", "FEX", "rosetta"];
-/// The characters with which an argument may be quoted.
+/// Characters that may quote an argument.
 const QUOTES: [char; 3] = ['"', '\'', '\\'];
 
-/// Returns what is wrong in a reply about this process. `tells_arguments`: its command line has them.
+/// Returns the contradictions between a reply and this process. `tells_arguments` says that its
+/// command line must contain the arguments.
 pub(super) fn faults_in_reply(
     process: u32,
     reply: &Reply,
@@ -27,8 +28,8 @@ pub(super) fn faults_in_reply(
     faults.into_iter().flatten().flatten()
 }
 
-/// Returns the variable with which this process was started that its environment lacks, or changes.
-/// `is_changed`: whether a variable was changed since.
+/// Returns the fault if a variable that the process was started with is missing or different in the
+/// environment. `is_changed` tells whether a request has changed a variable.
 pub(super) fn fault_in_environment(
     process: u32,
     block: &[u8],
@@ -60,7 +61,7 @@ pub(super) fn fault_in_environment(
     Some(FaultSeen::new(Fault::EnvironmentWrong, text))
 }
 
-/// Whether it is a reference runtime, which has the values of a recorded one.
+/// Whether the process is our reference runtime, whose values are those of a recorded runtime.
 fn is_imitated(process: u32) -> bool {
     let name = |path: PathBuf| path.file_stem().map(ToOwned::to_owned);
     process == std::process::id()
@@ -76,7 +77,7 @@ fn command_line(process: u32, reply: &Reply, tells_arguments: bool) -> Option<Fa
     let arguments = procfs::arguments(process)?;
     let words: Vec<&str> =
         arguments.iter().map(|word| std::str::from_utf8(word)).collect::<Result<_, _>>().ok()?;
-    // A process that replaces its arguments by a title leaves the rest empty.
+    // A process that overwrites its arguments with a title leaves the rest empty.
     if words.last().is_none_or(|word| word.is_empty()) {
         return None;
     }
@@ -95,9 +96,9 @@ fn command_line(process: u32, reply: &Reply, tells_arguments: bool) -> Option<Fa
     })
 }
 
-/// Whether a command line is that of a program with these arguments, or the program alone unless it
-/// `tells_arguments`: .NET names its assembly before the arguments (F-79), and while it is suspended, or
-/// as `NativeAOT`, it leaves them out (F-100).
+/// Whether a command line is that of a program with these arguments. Without `tells_arguments` the
+/// program alone will do, because .NET leaves the arguments out while it is suspended and as
+/// `NativeAOT` (F-100). .NET puts its assembly before the arguments (F-79).
 fn is_command_line(told: &str, program: &str, arguments: &[&str], tells_arguments: bool) -> bool {
     let parts = |text: &str| -> Vec<String> {
         text.replace(QUOTES, "").split_whitespace().map(str::to_owned).collect()
@@ -114,7 +115,7 @@ fn is_command_line(told: &str, program: &str, arguments: &[&str], tells_argument
         }
         _ => are(first, &program),
     };
-    // An interpreter may keep its own options to itself.
+    // An interpreter may leave out its own options.
     let options = arguments.iter().take_while(|word| word.starts_with('-')).count();
     let are_arguments = |told: &[String]| {
         (0..=options).filter_map(|nth| arguments.get(nth..)).any(|given| are(told, given))
@@ -128,7 +129,7 @@ fn is_command_line(told: &str, program: &str, arguments: &[&str], tells_argument
             || after_assembly.is_some_and(are_arguments))
 }
 
-/// Whether a word is another, or its absolute path.
+/// Whether two words are equal, or the first is the absolute path of the second.
 fn is_same(told: &str, given: &str) -> bool {
     let relative = given.trim_start_matches(['.', '/']);
     told == given
@@ -138,8 +139,8 @@ fn is_same(told: &str, given: &str) -> bool {
             && Path::new(told).ends_with(relative)
 }
 
-/// Whether a word is the name of a program, with its extension or without, or a path of that name: an
-/// interpreter finds a module in its own directories.
+/// Whether a word is the name of a program, with or without its extension, or a path that ends with
+/// it: an interpreter finds modules in its own directories.
 fn is_name(told: &str, program: &[String]) -> bool {
     let path = Path::new(program.last().map_or("", String::as_str));
     let told_path = Path::new(told);
@@ -164,8 +165,8 @@ fn machine(process: u32, reply: &Reply) -> Option<FaultSeen> {
     Some(FaultSeen::new(Fault::MachineWrong, text))
 }
 
-/// Returns the names of the machine for which the program of a process was built, the document's
-/// first; `None` if it is unknown.
+/// Returns the names of the architecture that the program of a process was built for, with the
+/// document's name first; `None` if it is unknown.
 fn architectures(process: u32) -> Option<&'static [&'static str]> {
     let program = program(process)?;
     let name = program.file_name()?.to_string_lossy();
@@ -190,7 +191,7 @@ fn architectures(process: u32) -> Option<&'static [&'static str]> {
     })
 }
 
-/// A text in quotes, without its end if it is long.
+/// Quotes a text, truncated if it is long.
 fn shortened(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST).and_then(|(at, _)| text.get(..at)) {
@@ -238,7 +239,7 @@ mod tests {
             .stdout(std::process::Stdio::piped())
             .spawn()
             .unwrap();
-        // A process that has just begun its program has no environment yet.
+        // A process that has just executed its program has no environment yet.
         child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         for (entries, is_changed, fault) in [

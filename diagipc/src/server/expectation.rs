@@ -1,4 +1,4 @@
-//! The allowed results of a request, and the grade of one.
+//! The allowed results of a request, and how an actual result is graded.
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{MAGIC, RawHeader};
@@ -14,16 +14,16 @@ pub(crate) struct Expectation<'v> {
     /// The decoded request; `None` if its command is unknown.
     pub(crate) request: Option<Request>,
     pub(crate) verdict: ExpectedResult,
-    /// The due error if it is invalid.
+    /// The required error if the request is invalid.
     pub(crate) refusal: Option<HResult>,
-    /// The alternative error if two things are wrong: the document does not say which is checked
+    /// The other allowed error if two things are wrong. The document does not say which is checked
     /// first.
     pub(crate) other_refusal: Option<HResult>,
-    /// The errors with which it may be refused if it is valid.
+    /// The errors with which a valid request may be refused.
     pub(crate) refusable: Refusable<'v>,
     /// The first version of .NET that has the command.
     pub(crate) since: Option<&'v str>,
-    /// The target has answered the command with an OK before.
+    /// Whether the target has answered the command with an OK before.
     pub(crate) is_served: bool,
 }
 
@@ -31,8 +31,8 @@ pub(crate) struct Expectation<'v> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Refusable<'v> {
     Never,
-    /// Any that is not about its bytes. More than the bytes decides: requests that change a target,
-    /// and those that need a missing descriptor.
+    /// Any error that is not about the bytes. It applies to requests that change a target or need a
+    /// missing descriptor, where more than the bytes decides.
     ByTheMachine,
     By(&'v [HResult]),
 }
@@ -50,7 +50,7 @@ impl<'v> Refusable<'v> {
     pub(super) fn takes(self, hresult: HResult) -> bool {
         match self {
             Self::Never => false,
-            // An Error whose code is 0 gives no reason (F-127).
+            // An error with code 0 gives no reason (F-127).
             Self::ByTheMachine => {
                 !hresult.is_success()
                     && ![HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC].contains(&hresult)
@@ -74,7 +74,8 @@ impl<'v> Expectation<'v> {
         Self { refusable, since, ..expectation }
     }
 
-    /// From a message without a vector. A valid one is harmless, whatever vectors say of others.
+    /// Returns the expectation for a message that is not a vector. A valid message counts as
+    /// harmless, whatever the hazard of similar vectors.
     pub(crate) fn of_message(command: Command, wire: &[u8]) -> Self {
         let whole = request_as(Some(command)).decode(wire);
         let (is_harmful, verdict, refusable) =
@@ -92,8 +93,7 @@ impl<'v> Expectation<'v> {
         is_harmful: bool,
         verdict: ExpectedResult,
     ) -> Self {
-        // A server never reads the bytes after the size (F-70), so it sees only the message before
-        // them.
+        // A server never reads bytes after `size` (F-70), so only the message counts.
         let message = message_of(wire);
         let decoded = request_as(command).decode(message);
         let is_right = message.len() < wire.len() && decoded.is_ok_and(|one| one.limit.is_none());
@@ -108,7 +108,7 @@ impl<'v> Expectation<'v> {
         }
     }
 
-    /// Returns the expected answer in words.
+    /// Returns a description of the expected answer.
     pub(super) fn in_words(&self) -> String {
         match (self.verdict, self.refusable) {
             (ExpectedResult::Valid, Refusable::Never) => "an OK, and any continuation".into(),
@@ -126,11 +126,11 @@ impl<'v> Expectation<'v> {
         }
     }
 
-    /// Returns the grade of the result, and the row by which the runtime is known for it.
+    /// Returns the grade of a result, and the row of the table of known behaviour that explains it.
     pub(crate) fn grade(&self, profile: Profile, seen: &Effect) -> (Grade, Option<&'static Row>) {
         let known = || explain(profile, self.request.as_ref()?, seen);
         let is_clean = !seen.died && !seen.left_open && !seen.wrong;
-        // A server may refuse it, and this runtime is known to (F-54).
+        // A server may refuse the request, and this runtime is known to do so (F-54).
         let may_be_refused = self.verdict == ExpectedResult::Acceptable
             && matches!(seen.answer, ReplyKind::Error(_));
         match self.by_the_document(profile, seen) {
@@ -140,7 +140,7 @@ impl<'v> Expectation<'v> {
         }
     }
 
-    /// Returns the grade of an answer; `None` if it is wrong, whatever happened to the connection.
+    /// Returns the grade of an answer if the document allows it, apart from the connection's end.
     pub(super) fn by_the_document(&self, profile: Profile, seen: &Effect) -> Option<Grade> {
         let is_right = match (seen.answer, self.verdict) {
             (ReplyKind::Error(HResult::UNKNOWN_COMMAND), _) if self.may_be_unknown(profile) => {
@@ -168,17 +168,17 @@ impl<'v> Expectation<'v> {
         is_right.then_some(Grade::Pass)
     }
 
-    /// Whether a target may answer that it does not know the command.
+    /// Whether the target may answer that the command is unknown.
     fn may_be_unknown(&self, profile: Profile) -> bool {
         let must_have = profile.is_known() && self.since.is_some_and(|since| profile.has(since));
         !must_have && !self.is_served && self.refusal != Some(HResult::UNKNOWN_COMMAND)
     }
 }
 
-/// Returns the due error if the bytes are invalid.
+/// Returns the required error if the bytes are invalid.
 fn refusal_of(command: Option<Command>, wire: &[u8]) -> Option<HResult> {
-    // If the magic is wrong too: a server checks the size first, and waits for the whole payload
-    // (F-69); our decoder checks the magic.
+    // This comes first because a server checks the size and waits for the whole payload before it
+    // looks at the magic (F-69), whereas our decoder checks the magic first.
     if is_too_small(wire) || is_cut(wire) {
         return Some(HResult::BAD_ENCODING);
     }
@@ -188,8 +188,8 @@ fn refusal_of(command: Option<Command>, wire: &[u8]) -> Option<HResult> {
     }
 }
 
-/// Returns the error with which other servers may refuse these bytes: a wrong magic, if a runtime
-/// refuses the size first, and a bad encoding, if `reserved` is not 0 as the document says.
+/// Returns the error with which other servers may refuse these bytes. It is the error for a wrong
+/// magic if a runtime refuses the size first, or that for a bad encoding if `reserved` is not 0.
 pub(super) fn other_refusal_of(wire: &[u8]) -> Option<HResult> {
     let has_wrong_magic = wire.iter().zip(&MAGIC).any(|(byte, magic)| byte != magic);
     if has_wrong_magic && (is_too_small(wire) || is_cut(wire)) {
@@ -199,8 +199,7 @@ pub(super) fn other_refusal_of(wire: &[u8]) -> Option<HResult> {
     reserved.filter(|reserved| *reserved != 0).map(|_| HResult::BAD_ENCODING)
 }
 
-/// Whether an error may say something else than `due`: the document has no code for a dump of an
-/// invalid type (P-3).
+/// Whether errors other than `due` are allowed, as no code exists for an invalid dump type (P-3).
 pub(super) fn is_free(command: Option<Command>, due: HResult, code: HResult) -> bool {
     due == HResult::FAIL
         && command.is_some_and(|command| command.set == Command::GENERATE_CORE_DUMP.set)
@@ -219,8 +218,8 @@ mod tests {
     use crate::server::judge::judge;
     use crate::server::request::{ON, Reaction};
 
-    /// Grades this answer to a vector: returns the grade, the fact of a deviation, the findings, and
-    /// what was expected.
+    /// Grades an answer to a vector. Returns the grade, the fact of the deviation, the findings,
+    /// and the expected answer.
     fn judged(
         profile: Profile,
         tc_id: u32,
@@ -292,7 +291,8 @@ mod tests {
     fn valid_request_is_refused_only_with_error_of_its_vector() {
         let (other, argument) = (HResult::FAIL, HResult::INVALID_ARG);
         for (tc_id, hresult, grade) in [
-            // An empty name, a name that begins with an equals sign, a plain one, and a deletion.
+            // These have an empty name, one that begins with an equals sign, a plain one, and a
+            // deletion.
             (8104, argument, Grade::Pass),
             (8104, other, Grade::Fail),
             (8109, argument, Grade::Pass),
@@ -301,7 +301,7 @@ mod tests {
             (8101, argument, Grade::Fail),
             (8102, HResult::ENVVAR_NOT_FOUND, Grade::Pass),
             (8102, argument, Grade::Fail),
-            // The machine may lack the means for a dump.
+            // A machine may not be able to write a dump.
             (4002, other, Grade::Pass),
         ] {
             let judged = judged(Profile::STRICT, tc_id, &error(hresult), End::TimedOut, false);

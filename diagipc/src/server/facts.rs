@@ -1,4 +1,4 @@
-//! What playing a case showed, without a verdict.
+//! The observations of playing a case, without a verdict.
 
 use std::time::Duration;
 
@@ -14,31 +14,31 @@ pub(super) struct CaseFacts<'c> {
     pub(super) end: PlayEnd<'c>,
     pub(super) conversation: Conversation,
     pub(super) exchanges: Exchanges,
-    /// The faults of its replies, in what they say too: looked for while the process lives.
+    /// The faults of its replies and of their content, collected while the process is alive.
     pub(super) faults: Vec<FaultSeen>,
-    /// How the target ended, if it did while the case was played.
+    /// How the target ended, if it ended while the case was played.
     pub(super) death: Option<Death>,
-    /// How a target that other cases share ended, if it did until the case was over.
+    /// How a shared target ended, if it ended before the case was over.
     pub(super) death_after: Option<Death>,
-    /// The end of its standard error, if it ended.
+    /// The end of the target's standard error, if the target ended.
     pub(super) last_words: String,
-    /// Why the target no longer answers after the case, if it does not.
+    /// Why the target does not answer after the case; `None` if it does.
     pub(super) hangs: Option<String>,
     pub(super) took: Duration,
-    /// Whether the target did not do what the case expects, whatever is known of it.
+    /// Whether the target did something other than the case expects, even if it is known to.
     pub(super) fails: bool,
 }
 
 pub(super) enum PlayEnd<'c> {
-    /// It was not played: the target lacks a requirement.
+    /// The case was not played because the target lacks a requirement.
     Lacks(Lack),
-    /// It was not played: no target was started.
+    /// The case was not played because no target was started.
     NotStarted(String),
-    /// It cannot be played on this machine.
+    /// The case cannot be played on this machine.
     Unavailable(String),
     NotSent(Difference),
     Reacted(Reaction),
-    /// A script went as written, or as in a known deviation.
+    /// A script was played as written, or as in a known deviation.
     AsWritten(Option<&'c Deviation>),
     Differs(Failure, Option<&'c Step>),
 }
@@ -60,13 +60,13 @@ impl CaseFacts<'_> {
         }
     }
 
-    /// Whether the case ended because something did not come in time.
+    /// Whether the case ended with a time-out.
     pub(super) fn has_timed_out(&self) -> bool {
         let by_time = match &self.end {
             PlayEnd::NotStarted(_) => true,
             PlayEnd::NotSent(difference) => difference.is_time_out(),
             PlayEnd::Differs(Failure { trouble: PlayerError::Differs(difference), .. }, step) => {
-                // What these wait for is told in words.
+                // These steps report a time-out as text.
                 let waits = matches!(
                     step,
                     Some(

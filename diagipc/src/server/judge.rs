@@ -1,5 +1,4 @@
-//! The verdict about a case: [`decide`] takes everything that playing it showed, and nothing changes
-//! the verdict afterwards.
+//! The verdict about a case: [`decide`] gets all observations, and its verdict is final.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +19,12 @@ use crate::faults::Fault;
 use crate::known::{CaseOutcome, Effect, Family, Layer, Profile, Request, Row, explain, harm_of};
 use crate::{Case, CaseFault, Detail, Grade, KnownDeviation, Playable as _, Turn};
 
-/// What is known of a target before a case.
+/// What is known of a target before a case is played.
 pub(super) struct Known<'o> {
     pub(super) options: &'o Options,
     pub(super) profile: Profile,
     pub(super) abilities: &'o Abilities,
-    /// The commands that were answered with an OK.
+    /// The commands that the target has answered with an OK.
     pub(super) served: BTreeSet<Command>,
 }
 
@@ -34,9 +33,9 @@ pub(crate) struct Verdict {
     pub(super) grade: Grade,
     pub(crate) deviation: Option<KnownDeviation>,
     pub(super) found: Vec<String>,
-    /// Only with [`Grade::Fail`].
+    /// The faults; not empty only with [`Grade::Fail`].
     pub(super) faults: Vec<FaultSeen>,
-    /// What the target did, whatever is known of it.
+    /// The target's behaviour, independent of the profile.
     pub(super) outcome: Option<CaseOutcome>,
 }
 
@@ -53,7 +52,7 @@ impl Verdict {
         Self::fail(seen.text.clone(), [seen].into())
     }
 
-    /// Whether a case failed because something did not come in time, and by nothing else.
+    /// Whether a time-out is the only reason for failure.
     pub(super) fn is_late(&self, facts: &CaseFacts<'_>) -> bool {
         let timed_out = facts.has_timed_out();
         let may_come_later = [Fault::StreamEmpty, Fault::AdvertiseWrong];
@@ -70,7 +69,7 @@ impl Verdict {
         Self { deviation, ..Self::new(Grade::Informational, found) }
     }
 
-    /// By a row of the table. A fault of the runtime stays a failure, and has its name.
+    /// Returns the verdict for a row of the table. A fault of the runtime is a named failure.
     pub(super) fn of_row(row: &Row, found: Vec<String>) -> Self {
         let mut known = Self::known(row.fact, row.text, found);
         if row.fault {
@@ -80,14 +79,14 @@ impl Verdict {
         known
     }
 
-    /// The verdict about a target that does not know a command.
+    /// Returns the verdict about a target that does not support a command.
     fn unknown_command(command: Option<Command>) -> Self {
         let name =
             command.and_then(Command::name).map_or_else(String::new, |name| format!("{name}: "));
         Self::new(Grade::Unimplemented, [format!("{name}DS_IPC_E_UNKNOWN_COMMAND")].into())
     }
 
-    /// Faults in the bytes are a failure, unless the behaviour of the target is known.
+    /// Adds faults in the bytes, which are a failure unless this behaviour of the target is known.
     fn with_faults(mut self, faults: Vec<FaultSeen>) -> Self {
         match self.grade {
             Grade::Pass | Grade::PassLenient if !faults.is_empty() => {
@@ -124,7 +123,7 @@ impl Verdict {
             }
         };
         let mut detail = Detail::conversation(Turn::all(conversation), &expected, self.found);
-        // What was not sent has harmed nothing.
+        // A message that was not sent cannot have harmed the target.
         if case.hazard() == Some(Hazard::Harmful) && conversation.has_bytes() {
             detail.about.extend(case.words().last().map(|word| harm_of(word)));
         }
@@ -203,13 +202,13 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &CaseFacts
 }
 
 impl Known<'_> {
-    /// Whether a command was answered with an OK.
+    /// Whether the target has answered the command with an OK.
     fn serves(&self, command: Option<Command>) -> bool {
         command.is_some_and(|command| self.served.contains(&command))
     }
 }
 
-/// Decides about a reaction to a request.
+/// Judges a reaction to a request.
 fn of_request(
     known: &Known<'_>,
     case: &ServerCase<'_>,
@@ -226,7 +225,7 @@ fn of_request(
     let verdict = habit.filter(|_| death.is_none()).unwrap_or_else(|| {
         let mut faults =
             answer_faults::faults_in_answer(&facts.faults, &expectation, reaction, death);
-        // A server with several requests per connection does not close it, and answers them all.
+        // A server that serves several requests per connection keeps it open, and answers them all.
         let of_open = [Fault::ConnectionLeftOpen, Fault::SecondReply];
         faults.retain(|seen| !(known.abilities.keeps_open && of_open.contains(&seen.fault)));
         judge(profile, &expectation, reaction, death).with_faults(faults)
@@ -242,14 +241,14 @@ fn of_request(
     }
 }
 
-/// Decides about a script that was played to its end.
+/// Judges a script that was played to its end.
 fn of_played_script(
     known: &Known<'_>,
     case: &ServerCase<'_>,
     facts: &CaseFacts<'_>,
     deviation: Option<&Deviation>,
 ) -> Verdict {
-    // A target's known reply may be malformed.
+    // A deviation may allow malformed replies.
     let mut faults = match deviation {
         None => facts.faults.clone(),
         Some(_) => Vec::new(),
@@ -273,8 +272,7 @@ fn of_played_script(
     }
 }
 
-/// Decides about a script that failed: the target lacks the command, or is known for this, or
-/// is wrong.
+/// Judges a script that failed: the target lacks the command, is known to fail here, or is faulty.
 fn of_failed_script(
     known: &Known<'_>,
     case: &ServerCase<'_>,
@@ -291,7 +289,7 @@ fn of_failed_script(
     let row = seen.iter().find_map(|(request, seen)| {
         let is_harmful = died && case.hazard() == Some(Hazard::Harmful);
         let row = explain(known.profile, &Request { is_harmful, ..*request }, seen)?;
-        // The script itself covers behaviour of a program on its machine.
+        // Behaviour of a program on its machine is covered by the script itself.
         (died || !matches!(row.layer, Layer::Host)).then_some((row, *seen))
     });
     let answer = row.map(|(_, seen)| seen).or_else(|| seen.last().map(|(_, seen)| *seen));
@@ -305,7 +303,7 @@ fn of_failed_script(
     Verdict { outcome: Some(CaseOutcome::Otherwise(answer)), ..verdict }
 }
 
-/// Whether the target answers that it does not know the command.
+/// Whether the target answers that it does not support the command.
 fn lacks_it(known: &Known<'_>, case: &ServerCase<'_>, exchanges: &Exchanges) -> bool {
     let has_it = |since| known.profile.has(since);
     let must_have = known.profile.is_known() && case.since().is_some_and(has_it);
@@ -318,7 +316,8 @@ fn lacks_it(known: &Known<'_>, case: &ServerCase<'_>, exchanges: &Exchanges) -> 
         })
 }
 
-/// Names a refusal that is the one of commands that do not exist: the request is not misread.
+/// Corrects the fault if the refusal is the target's wrong answer to unknown commands, because then
+/// the request was not misread.
 fn name_unknown_command(known: &Known<'_>, facts: &CaseFacts<'_>, faults: &mut [FaultSeen]) {
     let is_unknown = |exchange: &Exchange| {
         let error = exchange.reply.error();
@@ -335,7 +334,7 @@ fn name_unknown_command(known: &Known<'_>, facts: &CaseFacts<'_>, faults: &mut [
     }
 }
 
-/// Returns the target's answer to each request of a script; if it died, to the last one.
+/// Returns the target's answer to each request of a script, or only to the last one if it died.
 fn seen_in(case: &ServerCase<'_>, exchanges: &Exchanges, died: bool) -> Vec<(Request, Effect)> {
     let in_pieces = case.sends_in_pieces();
     let seen = |answer| Effect { answer, died, left_open: false, wrong: false };
@@ -358,7 +357,7 @@ fn seen_in(case: &ServerCase<'_>, exchanges: &Exchanges, died: bool) -> Vec<(Req
     answered.collect()
 }
 
-/// Grades the reaction to a request, without the faults in its bytes. `death` is how the target
+/// Grades the reaction to a request, apart from faults in its bytes. `death` is how the target
 /// ended, if it did.
 pub(crate) fn judge(
     profile: Profile,
@@ -396,21 +395,21 @@ pub(crate) fn judge(
     Verdict { outcome: Some(CaseOutcome::Answered(seen)), ..verdict }
 }
 
-/// The text for anything that the document leaves open.
+/// The text for behaviour that the document leaves open.
 const LEFT_OPEN: &str = "runtimes do this; the document leaves it open";
 
-/// The fact that runtimes answer `StopTracing` of any id with OK.
+/// The fact that runtimes answer `StopTracing` with OK for any id.
 const STOPS_ANY_ID: &str = "F-31";
 
 /// The fact that runtimes have up to 64 sessions at a time.
 const HAS_MANY_SESSIONS: &str = "F-32";
 
-/// Returns the verdict about a server that differs from runtimes, by this fact.
+/// Returns the verdict about a server that differs from runtimes in what this fact describes.
 fn unspecified(fact: &str, found: Vec<String>) -> Verdict {
     Verdict::known(fact, LEFT_OPEN, found)
 }
 
-/// Returns the fact by which a failed script requires a habit. Only a runtime must have it.
+/// Returns the fact about the habit that a failed script requires. Only runtimes must have it.
 fn habit_of_script<'v>(
     profile: Profile,
     case: &ServerCase<'v>,
@@ -426,7 +425,7 @@ fn habit_of_script<'v>(
     (habit != STOPS_ANY_ID || has_a_refused_stop(exchanges)).then_some(habit)
 }
 
-/// Returns a requirement of a request that only runtimes meet, if a server differs.
+/// Returns the requirement of a request that only runtimes must meet, if the server does not.
 fn habit_of_request(
     profile: Profile,
     expectation: &Expectation<'_>,
@@ -457,14 +456,14 @@ fn habit_of_request(
     is_well_formed.then(|| unspecified(fact, [found].into()))
 }
 
-/// Whether `StopTracing` is refused for its session, not for its bytes.
+/// Whether `StopTracing` is refused because of its session, not because of its bytes.
 fn refuses_a_stop(command: Option<Command>, error: Option<HResult>) -> bool {
     let of_bytes = [HResult::BAD_ENCODING, HResult::UNKNOWN_MAGIC, HResult::UNKNOWN_COMMAND];
     command == Some(Command::STOP_TRACING)
         && error.is_some_and(|hresult| !of_bytes.contains(&hresult))
 }
 
-/// Whether an error to `StopTracing`, as far as it was read, says no more than that.
+/// Whether an error to `StopTracing`, as far as it was read, means only that.
 fn has_a_refused_stop(exchanges: &Exchanges) -> bool {
     exchanges.all.iter().any(|exchange| {
         let hresult = exchange.reply.hresult.unwrap_or(HResult::FAIL);
@@ -473,8 +472,8 @@ fn has_a_refused_stop(exchanges: &Exchanges) -> bool {
     })
 }
 
-/// Whether a request is refused for an empty provider name only by servers that end a string at its
-/// first NUL.
+/// Whether only servers that end a string at its first NUL would refuse a request for its empty
+/// provider name.
 fn has_a_name_of_nuls(test: &Test) -> bool {
     let name = test.value.pointer("/providers/0/provider_name").and_then(Value::as_str);
     test.error.as_ref().is_some_and(|error| error.kind == "empty_provider_name")

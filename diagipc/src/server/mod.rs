@@ -1,13 +1,13 @@
-//! Check a live diagnostic server with the exchange scripts and every request of the vectors.
+//! Tests a live diagnostic server with the exchange scripts and every request of the vectors.
 //!
-//! [`cases`] are the cases, [`Address`](crate::Address) locates the target, [`Profile`](super::known::Profile) has
-//! its known deviations, and [`run`] plays the cases one after another (F-75) into a
-//! [`Report`](super::Report). Nothing that changes or harms a target is sent unless the [`Options`]
-//! allow it, as decided only by the `hazard` of vectors and scripts.
+//! [`cases`] returns the cases, [`Address`](crate::Address) locates the target, and
+//! [`Profile`](super::known::Profile) has its known deviations. [`run`] plays the cases one after
+//! another (F-75) and returns a [`Report`](super::Report). What changes or harms a target,
+//! according to the `hazard` of a vector or script, is sent only if the [`Options`] allow it.
 
 //! # Example
 //!
-//! Check a running server, without changing it:
+//! Test a running server without changing it:
 //!
 //! ```no_run
 //! use diagipc::{Address, embedded};

@@ -1,4 +1,4 @@
-//! What a run may do, and how it judges.
+//! Options of a run.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -10,42 +10,42 @@ use super::Claims;
 use crate::known::Profile;
 use crate::{Glob, TooFewJudged};
 
-/// What a run may do, and how it judges. The default allows nothing that changes or harms a target.
+/// What a run may do, and how it judges. By default nothing is sent that changes or harms a target.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Options {
-    /// The target's profile; `None`: find it out.
+    /// The target's profile; `None` to find it out.
     pub profile: Option<Profile>,
     /// Allow side effects: dumps, profilers, variables, perf maps, hooks, resumes.
     pub allow_side_effects: bool,
-    /// Allow requests that may kill, block or exhaust it.
+    /// Allow requests that may kill, block or exhaust the target.
     pub allow_harmful: bool,
-    /// If the suite starts the target: harmful requests share it, as all others do, and a new one is
-    /// started once it has died.
+    /// If the suite starts the target: let harmful requests share it, and restart it after its
+    /// death.
     pub keep_target: bool,
-    /// Look for what a server should not do though no rule forbids it, which takes seconds.
+    /// Also look for weaknesses that no rule forbids, which takes seconds.
     pub finds_weaknesses: bool,
-    /// The default time limit of a step; `None`: that of the script's file.
+    /// The default time limit of a step; `None` for the limit in the script's file.
     pub within: Option<Duration>,
-    /// What the target's author declares; the rest is found out by asking.
+    /// What the target's author declares. The rest is found out by asking.
     pub claims: Claims,
-    /// The percentage of the claimed cases that must be judged, or the run does not pass.
+    /// The percentage of the claimed cases that must be judged for the run to pass.
     pub min_judged: u8,
-    /// Which owners of a socket are trusted, and the other checks before a byte is sent.
+    /// Which owners of a socket are trusted, and the other checks made before anything is sent.
     pub trust: TrustPolicy,
-    /// The first failure ends the run.
+    /// End the run at the first failure.
     pub fail_fast: bool,
-    /// No case is started after this time: a run ends, whatever its target does.
+    /// The time after which no case is started, so that a run ends whatever its target does.
     pub max_time: Option<Duration>,
-    /// The cases that fail if unsupported.
+    /// Cases that fail if they are unsupported.
     pub require: Vec<Glob>,
-    /// If a script passes `user_events_data`: a socket instead of this system's file. The target
-    /// must be instructed to accept it.
+    /// For scripts that pass `user_events_data`: pass a socket instead of the file of this system.
+    /// The target must be configured to accept it.
     pub stand_in_for_user_events: bool,
-    /// How many targets run at a time. A target that is not started by the suite is one, and has
-    /// one case after another (F-75).
+    /// How many targets run at the same time. A target that the suite did not start plays one case
+    /// after another (F-75).
     pub jobs: NonZeroUsize,
-    /// Ends the run early: the report then says that it was interrupted, and how many cases were
+    /// Ends the run early. The report then says that it was interrupted, and how many cases were
     /// not run.
     pub canceller: Option<Canceller>,
 }
@@ -73,8 +73,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The time after which no case is started, unless another is given: an hour. A case and the
-    /// survey before the first one are limited by their steps.
+    /// The default time after which no case is started: one hour. Steps limit the time of a case
+    /// and of the survey before the first one.
     pub const MOST_TIME: Duration = Duration::from_secs(3600);
 
     pub(super) fn is_cancelled(&self) -> bool {

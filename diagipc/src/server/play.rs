@@ -1,5 +1,4 @@
-//! Plays a case to a target, and collects what it shows. [`decide`](super::judge::decide) is the
-//! only one to judge that.
+//! Plays a case, and collects what it shows. Only [`decide`](super::judge::decide) judges that.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -26,15 +25,15 @@ use crate::process::timeouts::Limit;
 use crate::suite::CaseResult;
 use crate::{Case, Grade, Playable as _};
 
-/// How long a target whose start-up has not ended is left alone.
+/// The pause after a target answers that its start-up has not ended.
 const START_INTERVAL: Duration = Duration::from_millis(100);
-/// A target whose socket disappears after so many cases in a row is lost.
+/// A target whose socket has disappeared after this many cases in a row is lost.
 const MAX_WITHOUT_SOCKET: u32 = 2;
-/// A target that has answered no request in so long a time, and in so many cases, is lost: it does not
-/// speak the protocol.
+/// A target that has answered no request for this time, and for [`MAX_WITHOUT_ANSWER`] cases, is
+/// lost because it does not speak the protocol.
 const NO_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_WITHOUT_ANSWER: u32 = 10;
-/// How long a process may take to end after its last message.
+/// The time a process may take to end after its last message.
 const DEATH_TIMEOUT: Duration = Duration::from_millis(300);
 
 pub(super) struct CasePlayer<'o> {
@@ -42,20 +41,20 @@ pub(super) struct CasePlayer<'o> {
     known: Known<'o>,
     pace: Pace,
     seen: SeenInRun,
-    /// Whether targets still answered that their start-up has not ended after all the time for it.
+    /// Whether a target ever remained in its start-up for the whole time limit.
     never_starts: Cell<bool>,
-    /// Why there is no target any more: the last case has lost it.
+    /// Why the target was lost during the last case.
     lost: Option<String>,
-    /// How many cases in a row were followed by a target without its socket.
+    /// The number of cases in a row after which the target's socket was missing.
     without_socket: u32,
     pub(super) last: Option<String>,
     again: bool,
-    /// Since when cases are played without one answer, and how many; `None` once there was one.
+    /// Since when, and how many, cases were played without an answer; `None` after an answer.
     without_answer: Option<(Instant, u32)>,
 }
 
 impl<'o> CasePlayer<'o> {
-    /// Plays to `subject`, about which `survey` is known.
+    /// Returns a player for `subject`, whose survey is `survey`.
     pub(super) fn new(subject: Target, survey: &'o Survey, options: &'o Options) -> Self {
         let abilities = &survey.abilities;
         let served = abilities.served().collect();
@@ -73,19 +72,19 @@ impl<'o> CasePlayer<'o> {
         }
     }
 
-    /// Returns why the target was lost by the last case, once.
+    /// Takes the reason why the target was lost during the last case.
     pub(super) fn lost(&mut self) -> Option<String> {
         self.lost.take()
     }
 
-    /// Prepares for cases that are played again: silence is waited for once more.
+    /// Prepares for playing cases again, which waits for silent commands once more.
     pub(super) fn begins_again(&mut self) {
         if !std::mem::replace(&mut self.again, true) {
             self.pace.forget_silence();
         }
     }
 
-    /// Plays a case; `Err` if the target is lost.
+    /// Plays a case. Returns `Err` if the target is lost.
     pub(super) fn play(&mut self, case: &ServerCase<'_>) -> Result<CaseResult<Case>, String> {
         let wants_own =
             case.cannot_share() || case.wants_own_target() && !self.known.options.keep_target;
@@ -107,7 +106,7 @@ impl<'o> CasePlayer<'o> {
         }
         let verdict = decide(&self.known, case, &facts);
         self.note_answers(&facts, &verdict.found);
-        // A target that others use is harmed once.
+        // A shared target is harmed only once, so a harmful case is not repeated.
         let is_late = verdict.is_late(&facts) && (own || case.hazard() != Some(Hazard::Harmful));
         let entry = Case { took: began.elapsed(), ..verdict.case(case, &facts.conversation) };
         Ok(if is_late { CaseResult::Late(entry) } else { CaseResult::Done(entry) })
@@ -118,7 +117,7 @@ impl<'o> CasePlayer<'o> {
         self.without_answer.is_none()
     }
 
-    /// Gives up a target that has answered nothing, not even with a header.
+    /// Marks a target as lost if it has answered nothing, not even with a header.
     fn note_answers(&mut self, facts: &CaseFacts<'_>, found: &[String]) {
         let Some((since, cases)) = &mut self.without_answer else { return };
         *cases = cases.saturating_add(1);
@@ -130,7 +129,7 @@ impl<'o> CasePlayer<'o> {
         }
     }
 
-    /// Whether the target did not do what the case expects, whatever is known of it.
+    /// Whether the target did something other than the case expects, even if it is known to.
     fn fails(&self, case: &ServerCase<'_>, facts: &CaseFacts<'_>) -> bool {
         match &facts.end {
             PlayEnd::AsWritten(Some(_)) => facts.death_after.is_some(),
@@ -140,8 +139,8 @@ impl<'o> CasePlayer<'o> {
         }
     }
 
-    /// Plays a request once, and a script in each way in which the target may be known to go, until
-    /// one fits. The first way that did not fit is what counts otherwise.
+    /// Plays a request once, or a script in each known variant until one fits. If none fits, the
+    /// first variant counts.
     fn collect<'c>(&mut self, case: &ServerCase<'c>, own: bool) -> Result<CaseFacts<'c>, String> {
         let (script, target) = match case.kind {
             ServerCaseKind::Request { test, .. } => return self.collect_request(case, test, own),
@@ -208,8 +207,8 @@ impl<'o> CasePlayer<'o> {
         self.known.options.within.unwrap_or(own)
     }
 
-    /// The case's time limit: less than the default if the target has once exceeded it, or has never
-    /// answered. A dump gets the full time.
+    /// Returns the time limit of the case. It is below the default if the target has exceeded it
+    /// once, or has never answered. A dump always gets the full time.
     fn within(&self, case: &ServerCase<'_>) -> Duration {
         let whole = self.whole(case);
         if !self.has_answered() {
@@ -221,8 +220,8 @@ impl<'o> CasePlayer<'o> {
         }
     }
 
-    /// The steps of a script. If a target keeps connections open, only the end of a stream is
-    /// expected.
+    /// Returns the steps of a script. If a target keeps connections open, the only expected ends
+    /// are those of streams.
     fn steps<'s>(&self, script: &'s Script) -> Vec<&'s Step> {
         let streams = |on: &str| {
             script.steps.iter().any(|step| matches!(step, Step::Drain(drain) if drain.on == on))
@@ -234,7 +233,7 @@ impl<'o> CasePlayer<'o> {
         script.steps.iter().filter(is_due).collect()
     }
 
-    /// Plays a case to a target, and checks the target afterwards. A target that is started for the
+    /// Plays a case against a target, and checks the target afterwards. A target started for the
     /// case has a directory for its files.
     fn with_target<'c>(
         &mut self,
@@ -282,7 +281,7 @@ impl<'o> CasePlayer<'o> {
             };
             let death = if is_dying { dying(&mut player, &death) } else { None };
             let took = began.elapsed();
-            // Dropping the network ends the connections anyway.
+            // If this fails, dropping the network ends the connections.
             let _ = player.close_all();
             let conversation = player.conversation().clone();
             CaseFacts { conversation, exchanges, faults, death, took, ..CaseFacts::unplayed(end) }
@@ -305,8 +304,8 @@ impl<'o> CasePlayer<'o> {
         Ok(facts)
     }
 
-    /// Plays until the target's start-up has ended: a runtime answers profiler commands with an
-    /// error before (F-56), unless its start was asked to wait (F-153).
+    /// Plays until the target's start-up has ended. Before that a runtime answers profiler commands
+    /// with an error (F-56), unless it was asked to wait at its start (F-153).
     fn once_started<'c>(
         &self,
         starts: bool,
@@ -329,7 +328,7 @@ impl<'o> CasePlayer<'o> {
         }
     }
 
-    /// Whether the shared target still answers. Otherwise it is restarted for the next case.
+    /// Checks whether the shared target still answers. If not, it is restarted for the next case.
     fn look_after(&mut self, case: &ServerCase<'_>, facts: &mut CaseFacts<'_>) {
         let Err(reason) = self.subject.reacts() else {
             self.without_socket = 0;
@@ -349,10 +348,10 @@ fn about(case: &ServerCase<'_>) -> About {
     case.commands().first().copied().filter(|command| command.name().is_some())
 }
 
-/// Returns how the target ended, if it is ending: it may take a moment after its last message.
+/// Returns how the target ended. It is given a moment, as it may take one after its last message.
 fn dying(player: &mut Player<'_>, death: &dyn Fn() -> Option<Death>) -> Option<Death> {
     let until = after(player, DEATH_TIMEOUT);
-    // A process that closed without a reply may still be exiting. Others have most often not ended.
+    // Only a process that closed without a reply is likely to be exiting.
     let conversation = player.conversation();
     let _ = if conversation.has_end() && !conversation.has_received() {
         player.life(Life::Dead, until)

@@ -1,7 +1,7 @@
-//! Finds out what a target supports: each command with a complete and valid message, each ability
-//! by the target's behaviour.
+//! Finds out what a target supports: commands by sending a complete and valid message, and
+//! abilities by the target's behaviour.
 //!
-//! The messages are valid vectors, and the `hazard` of each decides whether it may be sent.
+//! The messages are valid vectors, and the `hazard` of each one decides whether it may be sent.
 
 use std::time::Duration;
 
@@ -26,17 +26,17 @@ use crate::embedded::NamedFile;
 use crate::faults::Fault;
 use crate::network::LiveNetwork;
 
-/// The name of the port for testing whether a target has ports.
+/// The name of the port used to test whether a target connects to ports.
 const PORT: &str = "p";
 const BESIDE: &str = "b";
-/// How long half a header may keep another connection waiting.
+/// The time for which half a header may keep another connection waiting.
 const PEER_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waits {
-    /// For required answers.
+    /// The time limit for required answers.
     pub(super) whole: Duration,
-    /// For optional answers.
+    /// The time limit for optional answers.
     pub(super) learned: Duration,
 }
 
@@ -52,7 +52,7 @@ fn valid_requests(vectors: &[NamedFile]) -> impl Iterator<Item = (Option<&str>, 
     })
 }
 
-/// Returns the valid message for trying a command: the one with the least effect.
+/// Returns the valid message for trying a command that has the least effect.
 pub(super) fn message_for(vectors: &[NamedFile], command: Command) -> Option<&Test> {
     let of_command = valid_requests(vectors).filter(|(name, test)| {
         let is_plain = test.wire.as_deref().is_some_and(|wire| !wants_descriptor(wire));
@@ -71,9 +71,9 @@ pub(super) fn user_events_request(vectors: &[NamedFile]) -> Option<&[u8]> {
     wires.into_iter().find(|wire| wants_descriptor(wire))
 }
 
-/// Whether a target knows the command of a message that is complete and valid.
+/// Finds out whether a target supports the command of a complete and valid message.
 pub(super) fn asked(network: &mut LiveNetwork, test: &Test, waits: Waits) -> Has {
-    // The cases judge its stream.
+    // The cases judge the stream.
     let may_be_held = true;
     let Waits { whole, learned } = waits;
     let patience = Patience { reply: whole, rest: whole, close: learned, may_be_held };
@@ -91,7 +91,7 @@ pub(super) fn asked(network: &mut LiveNetwork, test: &Test, waits: Waits) -> Has
         ReplyKind::Other if exchange.reply.faults().any(|seen| seen.fault == Fault::NoAnswer) => {
             Has::Silent
         }
-        // The first is the answer of .NET 3 to an unknown id of the profiler set (F-68).
+        // .NET 3 answers an unknown id of the profiler set with the first one (F-68).
         ReplyKind::Error(HResult::BAD_ENCODING) | ReplyKind::NoHeader | ReplyKind::Other => {
             Has::Unclear
         }
@@ -100,8 +100,8 @@ pub(super) fn asked(network: &mut LiveNetwork, test: &Test, waits: Waits) -> Has
     }
 }
 
-/// Returns the answer to a request whose first bytes come alone. The others follow once it is clear
-/// that the target does not answer the first ones: a busy target would find all of them together.
+/// Returns the answer to a request sent in two pieces. The second piece follows once it is clear
+/// that the target does not answer the first, because a busy target would receive both together.
 pub(super) fn reply_to_pieces(
     network: &mut LiveNetwork,
     first: &[u8],
@@ -120,7 +120,7 @@ pub(super) fn reply_to_pieces(
     next_message(&mut player, ON, until)
 }
 
-/// Whether a target keeps a connection open after a reply, and serves the next request on it.
+/// Tests whether a target keeps a connection open after a reply, and serves the next request on it.
 pub(super) fn keeps_open(network: &mut LiveNetwork, waits: Waits) -> Result<bool, PlayerError> {
     let request = encode(&ProcessInfo {})?;
     let mut player = Player::new(network, waits.whole);
@@ -141,8 +141,8 @@ pub(super) fn keeps_open(network: &mut LiveNetwork, waits: Waits) -> Result<bool
     Ok(Reply::read(None, again).is_whole())
 }
 
-/// Returns the answer to a complete `ProcessInfo` on a second connection, while the first one has
-/// sent only `first`.
+/// Returns the answer to a complete `ProcessInfo` on a second connection while the first connection
+/// has sent only `first`.
 fn reply_beside(
     network: &mut LiveNetwork,
     first: &[u8],
@@ -160,7 +160,7 @@ fn reply_beside(
     Ok(next_message(&mut player, BESIDE, until)?.answer())
 }
 
-/// Whether a silent client blocks the next one.
+/// Finds out whether a silent client blocks the next one.
 pub(super) fn one_client_at_a_time(
     network: &mut LiveNetwork,
     waits: Waits,
@@ -174,7 +174,7 @@ pub(super) fn one_client_at_a_time(
     })
 }
 
-/// Whether half a header on one connection keeps another waiting for long.
+/// Returns the fault if half a header on one connection keeps another waiting for long.
 pub(super) fn silent_peer(
     network: &mut LiveNetwork,
     waits: Waits,
@@ -190,7 +190,7 @@ pub(super) fn silent_peer(
     Ok((answer == ReplyKind::Nothing).then(|| FaultSeen::new(Fault::SilentPeerBlocksOthers, text)))
 }
 
-/// Whether it supports sessions in the format 0, netperf.
+/// Finds out whether sessions in format 0 (netperf) are supported.
 pub(super) fn netperf(network: &mut LiveNetwork, waits: Waits) -> Result<Has, PlayerError> {
     let mut player = Player::new(network, waits.whole);
     Ok(match begin(&mut player, Format::NET_PERF, waits)? {
@@ -199,15 +199,15 @@ pub(super) fn netperf(network: &mut LiveNetwork, waits: Waits) -> Result<Has, Pl
         }
         Err(_) => Has::Unclear,
         Ok(id) => {
-            // The cases judge its stream.
+            // The cases judge the stream.
             end(&mut player, id, waits)?;
             Has::Yes
         }
     })
 }
 
-/// Whether a session with `user_events` waits for its descriptor: one that is refused at once is
-/// unsupported.
+/// Finds out whether a session with `user_events` waits for its descriptor. If such a session is
+/// refused at once, it is unsupported.
 pub(super) fn user_events(
     network: &mut LiveNetwork,
     wire: &[u8],
@@ -219,7 +219,7 @@ pub(super) fn user_events(
     let until = after(&mut player, waits.learned);
     let exchange = next_message(&mut player, ON, until)?;
     if exchange.answer() == ReplyKind::Nothing {
-        // It waits for one; this one is unsuitable, so no session starts.
+        // The session waits for a descriptor. The passed one is unsuitable, so no session starts.
         let until = after(&mut player, waits.whole);
         let _ = player.send(ON, &[0], Some(FdKind::Null), until)?;
         next_message(&mut player, ON, until)?;
@@ -230,7 +230,7 @@ pub(super) fn user_events(
     })
 }
 
-/// A target with a port, to which it connects while others are asked.
+/// A target that was started with a port, to which it may connect while other things are tested.
 pub(super) struct WithPort {
     _spawned: Spawned,
     network: LiveNetwork,
@@ -239,7 +239,7 @@ pub(super) struct WithPort {
 }
 
 impl WithPort {
-    /// Starts it; `None` if it does not start.
+    /// Starts the target; returns `None` if it does not start.
     pub(super) fn start(subject: &Target, waits: Waits) -> Option<Self> {
         let port = TargetPort { id: PORT.to_string(), suspend: false, listening: true };
         let target = script::Target { ports: [port].into(), ..script::Target::default() };
@@ -249,12 +249,13 @@ impl WithPort {
         Some(Self { _spawned: spawned, network, within, until })
     }
 
-    /// Whether it has connected, or does so in the rest of its time.
+    /// Finds out whether the target has connected, or connects in the remaining time.
     pub(super) fn connects(mut self) -> Has {
         let mut player = Player::new(&mut self.network, self.within);
         match player.accepted(Some(PORT), self.until) {
             Ok(None) => Has::TimedOut(format!(
-                "twice no connection to the port of DOTNET_DiagnosticPorts within {} s of the start",
+                "two attempts without a connection to the port of DOTNET_DiagnosticPorts within \
+                 {} s of the start",
                 self.within.as_secs()
             )),
             Ok(Some(_)) => Has::Yes,
@@ -263,8 +264,8 @@ impl WithPort {
     }
 }
 
-/// Whether a target started suspended waits for its resume. The only common sign: a session has no
-/// bytes until then (F-112).
+/// Finds out whether a target that is started suspended waits for its resume. The only sign that
+/// all targets share is that a session has no bytes until then (F-112).
 pub(super) fn suspension(subject: &Target, waits: Waits) -> Result<Has, PlayerError> {
     let target = script::Target { suspended: true, ..script::Target::default() };
     let Ok((_spawned, mut network)) = subject.own(&target, RunsIn::CurrentDirectory) else {
@@ -286,7 +287,7 @@ pub(super) fn suspension(subject: &Target, waits: Waits) -> Result<Has, PlayerEr
     Ok(Has::Yes)
 }
 
-/// Starts a session of an unknown provider; returns its id, or the other answer.
+/// Starts a session of an unknown provider. Returns its id, or the answer if it is not started.
 fn begin(
     player: &mut Player<'_>,
     format: Format,

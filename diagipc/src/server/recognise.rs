@@ -1,6 +1,7 @@
-//! A target's profile, concluded from its behaviour: `--profile auto`.
+//! Concludes a target's profile from its behaviour, for `--profile auto`.
 //!
-//! A version text is not enough: a server that is not recognisably .NET must follow the document.
+//! The version in a reply is not enough: a server must follow the document unless it is
+//! recognisably .NET.
 
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc_vectors::script::Ability;
@@ -9,7 +10,7 @@ use super::abilities::{Abilities, Has};
 use crate::conversation::Exchange;
 use crate::known::{Family, Profile};
 
-/// The systems and processors reported by runtimes.
+/// The operating systems and architectures that runtimes report.
 const SYSTEMS: [&str; 9] =
     ["Linux", "Windows", "macOS", "FreeBSD", "Android", "iOS", "tvOS", "Browser", "Unknown"];
 const PROCESSORS: [&str; 11] = [
@@ -25,24 +26,24 @@ const PROCESSORS: [&str; 11] = [
     "Wasm",
     "Unknown",
 ];
-/// The oldest and the newest .NET that knows `ProcessInfo2`.
+/// The oldest and the newest .NET that supports `ProcessInfo2`.
 const VERSIONS: std::ops::RangeInclusive<u8> = 6..=11;
 
 /// A target's answers to the questions of [`conclude`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recognition {
-    /// To `ProcessInfo2`.
+    /// The answer to `ProcessInfo2`.
     pub(super) process_info2: Option<Exchange>,
-    /// To `ProcessInfo3`, whose version may be right where the one of `ProcessInfo2` is odd.
+    /// The answer to `ProcessInfo3`, whose version may be right if that of `ProcessInfo2` is odd.
     pub(super) process_info3: Option<Exchange>,
-    /// To an unknown id of the profiler set; `None` if it was not asked: it may cost a runtime a
-    /// descriptor (F-74).
+    /// The answer to an unknown id of the profiler set; `None` if it was not sent, because it may
+    /// cost a runtime a descriptor (F-74).
     pub(super) unknown_profiler_id: Option<Exchange>,
-    /// To a startup hook without a path, which no runtime applies; `None` if it was not asked.
+    /// The answer to a startup hook without a path, which no runtime applies; `None` if not sent.
     pub(super) absent_hook: Option<Exchange>,
-    /// To a dump of type 0; `None` if it was not asked.
+    /// The answer to a dump of type 0; `None` if it was not sent.
     pub(super) dump_type_0: Option<Exchange>,
-    /// To a `ProcessInfo2` whose header arrives in two pieces: .NET 3 refuses that (P-39).
+    /// The answer to a `ProcessInfo2` with its header in two pieces, which .NET 3 refuses (P-39).
     pub(super) header_in_pieces: Option<Exchange>,
 }
 
@@ -57,14 +58,14 @@ impl Conclusion {
         Self { profile: Profile::STRICT, why: format!("not recognised as a .NET runtime: {why}") }
     }
 
-    /// For the notes of a report.
+    /// Returns the note for a report.
     pub(super) fn note(&self) -> String {
         let Self { profile, why } = self;
         format!("profile {profile}, {}: {why}; --profile NAME overrides it", profile.held_to())
     }
 }
 
-/// Concludes a target's profile. `abilities` has the commands that can be asked for harmlessly.
+/// Concludes a target's profile. `abilities` has the commands that can be tried without harm.
 pub(super) fn conclude(recognition: &Recognition, abilities: &Abilities) -> Conclusion {
     let Some(came) = &recognition.process_info2 else {
         return Conclusion::strict("it does not answer ProcessInfo2");
@@ -85,7 +86,8 @@ pub(super) fn conclude(recognition: &Recognition, abilities: &Abilities) -> Conc
     }
 }
 
-/// .NET Core 3 knows neither `ProcessInfo2` nor its set, and refuses a header in pieces.
+/// Concludes the profile of a target without `ProcessInfo2`. .NET Core 3 supports neither this
+/// command nor its set, and refuses a header in pieces.
 fn older(recognition: &Recognition, abilities: &Abilities) -> Conclusion {
     const PROFILE: Profile = Profile::CORECLR_3_1;
     if let Err(why) = commands_fit(PROFILE, abilities) {
@@ -157,7 +159,7 @@ fn conclude_version(
     Conclusion { profile, why: format!("{fits}; {why}") }
 }
 
-/// Whether a target knows the commands of a profile, and no later ones, as far as it was asked.
+/// Whether a target supports the commands of a profile and no later ones, as far as tried.
 fn commands_fit(profile: Profile, abilities: &Abilities) -> Result<(), String> {
     for (command, has) in &abilities.commands {
         let name = command.name().unwrap_or_default();
@@ -175,7 +177,7 @@ fn error_of(came: &Exchange) -> Option<HResult> {
     came.reply.error()
 }
 
-/// Returns the version in a reply to `ProcessInfo2`, if all of it can be a runtime's.
+/// Returns the version in a reply to `ProcessInfo2` if the whole reply could be a runtime's.
 fn version(came: &Exchange, other: Option<&Exchange>) -> Result<(String, u8), String> {
     if !came.reply.is_whole() {
         return Err(format!("no valid reply to ProcessInfo2: {came}"));
@@ -187,7 +189,7 @@ fn version(came: &Exchange, other: Option<&Exchange>) -> Result<(String, u8), St
     else {
         return Err("its reply to ProcessInfo2 is malformed".to_owned());
     };
-    // A text in the wrong field, or wrong in one reply, does not make another server.
+    // A fault in one field or one reply does not mean that the server is another one.
     let elsewhere = other.and_then(|other| other.reply.text("clrProductVersion"));
     let texts = [Some(text), reply.text("managedEntrypointAssemblyName"), elsewhere];
     let known = texts.into_iter().flatten().find_map(|text| Some((text, known_version(text)?)));
@@ -203,8 +205,8 @@ fn version(came: &Exchange, other: Option<&Exchange>) -> Result<(String, u8), St
     Ok((text.to_owned(), major))
 }
 
-/// Returns the major version of `10.0.9` and `11.0.0-preview.1`, whatever is before it and after it,
-/// if it is of a .NET that knows `ProcessInfo2`.
+/// Returns the major version in texts such as `10.0.9` and `11.0.0-preview.1`, whatever surrounds
+/// it, if that .NET supports `ProcessInfo2`.
 pub(super) fn known_version(text: &str) -> Option<u8> {
     let release = text.trim_start_matches(|c: char| !c.is_ascii_digit());
     let release = release.split(|c: char| !c.is_ascii_digit() && c != '.').next()?;
@@ -264,8 +266,8 @@ mod tests {
         }
     }
 
-    /// Each row is what a target answers, the version whose commands it knows, and a part of the
-    /// profile and the reason.
+    /// Each row has what a target answers, the version whose commands it supports, and a part of
+    /// the profile and of the reason.
     #[test]
     fn profile_follows_from_fields_commands_and_profiler_set() {
         let ask = |version, set| Recognition {
@@ -295,13 +297,13 @@ mod tests {
             (ask("9.0.20", lacks), nine, "nativeaot-9.0.20", "NativeAOT"),
             (dump(HResult::FAIL), nine, "nativeaot-9.0.20", "E_FAIL"),
             (dump(lacks), nine, "mono-9.0.20", "Mono"),
-            // Where that may not be asked, a hook without a path says it.
+            // If the unknown id may not be sent, a hook without a path decides.
             (hook(lacks), nine, "nativeaot-9.0.20", "F-93"),
             (hook(HResult::INVALID_ARG), nine, "coreclr-9.0.20", "INVALIDARG"),
             (unasked, nine, "coreclr-9.0.5", "assumed"),
-            // .NET 3 knows neither.
+            // .NET 3 supports neither.
             (old(HResult::BAD_ENCODING), Profile::CORECLR_3_1, "coreclr-3.1", "in pieces"),
-            // Three commands without ProcessInfo2 alone do not mean .NET 3.
+            // Three commands without ProcessInfo2 are not enough to conclude .NET 3.
             (old(right), Profile::CORECLR_3_1, "strict", "accepts a header in pieces"),
             (ask("v9.0.5x", right), nine, "coreclr-9", "CoreCLR"),
             (ask("1.0.0", right), nine, "strict", "\"1.0.0\""),

@@ -1,4 +1,4 @@
-//! The report of a recording in `evidence/`: what a build did, judged again.
+//! The report of a recording in `evidence/`, judged again from the recorded outcomes.
 
 use dotnet_diagnostics_ipc_vectors::player::Conversation;
 use dotnet_diagnostics_ipc_vectors::script::Plays;
@@ -9,8 +9,8 @@ use super::{ServerCase, ServerCaseKind, cases};
 use crate::known::{self, BuildRecording, CaseOutcome, Profile};
 use crate::{Case, Grade, Report, embedded};
 
-/// The report of a file of `evidence/`. It has no conversations: they were not kept. The error is a
-/// text.
+/// Returns the report of a file of `evidence/`. The report has no conversations, because they were
+/// not kept. The error is a text.
 ///
 /// ```
 /// use diagipc::server::report_of_recording;
@@ -75,8 +75,8 @@ mod tests {
 
     use super::*;
 
-    /// A build that was never recorded may still answer as the newest recorded one of its platform
-    /// does: it fails nothing that this one does not fail.
+    /// A build that was never recorded may still behave like the newest recorded one of its
+    /// platform, so it fails nothing that this one passes.
     #[test]
     fn server_that_says_12_and_answers_as_11_fails_nothing_more() {
         for (recorded, unseen) in [("net11.0.0", "net12.0.0"), ("aot11.0.0", "aot12.0.0")] {

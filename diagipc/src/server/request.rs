@@ -1,4 +1,4 @@
-//! A request of the vectors, sent to a live server, with its answer and continuation.
+//! Sends a request of the vectors to a live server, and reads its answer and continuation.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -24,28 +24,28 @@ use crate::conversation::{
 };
 use crate::faults::Fault;
 
-/// The connection that the request goes over, and the one that stops its session.
+/// The connection that the request is sent on.
 pub(crate) const ON: &str = "a";
 const STOP: &str = "stop";
-/// How long a server may take to close a connection that is over.
+/// The time a server may take to close a connection that is over.
 pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long to wait for more if something is already wrong.
+/// The time to wait for more bytes after something is already wrong.
 const SURPLUS_TIMEOUT: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reaction {
     /// The connection of the request, and the one that stops its session.
     pub(crate) exchanges: Exchanges,
-    /// What is wrong with the session that it started or stopped.
+    /// What is wrong with the session that the request started or stopped.
     pub(crate) wrong: Vec<FaultSeen>,
     /// Whether the connection stayed open after a final reply.
     pub(crate) left_open: bool,
-    /// Whether more bytes were sent there.
+    /// Whether further bytes were received on the open connection.
     pub(crate) has_surplus: bool,
 }
 
 impl Reaction {
-    /// Returns what was received, and nothing wrong with it.
+    /// Returns the received reply, with nothing wrong.
     pub(crate) fn of(conversation: &Conversation) -> Self {
         Self { exchanges: Exchanges::of(conversation), ..Self::default() }
     }
@@ -54,7 +54,7 @@ impl Reaction {
         self.exchanges.newest(ON)
     }
 
-    /// Returns why the message or what follows it is wrong, whatever was expected.
+    /// Returns what is wrong with the message or what follows it, whatever the expected answer.
     pub(crate) fn wrong(&self) -> impl Iterator<Item = String> {
         let all = self.exchange().reply.malformed().chain(&self.wrong);
         all.map(|seen| seen.text.clone())
@@ -65,7 +65,7 @@ impl Reaction {
     }
 }
 
-/// An answer after which nothing was read.
+/// Makes a reaction from an exchange after which nothing was read.
 #[cfg(test)]
 impl From<Exchange> for Reaction {
     fn from(exchange: Exchange) -> Self {
@@ -74,20 +74,20 @@ impl From<Exchange> for Reaction {
     }
 }
 
-/// The time limits of a server, and what else is borne with.
+/// The time limits of a server, and other tolerances.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// To its reply.
+    /// The limit until the reply.
     pub(crate) reply: Duration,
-    /// From there to the end of its continuation.
+    /// The limit from the reply to the end of its continuation.
     pub(crate) rest: Duration,
-    /// To close a connection that is over.
+    /// The limit for closing a connection that is over.
     pub(crate) close: Duration,
-    /// Whether sessions may have no bytes, as the server may wait at its start.
+    /// Whether sessions may have no bytes, because the server may be waiting at its start.
     pub(crate) may_be_held: bool,
 }
 
-/// Sends the request, and reads the results.
+/// Sends the request, and reads the answer.
 pub(crate) fn play(
     player: &mut Player<'_>,
     test: &Test,
@@ -95,9 +95,9 @@ pub(crate) fn play(
 ) -> Result<Reaction, PlayerError> {
     let wire = test.wire.as_deref().unwrap_or_default();
     if is_cut(wire) {
-        // A server waits for the rest until the input ends (F-69).
+        // A server waits for more bytes until the input ends (F-69).
         let half_close = Step::EndStep(EndStep { on: ON.to_string(), end: Ending::HalfClose });
-        // Checked before anything is sent.
+        // This is checked before anything is sent.
         if let Some(why) = player.network().lacks(&half_close) {
             return Err(PlayerError::Unavailable(why.to_string()));
         }
@@ -105,8 +105,8 @@ pub(crate) fn play(
     let until = after(player, patience.reply);
     send(player, ON, wire, until)?;
     if wants_descriptor(wire) {
-        // Separately, and before the reply (F-19, F-20). It is unsuitable for a session, so none
-        // starts.
+        // The descriptor is sent separately and before the reply is read (F-19, F-20). It is
+        // unsuitable for a session, so none starts.
         let _ = player.send(ON, &[0], Some(FdKind::Null), until)?;
     }
     if is_cut(wire) {
@@ -115,7 +115,7 @@ pub(crate) fn play(
     read(player, &test.value, patience)
 }
 
-/// Reads the results of a request, and ends its session. `asked` is its value.
+/// Reads the answer to a request, and ends its session. `asked` is the request.
 pub(crate) fn read(
     player: &mut Player<'_>,
     asked: &Value,
@@ -126,7 +126,7 @@ pub(crate) fn read(
     let mut seen = Reaction::default();
     match so_far.answer() {
         ReplyKind::Ok | ReplyKind::Error(_) => follow(player, &so_far, asked, patience, &mut seen)?,
-        // The rest shows what was meant.
+        // More bytes may show what was meant.
         ReplyKind::NoHeader => hear_out(player)?,
         ReplyKind::Nothing | ReplyKind::Other => {}
     }
@@ -145,7 +145,7 @@ fn follow(
     let (reply, command) = (&so_far.reply, so_far.command());
     let until = after(player, patience.rest);
     match (command, reply.session_id, reply.announced) {
-        // The rest shows the right size.
+        // More bytes may show the right size.
         _ if reply.refusal.is_some() => hear_out(player),
         _ if !reply.is_ok() => close(player, patience, answered),
         (Some(Command::STOP_TRACING), Some(id), _) => {
@@ -170,7 +170,7 @@ fn follow(
     }
 }
 
-/// Reads the stream of a session, and stops it. `asked` is its request.
+/// Reads the stream of a session, and stops it. `asked` is the request that started it.
 fn stop(
     player: &mut Player<'_>,
     asked: &[u8],
@@ -225,7 +225,7 @@ fn close(
     Ok(())
 }
 
-/// Reads what else is available: it explains more than the first wrong byte.
+/// Reads what else is available, because it explains more than the first wrong byte.
 fn hear_out(player: &mut Player<'_>) -> Result<(), PlayerError> {
     let until = after(player, SURPLUS_TIMEOUT);
     while let Received::Bytes(..) = player.listen(ON, Conversation::KEPT, until)? {}
@@ -236,10 +236,10 @@ pub(super) fn after(player: &mut Player<'_>, time: Duration) -> Duration {
     player.network().now().saturating_add(time)
 }
 
-/// How long the rest of a reply of no interest may take.
+/// The time for reading the rest of a reply whose content does not matter.
 const REST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Waits for one message, and reads no byte beyond it. Returns the connection so far, with its first
+/// Waits for one message without reading beyond it. Returns the connection so far, with its first
 /// reply.
 pub(super) fn next_message(
     player: &mut Player<'_>,
@@ -273,7 +273,7 @@ pub(super) fn send(
     player.send(on, wire, None, until).map(drop)
 }
 
-/// Returns the answer to a request, over a connection that is then closed.
+/// Returns the answer to a request that is sent on a connection of its own.
 pub(super) fn reply_to(
     network: &mut dyn Network,
     wire: &[u8],
@@ -287,17 +287,17 @@ pub(super) fn reply_to(
     received
 }
 
-/// A runtime's reply to `ProcessInfo2`.
+/// What a runtime's reply to `ProcessInfo2` says about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// `clrProductVersion`: `10.0.9`.
+    /// The field `clrProductVersion`, such as `10.0.9`.
     pub(crate) version: String,
-    /// Whether its managed code has begun: until then the command line is only the executable, and
+    /// Whether its managed code has begun. Before that the command line is only the executable, and
     /// there is no entry assembly (F-39, F-79).
     pub(crate) runs: bool,
 }
 
-/// Asks a target about itself with `ProcessInfo2`, a complete message (F-72). Returns `None` if the
+/// Returns what a target answers to `ProcessInfo2`, a complete message (F-72), or `None` if the
 /// answer is an error.
 pub(super) fn identity_of(
     network: &mut dyn Network,
@@ -319,13 +319,13 @@ pub(super) fn answers(network: &mut dyn Network, within: Duration) -> Result<(),
     Err(PlayerError::differs(format!("no valid reply to a complete ProcessInfo: {exchange}")))
 }
 
-/// Checks that a target still reacts to a `ProcessInfo`: the cases judge the answer.
+/// Checks that a target still reacts to a `ProcessInfo`, with any answer, as the cases judge that.
 pub(super) fn reacts(network: &mut dyn Network, within: Duration) -> Result<(), PlayerError> {
     let mut player = Player::new(network, within);
     let until = after(&mut player, within);
     send(&mut player, ON, &encode(&ProcessInfo {})?, until)?;
     let first = player.receive(ON, 1, until)?;
-    // A slow target reacts too.
+    // A slow target may react later.
     let until = after(&mut player, REST_TIMEOUT.min(within));
     while let Received::Bytes(..) = player.listen(ON, Conversation::KEPT, until)? {}
     if first == Received::Nothing {
@@ -334,8 +334,8 @@ pub(super) fn reacts(network: &mut dyn Network, within: Duration) -> Result<(), 
     Ok(())
 }
 
-/// Returns the request with the named file in `directory` if it would be written anywhere else. A
-/// path that cannot be written stays: its answer depends on that.
+/// Returns the request with its file name moved into `directory` if the file would be written
+/// elsewhere. A path that cannot be written is kept, because the answer depends on it.
 pub(super) fn with_dump_below<'t>(directory: &Path, test: &'t Test) -> Cow<'t, Test> {
     let moved = || {
         let message = Message::decode(test.wire.as_deref()?).ok()?;

@@ -1,4 +1,4 @@
-//! Plays the cases against a target, or against several equal ones.
+//! Plays the cases against one target or several equal ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -22,10 +22,10 @@ use crate::process::Suspended;
 use crate::suite::{CaseResult, Failure, RunLimits, Suite};
 use crate::{Case, Grade, Interrupted, Lost, NotJudged, NotPlayed, Report, TooFewJudged, suite};
 
-/// The decision about a case before anything is played.
+/// What is decided about a case before anything is played.
 enum Plan {
     Play,
-    /// It may not be played, or not here.
+    /// The case is not allowed, or cannot be played here.
     LeftOut(&'static str),
     Elsewhere(String),
     Lacks(Lack),
@@ -36,10 +36,10 @@ const HARMFUL: &str = "they may kill, hang or exhaust the target: --allow-harmfu
 const NO_PORTS: &str = "If the server has no ports: --claims with `ports = false`";
 const OWN_TARGET: &str = "they need a target started for them: use --spawn";
 
-/// Plays `cases` against the target at `place`. `done` is called for each.
+/// Plays `cases` against the target at `place`. Calls `done` after each case.
 ///
-/// On cancellation, the current case is abandoned, and everything started is ended. The report has
-/// the finished cases.
+/// On cancellation the current case is abandoned, and everything that was started is ended. The
+/// report has the finished cases.
 pub fn run(
     cases: &[ServerCase<'_>],
     address: &Address,
@@ -113,7 +113,7 @@ pub fn run(
     }
     dumps_last(cases, &mut to_play);
     let turns = turns(cases, &to_play);
-    // A target that is not started by the suite has one case after another (F-75).
+    // A target that the suite did not start plays one case after another (F-75).
     let jobs = if subject.can_spawn() { options.jobs } else { NonZeroUsize::MIN };
     let limits = RunLimits {
         jobs,
@@ -145,8 +145,8 @@ pub fn run(
     report
 }
 
-/// Returns the notes on cases that were left out, and how many of them each option plays; `elsewhere`
-/// of them cannot be played here.
+/// Returns notes on the cases that were left out, and how many of them each option would play.
+/// `elsewhere` of them cannot be played here.
 fn not_played(left_out: &[&str], elsewhere: usize) -> (Vec<String>, Vec<NotPlayed>) {
     let (mut notes, mut counts) = (Vec::new(), Vec::new());
     let options = ["--allow-side-effects", "--allow-harmful", "--spawn"];
@@ -163,7 +163,7 @@ fn not_played(left_out: &[&str], elsewhere: usize) -> (Vec<String>, Vec<NotPlaye
     (notes, counts)
 }
 
-/// Dumps are last: one may remove the target's socket (P-6).
+/// Moves dumps to the end, because one may remove the target's socket (P-6).
 fn dumps_last(cases: &[ServerCase<'_>], to_play: &mut [usize]) {
     to_play.sort_by_key(|nth| cases.get(*nth).is_some_and(ServerCase::asks_for_a_dump));
 }
@@ -187,7 +187,7 @@ fn plan(
     if let Some(why) = not_allowed(case, options) {
         return Plan::LeftOut(why);
     }
-    // A session that is stopped now would harm it later (F-160).
+    // A session that is stopped while the target waits would harm it later (F-160).
     if let Some(held) = held.filter(|_| case.is_of_sessions()) {
         return Plan::Elsewhere(format!(
             "the target {held}, so no stream is judged (F-112, F-169)"
@@ -207,7 +207,7 @@ fn plan(
     if let Some(lack) = survey.abilities.lack(case, survey.profile, &options.claims) {
         return Plan::Lacks(lack);
     }
-    // The version of a known runtime determines its start options; commands are tried.
+    // For a known runtime the version decides which start options exist; commands are tried.
     let is_of_the_start =
         |ability: &Ability| [Ability::Ports, Ability::Suspension].contains(ability);
     let is_about_the_start = !case.wants_default_port() || case.wants().iter().any(is_of_the_start);
@@ -224,8 +224,8 @@ fn plan(
     }
 }
 
-/// What one worker plays in one go: a case, or all those of a group that change what others of it
-/// check. Each of these sees the effects of the previous ones, however many targets there are.
+/// The cases that one worker plays without a break: one case, or all cases of a group that change
+/// what others of the group check. These see each other's effects, however many targets there are.
 fn turns(cases: &[ServerCase<'_>], to_play: &[usize]) -> Vec<Vec<usize>> {
     let mut turns: Vec<Vec<usize>> = Vec::new();
     let mut changing: BTreeMap<(&str, String), usize> = BTreeMap::new();
@@ -245,7 +245,7 @@ fn turns(cases: &[ServerCase<'_>], to_play: &[usize]) -> Vec<Vec<usize>> {
     turns
 }
 
-/// The cases of a run, as the runner of suites plays them.
+/// The cases of a run, in the form that the suite runner plays.
 struct ServerSuite<'r> {
     cases: &'r [ServerCase<'r>],
     address: &'r Address,
@@ -308,7 +308,7 @@ impl<'r> Suite for ServerSuite<'r> {
     }
 }
 
-/// Returns a line for each reason why cases cannot be played here, with their names.
+/// Returns one line, with the names of the cases, for each reason why cases cannot be played here.
 fn notes_on(cases: &[(String, String)]) -> impl Iterator<Item = String> {
     let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
     for (why, name) in cases {
@@ -363,7 +363,7 @@ mod tests {
         let mut played: Vec<usize> = turns.iter().flatten().copied().collect();
         played.sort_unstable();
         assert_eq!(played, all, "each once");
-        // tcId 8103 sets what others of its group set too.
+        // tcId 8103 sets a variable that others of its group set too.
         let is_it = |nth: &usize| cases[*nth].name() == "requests/process/8103";
         let turn = turns.iter().find(|turn| turn.iter().any(is_it)).unwrap();
         assert!(turn.len() > 5, "{turn:?}");

@@ -22,29 +22,29 @@ use crate::process::program::{Captured, Keep, Program, TooLong, on_standard_erro
 use crate::process::timeouts::Limit;
 use crate::process::{OwnDirectory, Started};
 
-/// How long managed code may take to start.
+/// The time managed code may take to start.
 pub(super) const START_TIMEOUT: Duration = Duration::from_secs(20);
-/// How often a target is looked for, and asked whether it runs.
+/// The interval for looking for a target, and for asking whether it runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const RESTART_INTERVAL: Duration = Duration::from_millis(50);
-/// How many bytes of the target's output are kept for an error.
+/// The number of bytes of the target's output kept for an error.
 const KEPT_ERRORS: usize = 2000;
 /// The variable of .NET for the directory of perf maps, by default `/tmp`.
 const PERF_MAP_PATH: &str = "DOTNET_PerfMapJitDumpPath";
-/// Why nothing is started, or waited for, any more.
+/// The error after cancellation, when nothing is started or waited for any more.
 pub(super) const INTERRUPTED: &str = "the run was interrupted";
-/// The longest first line: a path is shorter.
+/// The longest first line; a path is shorter.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// The current directory of a started target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunsIn {
     CurrentDirectory,
-    /// A new one, removed at the end: for files with relative names.
+    /// A new directory for files with relative names, removed at the end.
     OwnDirectory,
 }
 
-/// A running target. Dropping it ends it.
+/// A running target, which ends when this is dropped.
 pub(super) struct Spawned {
     process: Arc<Mutex<Started>>,
     errors: Captured,
@@ -53,7 +53,7 @@ pub(super) struct Spawned {
 }
 
 impl Spawned {
-    /// Starts a target for a script; the network has its ports. `canceller` ends the wait for it.
+    /// Starts a target for a script. The network has its ports. `canceller` ends the wait for it.
     pub(super) fn start(
         command: &SpawnCommand,
         target: &Target,
@@ -163,14 +163,14 @@ impl Spawned {
         Err(format!("{reason}{}", self.last_words()))
     }
 
-    /// Returns the end of its standard error, to follow how it ended; empty if it wrote nothing.
+    /// Returns the end of the target's standard error to follow how it ended, or an empty text.
     pub(super) fn last_words(&self) -> String {
         let is_over = self.death().is_some();
         let errors = if is_over { self.errors.whole() } else { self.errors.so_far() };
         on_standard_error(&errors)
     }
 
-    /// Returns its own directory, removed in the end.
+    /// Returns the directory of the target, which is removed in the end.
     pub(super) fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -191,13 +191,13 @@ impl Spawned {
 
 impl Drop for Spawned {
     fn drop(&mut self) {
-        // With its children, such as a `createdump` that does not end. Connections to it may last
+        // Also ends its children, such as a hanging `createdump`. Connections to it may last
         // longer.
         self.process.lock().unwrap_or_else(PoisonError::into_inner).end();
     }
 }
 
-/// Looks for the endpoint of a target: its first line, or the default port of a runtime.
+/// Looks for the endpoint of a target in its first line, or as the default port of a runtime.
 struct Lookout {
     directory: PathBuf,
     id: u32,
@@ -214,7 +214,7 @@ impl Lookout {
 }
 
 impl RunsIn {
-    /// Returns the command of a target whose own directory this is.
+    /// Returns the command for a target with this directory.
     fn command(self, program: &Program, directory: &Path) -> Command {
         let mut command = match self {
             Self::CurrentDirectory => program.command(),
@@ -225,20 +225,19 @@ impl RunsIn {
                 command
             }
         };
-        // What the target writes is removed with its directory. Without the separator at the end a
-        // createdump puts a dump without a name beside it.
+        // What the target writes is removed with its directory. Without the trailing separator,
+        // createdump would put a dump without a name beside the directory.
         let with_separator = directory.join("");
         let variables = system::DIRECTORY_VARIABLES.iter().copied().chain([PERF_MAP_PATH]);
         command.envs(variables.map(|name| (name, &with_separator)));
-        // This program's own variables are not for the target.
+        // The variables of this program are not passed to the target.
         command.env_remove(PORTS_VARIABLE).env_remove(DEFAULT_PORT_SUSPEND_VARIABLE);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 }
 
-/// A word of a command, made independent of the current directory. A program without a `/` is
-/// searched in `PATH`.
+/// Makes a word of a command independent of the directory. A bare program is looked up in `PATH`.
 fn from_anywhere(word: &OsStr, is_program: bool) -> OsString {
     let path = Path::new(word);
     let is_searched =
@@ -261,10 +260,12 @@ pub(super) fn is_suspended(target: &Target) -> bool {
         || target.ports.iter().any(|port| port.suspend)
 }
 
-/// Waits until managed code runs, as scripts expect of a target that is not suspended: .NET then
-/// reports its assembly, and is given time to become idle, as is a target that cannot be asked. One
-/// that is not .NET is ready once its endpoint exists. `is_nameless` is set if the time ended, or it
-/// cannot be asked, so that other targets of the command are not waited for.
+/// Waits until managed code runs, as scripts expect of a target that is not suspended. When .NET
+/// reports its assembly, it is given time to become idle; so is a target that cannot be asked. A
+/// target that is not .NET is ready once its endpoint exists.
+///
+/// Sets `is_nameless` if the time ended or the target cannot be asked, so that other targets of the
+/// command are not waited for.
 pub(super) fn until_it_runs(
     network: &mut LiveNetwork,
     within: Duration,
@@ -306,8 +307,8 @@ mod tests {
         SpawnCommand { program, patience, settles }
     }
 
-    /// What a target writes is not kept on disk, and its last words are in the error. The last of it
-    /// arrives only if the rest is read.
+    /// The output of a target is not kept on disk, and the end of it is in the error. That end
+    /// arrives only if everything before it is read.
     #[test]
     fn output_of_any_length_is_drained_and_not_kept() {
         let fills =
@@ -338,7 +339,7 @@ mod tests {
         assert_eq!(spawned.death(), Some(Death::Status(3)));
         let pid =
             Pid::from_raw(i32::try_from(spawned.process.lock().unwrap().id()).unwrap()).unwrap();
-        // The id cannot be reused while the group may be ended by it.
+        // The id cannot be reused while its group may be ended by it.
         assert_eq!(test_kill_process(pid), Ok(()));
         let directory = spawned.directory.path().to_owned();
         drop(spawned);

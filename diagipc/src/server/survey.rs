@@ -1,5 +1,4 @@
-//! What is learned about a target before its cases are played: its speed, its abilities, its
-//! profile.
+//! Learns about a target before its cases are played: its speed, its abilities and its profile.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -27,13 +26,13 @@ use crate::conversation::{Exchange, FaultSeen};
 use crate::embedded::{self, NamedFile};
 use crate::known::{Family, Profile};
 
-/// An id of the profiler set that no edition has.
+/// An id of the profiler set that no edition defines.
 const UNKNOWN_PROFILER_ID: Command = Command::from_code(0x03fe);
-/// An id of a set that no edition has.
+/// An id in a set that no edition defines.
 const UNKNOWN_ID: Command = Command::from_code(0x6301);
-/// How many times a complete `ProcessInfo` is asked for, to measure the speed of a target.
+/// The number of `ProcessInfo` requests with which the speed of a target is measured.
 const SPEED_SAMPLES: usize = 3;
-/// So many bytes of a request come alone: its header lacks one.
+/// The length of the first piece of a request, one byte short of a header.
 const FIRST_PIECE_BYTES: usize = 19;
 
 pub(crate) struct Survey {
@@ -41,23 +40,23 @@ pub(crate) struct Survey {
     /// How the profile was concluded; `None` if it was given.
     pub(super) conclusion: Option<Conclusion>,
     pub(super) abilities: Abilities,
-    /// When this was known, if no request has had an answer.
+    /// When the survey ended, if the target has answered nothing.
     pub(super) without_answer_since: Option<Instant>,
     pub(super) pace: Pace,
     pub(super) seen: SeenInRun,
-    /// What a server should not do, though no rule forbids it.
+    /// What a server should not do, although no rule forbids it.
     pub(super) weaknesses: Vec<FaultSeen>,
 }
 
 impl Survey {
-    /// Returns the name of a target that reports this version: one that is not .NET may report anything.
+    /// Returns the name of a target that reports this version. Without .NET, that may be anything.
     pub(crate) fn runtime(&self, version: &str) -> String {
         let is_stranger = self.conclusion.is_some() && self.profile == Profile::STRICT;
         format!("{} {version}", if is_stranger { "version" } else { ".NET" })
     }
 }
 
-/// Learns what `cases` need, within what `options` allow.
+/// Learns what `cases` need to know, as far as `options` allow.
 pub(crate) fn survey(
     subject: &mut Target,
     is_held: bool,
@@ -66,7 +65,7 @@ pub(crate) fn survey(
 ) -> Result<Survey, String> {
     let given = options.profile.or(options.claims.profile);
     let (mut abilities, mut pace) = (Abilities::default(), Pace::default());
-    // Cases show what is wrong with the replies of others.
+    // The cases show what is wrong with other replies.
     let answers = (0..SPEED_SAMPLES).all(|_| {
         let began = Instant::now();
         let is_answered = subject.answers().is_ok();
@@ -78,7 +77,7 @@ pub(crate) fn survey(
     let vectors = embedded::vectors().map_err(|error| error.to_string())?;
     let whole = options.within.unwrap_or(WITHIN);
     let learned = pace.learned().min(whole);
-    // The full time for an answer is waited once.
+    // The full time for an answer is waited only once.
     let waits = Waits { whole: if answers { whole } else { learned }, learned };
     let mut surveyor =
         Surveyor { subject, is_held, options, vectors, waits, abilities: &mut abilities };
@@ -87,7 +86,7 @@ pub(crate) fn survey(
     let has_answered = |has: &Has| matches!(has, Has::Yes | Has::No(_));
     let any_answers = answers || surveyor.abilities.commands.values().any(has_answered);
     if !any_answers {
-        // The first cases show that, and nothing else can be learned.
+        // The first cases show this, and nothing else can be learned.
         surveyor.abilities.commands.clear();
     }
     let conclusion = match given {
@@ -122,8 +121,8 @@ struct Surveyor<'m> {
 }
 
 impl Surveyor<'_> {
-    /// Tries the commands that are `meant` and were not tried yet. Commands with side effects are
-    /// tried on a target started for it.
+    /// Tries the commands for which `meant` holds and that were not tried yet. Commands with side
+    /// effects are tried on a target started for that.
     fn ask_commands(&mut self, meant: impl Fn(Command) -> bool) -> Result<(), String> {
         let mut changing = Vec::new();
         for command in Command::known().filter(|command| meant(*command)) {
@@ -149,7 +148,7 @@ impl Surveyor<'_> {
         if changing.is_empty() {
             return Ok(());
         }
-        // If it does not start, its cases show that.
+        // If the target does not start, its cases show that.
         let Ok((spawned, mut network)) =
             self.subject.own(&script::Target::default(), RunsIn::OwnDirectory)
         else {
@@ -165,7 +164,7 @@ impl Surveyor<'_> {
         Ok(())
     }
 
-    /// The full time for an answer is waited once.
+    /// Stores the result. The full time for an answer is waited only once.
     fn insert(&mut self, command: Command, has: Has) {
         if has == Has::Silent {
             self.waits.whole = self.waits.learned;
@@ -218,7 +217,7 @@ impl Surveyor<'_> {
         Ok(conclude(&recognition, self.abilities))
     }
 
-    /// Returns the answer to a dump of an invalid type, from a target started for it.
+    /// Returns the answer to a dump of an invalid type from a target started for that.
     fn dump_of_type_0(&self) -> Option<Exchange> {
         let (_spawned, mut network) =
             self.subject.own(&script::Target::default(), RunsIn::OwnDirectory).ok()?;
@@ -231,7 +230,8 @@ impl Surveyor<'_> {
         reply_to(&mut network, &request, self.waits.whole).ok()
     }
 
-    /// Finds out where all .NET runtimes agree: one client at a time, one request per connection.
+    /// Finds out whether the target has the habits of all .NET runtimes: one client at a time, and
+    /// one request per connection.
     fn find_habits(&mut self) -> Result<(), String> {
         if self.abilities.features.contains_key(&Ability::OneClientAtATime) {
             return Ok(());
@@ -246,7 +246,7 @@ impl Surveyor<'_> {
         Ok(())
     }
 
-    /// Finds what the document leaves open, of what is `wanted` and not declared. Returns a weakness.
+    /// Finds out abilities that are `wanted`, left open and not declared. Returns a weakness.
     fn find_abilities(
         &mut self,
         wanted: &BTreeSet<Ability>,
@@ -283,13 +283,13 @@ impl Surveyor<'_> {
                 weakness =
                     probe::silent_peer(&mut self.subject.shared()?, waits).unwrap_or_default();
             }
-            // Commands that exist may be refused like one that does not.
+            // A server may refuse existing commands with the error for an unknown one.
             let unknown = encode_to_vec(UNKNOWN_ID, &ProcessInfo2 {}).unwrap_or_default();
             let error = self.reply_to(&unknown, waits.learned)?.and_then(|one| one.reply.error());
             self.abilities.wrong_unknown = error.filter(|code| *code != HResult::UNKNOWN_COMMAND);
         }
         if let Some(with_port) = with_port {
-            // If it does not start, its cases show it.
+            // If the target does not start, its cases show that.
             let mut has = with_port.map_or(Has::Yes, WithPort::connects);
             if matches!(has, Has::TimedOut(_)) {
                 has = WithPort::start(self.subject, waits).map_or(has, WithPort::connects);

@@ -22,38 +22,37 @@ use crate::known::{Family, Profile};
 use crate::network::address::{Address, SpawnCommand};
 use crate::network::{Listener, LiveNetwork, Peer, is_served};
 
-/// How long a target that did not say what it is may take when it is asked again.
+/// The time limit for asking a target again that did not identify itself.
 const ASKED_AGAIN: Duration = Duration::from_secs(1);
 
 pub(crate) struct Target {
     reach: Reach,
     within: Duration,
     canceller: Option<Canceller>,
-    /// Whether it is restarted repeatedly.
+    /// Whether the target is restarted repeatedly.
     often: bool,
-    /// The process of the shared target, as shown by its connections.
+    /// The process of the shared target, learned from its connections.
     process: TargetProcess,
 }
 
-/// How the target shared by many cases is reached.
+/// How a target is reached that many cases share.
 enum Reach {
-    /// It listens at this socket or pipe.
+    /// The target listens at this socket or pipe.
     Endpoint(PathBuf),
-    /// It connects to this port.
+    /// The target connects to this port.
     Port(Listener),
-    /// It is started, and restarted after its death.
+    /// The target is started here, and restarted after its death.
     Spawn {
         command: SpawnCommand,
         running: Option<Box<Spawned>>,
-        /// Whether waiting for an assembly name has failed once: others of this command are not
-        /// waited for.
+        /// Whether waiting for an assembly name has failed once, and is not repeated.
         is_nameless: Cell<bool>,
     },
 }
 
 impl Target {
-    /// Finds the target, and checks whether it is trusted; `within` limits that, and an answer too.
-    /// `canceller` ends every wait for it.
+    /// Finds the target, and checks whether it is trusted. `within` limits this, and each answer
+    /// too. `canceller` ends every wait for the target.
     pub(crate) fn find(
         address: &Address,
         within: Duration,
@@ -85,30 +84,30 @@ impl Target {
         })
     }
 
-    /// Targets that are restarted are ready once they answer, whatever their code does next. They
-    /// run in their own directory, and leave their perf maps there.
+    /// Marks a target that is restarted often, which is ready once it answers, whatever its code
+    /// does next. Such targets run in their own directory, and leave their perf maps there.
     pub(crate) fn started_often(mut self) -> Self {
         self.often = true;
         self
     }
 
-    /// Whether a target for a script can be started that may die.
+    /// Whether a target can be started for a script that may end it.
     pub(crate) const fn can_spawn(&self) -> bool {
         matches!(self.reach, Reach::Spawn { .. })
     }
 
-    /// Whether it connects to us: one connection at a time.
+    /// Whether the target connects to us, one connection at a time.
     pub(super) const fn is_at_port(&self) -> bool {
         matches!(self.reach, Reach::Port(_))
     }
 
-    /// Whether two connections can be open at a time. On Windows two concurrent ones can hang a
-    /// runtime (F-120); on a port the next connection is opened when the one before is done.
+    /// Whether two connections can be open at once. On Windows two concurrent connections can hang
+    /// a runtime (F-120). On a port the next connection is opened when the one before has ended.
     pub(super) const fn takes_two_at_once(&self) -> bool {
         cfg!(unix) && !self.is_at_port()
     }
 
-    /// Returns the target shared by cases. It is started if necessary.
+    /// Returns the target shared by cases, starting it if necessary.
     pub(crate) fn shared(&mut self) -> Result<LiveNetwork, String> {
         let network = match &mut self.reach {
             Reach::Endpoint(endpoint) => {
@@ -156,7 +155,7 @@ impl Target {
         Ok((spawned, network))
     }
 
-    /// Returns the shared target, if it was started here.
+    /// Returns the shared target if it was started here.
     fn running(&self) -> Option<&Spawned> {
         match &self.reach {
             Reach::Spawn { running, .. } => running.as_deref(),
@@ -164,7 +163,7 @@ impl Target {
         }
     }
 
-    /// Returns where the shared target listens, if known.
+    /// Returns where the shared target listens, if that is known.
     fn endpoint(&self) -> Option<&Path> {
         match &self.reach {
             Reach::Endpoint(endpoint) => Some(endpoint),
@@ -177,17 +176,17 @@ impl Target {
         cfg!(unix) && self.endpoint().is_some_and(|socket| !socket.exists())
     }
 
-    /// Returns how the shared target ended, if known.
+    /// Returns how the shared target ended, if that is known.
     pub(crate) fn death(&self) -> Option<Death> {
         self.running()?.death()
     }
 
-    /// Returns the end of the shared target's standard error, if it was started here.
+    /// Returns the end of the shared target's standard error if it was started here.
     pub(super) fn last_words(&self) -> String {
         self.running().map(Spawned::last_words).unwrap_or_default()
     }
 
-    /// Returns the process of the shared target, if known.
+    /// Returns the process id of the shared target, if that is known.
     pub(crate) fn process_id(&self) -> Option<u32> {
         match self.running() {
             Some(running) => Some(running.process_id()),
@@ -195,19 +194,20 @@ impl Target {
         }
     }
 
-    /// Why process ids cannot be compared with the target's, if so. Shown by [`Target::identity`].
+    /// Returns why process ids cannot be compared with the target's, if they cannot.
+    /// [`Target::identity`] finds this out.
     pub(super) fn unknown_process(&self) -> Option<&'static str> {
         self.process.unknown()
     }
 
-    /// Whether it may wait at its start, as it was not started here: a session of .NET has no bytes
-    /// until it goes on (F-112), and no reply says that it waits (F-128).
+    /// Whether the target may be waiting at its start, because it was not started here. Until it
+    /// continues, a session of .NET has no bytes (F-112), and no reply says that it waits (F-128).
     pub(crate) fn may_be_held(&self, profile: Profile) -> bool {
         profile.family() != Family::Strict && !self.can_spawn()
     }
 
-    /// Whether the shared target's endpoint has no listener any more. Unknown for a target that
-    /// connects to a port.
+    /// Whether nothing listens on the shared target's endpoint any more. This is unknown for a
+    /// target that connects to a port.
     pub(crate) fn is_endpoint_gone(&self) -> bool {
         self.endpoint().is_some_and(|endpoint| !is_served(endpoint))
     }
@@ -217,7 +217,7 @@ impl Target {
         self.endpoint().map(system::exposures).unwrap_or_default()
     }
 
-    /// Ends the shared target, if it was started here; returns whether it was.
+    /// Ends the shared target if it was started here. Returns whether it was.
     pub(crate) fn end_shared(&mut self) -> bool {
         if let Reach::Spawn { running, .. } = &mut self.reach {
             *running = None;
@@ -230,16 +230,16 @@ impl Target {
         request::answers(&mut self.shared()?, self.within).map_err(|trouble| said(&trouble))
     }
 
-    /// Whether the shared target still reacts to a request: the cases judge its answers.
+    /// Checks that the shared target still reacts to a request. The cases judge its answers.
     pub(super) fn reacts(&mut self) -> Result<(), String> {
         request::reacts(&mut self.shared()?, self.within).map_err(|trouble| said(&trouble))
     }
 
-    /// Returns the shared target's information about itself.
+    /// Returns what the shared target says about itself.
     pub(crate) fn identity(&mut self) -> Result<Option<Identity>, String> {
         let mut network = self.shared()?;
         self.process = process_of(&network);
-        // It was asked before, and given all the time.
+        // The target was asked before, with the full time limit.
         let within = match &self.reach {
             Reach::Spawn { is_nameless, .. } if is_nameless.get() => self.within.min(ASKED_AGAIN),
             _ => self.within,
@@ -248,7 +248,7 @@ impl Target {
     }
 }
 
-/// Returns why a target is lost: with the name of the fault if it does not connect to its port.
+/// Returns why a target is lost, with the name of the fault if it does not connect to its port.
 fn said(trouble: &PlayerError) -> String {
     if *trouble == Difference::NotConnected.into() {
         format!("{}: no connection to the port in time", Fault::PortNotConnected)
@@ -257,26 +257,26 @@ fn said(trouble: &PlayerError) -> String {
     }
 }
 
-/// Returns the process at the other end, as far as known.
+/// Returns the process at the other end of the connections, as far as it is known.
 pub(super) fn process_of(network: &LiveNetwork) -> TargetProcess {
     let named = network.address().and_then(named_process);
     TargetProcess { named, peer: network.peer(), ..TargetProcess::default() }
 }
 
-/// What the cases of a run showed that others need.
+/// Observations from the cases of a run that other cases need.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SeenInRun(Arc<Mutex<Seen>>);
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// The processes by their cookies.
+    /// The process of each cookie.
     cookies: BTreeMap<[u8; 16], u32>,
-    /// The variables that any request set or deleted.
+    /// The variables that a request has set or deleted.
     variables: BTreeSet<String>,
 }
 
 impl SeenInRun {
-    /// Adds the cookie of a process; returns another process that has it.
+    /// Stores the cookie of a process. Returns another process that has the same cookie.
     pub(super) fn other_with(&self, cookie: [u8; 16], process: u32) -> Option<u32> {
         let other = *self.state().cookies.entry(cookie).or_insert(process);
         Some(other).filter(|other| *other != process)
@@ -298,22 +298,22 @@ impl SeenInRun {
 /// What is known of a target's process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TargetProcess {
-    /// The id in the name of its socket or pipe, written by the process itself.
+    /// The process id in the name of the socket or pipe, which the process itself has chosen.
     pub(super) named: Option<u32>,
-    /// The system's information on the other end of its connections.
+    /// What the system reports about the other end of the connections.
     pub(super) peer: Peer,
     pub(super) seen: SeenInRun,
-    /// Whether its command line is known to have the arguments (F-79).
+    /// Whether the command line is known to have the arguments (F-79).
     pub(super) tells_arguments: bool,
 }
 
 impl TargetProcess {
-    /// Returns the advertise at the port through which it is reached.
+    /// Returns the advertise received at the port through which the process is reached.
     pub(super) fn advertise(&self) -> Option<Advertise> {
         self.peer.advertise()
     }
 
-    /// Returns the expected id instead of `said`; `None` if it is right, or unknown.
+    /// Returns the expected process id if `said` is wrong; `None` if it is right or unknown.
     pub(super) fn expected_in_place_of(&self, said: u64) -> Option<String> {
         let is_one = |id: &u32| u64::from(*id) == said;
         match (ids_of(&self.peer), self.named) {
@@ -328,15 +328,14 @@ impl TargetProcess {
         }
     }
 
-    /// Returns the process of this system that says it has this id, if it is the one at the other end,
-    /// or works for it.
+    /// Returns the process of this system with the id `said`, if it is the peer or works for it.
     pub(super) fn of_id(&self, said: u64) -> Option<u32> {
         let (said, ids) = (u32::try_from(said).ok()?, ids_of(&self.peer)?);
         let own = ids.first().copied()?;
         if ids.contains(&said) { Some(own) } else { kin(own, said) }
     }
 
-    /// Returns why process ids cannot be compared, if so.
+    /// Returns why process ids cannot be compared, if they cannot.
     pub(super) fn unknown(&self) -> Option<&'static str> {
         (self.named.is_none() && ids_of(&self.peer).is_none()).then_some(
             "processId was not checked: the process of the target, or its own id, is unknown here",
@@ -344,7 +343,7 @@ impl TargetProcess {
     }
 }
 
-/// Returns the ids of a process: ours first, then those of its pid namespaces, its own last.
+/// Returns the ids of a process: first ours, then those in its pid namespaces, the innermost last.
 #[cfg(target_os = "linux")]
 fn ids_of(peer: &Peer) -> Option<Vec<u32>> {
     Some(linux::ids(peer.process_id()?)).filter(|ids| !ids.is_empty())
@@ -369,17 +368,17 @@ mod linux {
 
     use crate::process::procfs::{self, Stat};
 
-    /// Returns the ids of a process that lives, the one in our pid namespace first.
+    /// Returns the ids of a live process, beginning with the one in our pid namespace.
     pub(super) fn ids(process: u32) -> Vec<u32> {
         if !crate::network::lives(process) {
             return Vec::new();
         }
-        // A kernel without pid namespaces has no `NSpid`.
+        // Kernels without pid namespaces have no `NSpid`.
         let ids = procfs::status(process, "NSpid");
         if ids.is_empty() { procfs::status(process, "Pid") } else { ids }
     }
 
-    /// Returns a process that reports the id `said`, in its own pid namespace or ours, and descends
+    /// Returns a process whose id is `said`, in its own pid namespace or ours, and that descends
     /// from `id` or is in its group: a server may listen in one process and serve in another.
     pub(super) fn kin(id: u32, said: u32) -> Option<u32> {
         let parent = |id: u32| Some((id, procfs::status(id, "PPid").first().copied()?));

@@ -1,4 +1,4 @@
-//! How long to wait for a target, from its own answers. On a busy machine each limit is longer:
+//! Time limits for a target, derived from its own answers. On a busy machine each limit is longer:
 //! [`here`](crate::process::timeouts::here).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,53 +12,53 @@ use crate::process::timeouts::idle;
 pub(super) const WITHIN: Duration = Duration::from_secs(10);
 /// The minimum wait for an answer.
 const MIN_WAIT: Duration = Duration::from_millis(500);
-/// How many times its slowest answer to a `ProcessInfo` a target may take.
+/// How many times the duration of its slowest answer to a `ProcessInfo` a target may take.
 const ANSWER_FACTOR: u32 = 20;
-/// How many times the longest time of a case that passed another one of the same command may take.
+/// How many times the longest duration of a passed case with the same command a case may take.
 const PASSED_FACTOR: u32 = 4;
 
-/// What cases are about: their first command, if it is a known one.
+/// The subject of a case: its first command, if that is known.
 pub(super) type About = Option<Command>;
 
-/// How fast a target answers what, and what it ignores.
+/// How fast a target answers, and what it does not answer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pace {
-    /// How long a `ProcessInfo`, its reply and the end may take.
+    /// The longest time that a `ProcessInfo` took, up to the end of its connection.
     slowest: Duration,
-    /// How long a case may take, by those that passed.
+    /// The longest time that a passed case took.
     passed: BTreeMap<About, Duration>,
-    /// What got no answer within its full time.
+    /// The subjects that got no answer within the full time.
     silent: BTreeSet<About>,
 }
 
 impl Pace {
-    /// A `ProcessInfo` was answered after this time.
+    /// Records that a `ProcessInfo` was answered after this time.
     pub(super) fn answered(&mut self, after: Duration) {
         self.slowest = self.slowest.max(of(ANSWER_FACTOR, after));
     }
 
-    /// A case passed after this time.
+    /// Records that a case passed after this time.
     pub(super) fn passed(&mut self, about: About, after: Duration) {
         let slowest = self.passed.entry(about).or_default();
         *slowest = (*slowest).max(of(PASSED_FACTOR, after));
     }
 
-    /// A case got no answer within its full time. That is waited for once.
+    /// Records that a case got no answer within the full time, which is waited only once.
     pub(super) fn was_silent(&mut self, about: About) {
         self.silent.insert(about);
     }
 
-    /// It is waited for once more.
+    /// Lets the full time be waited once more.
     pub(super) fn forget_silence(&mut self) {
         self.silent.clear();
     }
 
-    /// Returns how long a `ProcessInfo` may take if a target of this speed answers at all.
+    /// Returns the time limit for a `ProcessInfo`, if a target of this speed answers at all.
     pub(super) fn learned(&self) -> Duration {
         self.slowest.max(MIN_WAIT)
     }
 
-    /// The time for an answer, given `whole`: all of it, until the target has exceeded it once.
+    /// Returns the time limit for an answer: `whole`, or less if the target has exceeded it once.
     pub(super) fn within(&self, about: About, whole: Duration) -> Duration {
         if !self.silent.contains(&about) {
             return whole;
@@ -68,7 +68,8 @@ impl Pace {
     }
 }
 
-/// So many times `after` on an idle machine; 0 if that is less than anything has.
+/// Returns `after`, scaled to an idle machine, multiplied by `times`; 0 if the product is shorter
+/// than any limit.
 fn of(times: u32, after: Duration) -> Duration {
     if after.saturating_mul(times) <= MIN_WAIT {
         return Duration::ZERO;
@@ -89,7 +90,7 @@ mod tests {
         assert_eq!((pace.within(info, WHOLE), pace.learned()), (WHOLE, MIN_WAIT));
         pace.was_silent(info);
         assert_eq!((pace.within(info, WHOLE), pace.within(dump, WHOLE)), (MIN_WAIT, WHOLE));
-        // Both are what they would be on an idle machine.
+        // Both times are scaled to an idle machine.
         pace.answered(Duration::from_secs(60));
         assert!(pace.within(info, WHOLE) > MIN_WAIT);
         let mut pace = Pace::default();
@@ -97,7 +98,7 @@ mod tests {
         pace.was_silent(dump);
         pace.was_silent(info);
         assert!(pace.within(dump, WHOLE) > MIN_WAIT && pace.within(info, WHOLE) == MIN_WAIT);
-        // Never longer than the given time.
+        // The limit is never longer than the given time.
         assert_eq!(pace.within(dump, Duration::from_secs(1)), Duration::from_secs(1));
         pace.forget_silence();
         assert_eq!(pace.within(info, WHOLE), WHOLE);

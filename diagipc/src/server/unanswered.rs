@@ -1,4 +1,4 @@
-//! What a server did instead of a reply, or of the end of a connection.
+//! Faults of a server that does not reply, or does not end a connection.
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
@@ -10,7 +10,7 @@ use crate::conversation::{
 };
 use crate::faults::Fault;
 
-/// That the stream of a stopped session does not end.
+/// The text for a stopped session whose stream does not end.
 pub(super) const STREAMS_ON: &str =
     "the session was stopped, but its stream continues or stays open";
 
@@ -26,7 +26,7 @@ pub(super) fn asked(exchange: &Exchange) -> String {
     }
 }
 
-/// Returns why nothing is a reply, if the connection ended like this, or stayed silent.
+/// Returns the fault of a missing reply, if the connection ended like this or stayed silent.
 pub(super) fn no_reply(exchange: &Exchange, end: Option<End>) -> FaultSeen {
     let asked = asked(exchange);
     let (is_malformed, is_known) = (is_malformed(exchange), exchange.asks_known_command());
@@ -62,20 +62,20 @@ pub(super) fn not_stopped(stop: &Exchange, session_id: u64) -> Option<FaultSeen>
     })
 }
 
-/// That sessions cannot be stopped.
+/// Returns the fault of a server whose sessions cannot be stopped.
 pub(super) fn without_stop(stop: &Exchange) -> FaultSeen {
     let text = format!("{}: hresult is {}", asked(stop), HResult::UNKNOWN_COMMAND);
     FaultSeen::new(Fault::SessionsWithoutStop, text)
 }
 
-/// Whether a server must refuse the request for its bytes.
+/// Whether the bytes of the request require a refusal.
 fn is_malformed(exchange: &Exchange) -> bool {
     let wire = exchange.sent.as_slice();
     let decoded = request_as(exchange.command()).decode(message_of(wire));
     is_too_small(wire) || is_cut(wire) || decoded.map_or(true, |decoded| decoded.limit.is_some())
 }
 
-/// Returns why the end of a connection is missing.
+/// Returns the fault of a connection that is not closed.
 pub(super) fn left_open(exchange: &Exchange) -> FaultSeen {
     let is_stream = exchange.command().is_some_and(|command| {
         command != Command::STOP_TRACING && command.set == Command::STOP_TRACING.set

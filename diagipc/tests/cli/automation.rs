@@ -1,5 +1,5 @@
-//! The workflows trust no moving tag and no job more than it needs. Not present in a published
-//! package.
+//! Workflows trust no moving tag, and give no job more permissions than it needs. Published
+//! packages do not have this test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn workflows() -> Vec<(String, String)> {
     entries.map(|entry| read(entry.unwrap().path())).collect()
 }
 
-/// Whoever owns a tag of an action can move it; a commit cannot be moved.
+/// The owner of an action's tag can move it, but a commit cannot be moved.
 #[test]
 fn workflow_actions_are_pinned_by_commit_and_keep_no_token() {
     for (file, text) in workflows() {
@@ -40,7 +40,7 @@ fn workflow_actions_are_pinned_by_commit_and_keep_no_token() {
     }
 }
 
-/// What builds the code of others must not have a token that can write.
+/// A job that builds others' code must not have a token that can write.
 #[test]
 fn workflow_job_that_may_write_runs_no_code_of_the_repository() {
     for (file, text) in workflows() {

@@ -8,13 +8,13 @@ use serde_json::json;
 use crate::cli::{STOP, errors, run, text};
 use crate::tool::report;
 
-/// The number of cases in the sections whose names begin so.
+/// Returns the number of cases in the sections whose names begin like this.
 fn cases(report: &Report, suite: &str) -> usize {
     let sections = report.sections.iter().filter(|section| section.name.starts_with(suite));
     sections.map(|section| section.counts.all()).sum()
 }
 
-/// Everything at once: the vectors, the server suite against the reference runtime, the client
+/// Runs everything: the vectors, the server suite against the reference runtime, and the client
 /// suite against the built-in client.
 #[test]
 #[ignore = "long: .ci/nightly long"]
@@ -29,7 +29,7 @@ fn check_built_in_suites_pass_and_are_counted() {
     assert!(notes.contains("requirements") && is_whole, "{notes}");
 }
 
-/// What is not chosen is not played, and what was played has a time.
+/// A case that is not selected is not played, and a played case has a time.
 #[cfg(unix)]
 #[test]
 #[ignore = "long: .ci/nightly long"]
@@ -54,7 +54,7 @@ fn check_plays_only_what_is_chosen() {
     assert!(said.contains("no case matches server/nothing"), "{said}");
 }
 
-/// Vectors of one's own: a false claim fails, and an unknown key is refused.
+/// The user's own vectors: a false claim fails, and an unknown key is refused.
 #[test]
 fn check_wrong_vector_is_named_and_fails() {
     let directory = crate::tool::directory();

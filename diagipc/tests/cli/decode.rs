@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{STOP, STOPPED, UNKNOWN_COMMAND, decode, errors, run, text};
 
-/// As people paste them: what text is read as is on standard error.
+/// Bytes are read in the forms in which people paste them. Standard error says which form was read.
 #[test]
 fn decode_reads_text_in_several_forms() {
     for (text, read) in [
@@ -56,7 +56,7 @@ fn decode_error_reply_needs_no_request() {
     let item = &decode(&["--text", UNKNOWN_COMMAND], 0)[0];
     let expected = (&json!("error"), &json!({ "hresult": "0x80131385" }));
     assert_eq!((&item["kind"], &item["value"]), expected);
-    // As .NET 6.0.13 answered a dump that failed (F-127).
+    // This is .NET 6.0.13's answer to a dump that failed (F-127).
     let code_0 = "444f544e45545f4950435f563100 1800 ffff 0000 00000000";
     let said = text(&run(&["decode", "--text", code_0], b"", 0));
     let why = "  still a failure: .NET 6 uses this code for a failed dump (F-127)\n\n";
@@ -81,7 +81,7 @@ fn decode_continuation_is_not_a_message() {
     assert_eq!(one[1]["value"]["entries"], json!([{ "name": "A", "value": "b" }]));
     let two = block("10000000", "02000000 04000000 41003d0062000000", 1);
     assert_eq!(two[1]["error"]["kind"], "unexpected_end");
-    // A file of a stream begins with one: nettrace, version 6.0.
+    // The file of a stream begins with a nettrace 6.0.
     let start = "4e657474726163650000000006000000000000002a";
     assert_eq!(decode(&["--text", start], 0)[0]["kind"], "continuation");
     let said = text(&run(&["decode", "--text", start], b"", 0));
@@ -204,7 +204,7 @@ fn usage_error_or_input_over_limit_exits_with_2() {
     run(&["decode", "-", "--limit", "28"], &stop, 0);
 }
 
-/// What `diagipc` prints, with at most so many bytes of writable memory.
+/// Returns what `diagipc` prints with at most this many bytes of writable memory.
 #[cfg(target_os = "linux")]
 #[track_caller]
 fn run_within(memory: u64, arguments: &[&str], input: &[u8]) -> String {

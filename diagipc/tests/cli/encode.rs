@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::cli::{STOP, STOPPED, decode, run, text};
 
-/// Every canonical message of the vectors, one side after the other.
+/// Encodes every canonical message of the vectors, one side after the other.
 fn all_messages(from_server: bool) -> Vec<Vec<u8>> {
     let files = vectors::files().unwrap();
     let groups = files.iter().flat_map(|file| &file.groups);
@@ -42,14 +42,14 @@ fn encode_conversation_returns_its_bytes() {
         (format!("{STOP}{STOPPED}"), &["--request", "StopTracing"][..]),
         (format!("{reply}00000000"), &["--request", "ProcessEnvironment"]),
         (format!("{STOPPED}4e65"), &["--request", "0x0203"]),
-        // Of an unknown request.
+        // This is a reply to an unknown request.
         (STOPPED.to_owned(), &[]),
     ] {
         let decode = [&["decode", "--json", "--text", &hex], options].concat();
         let json = run(&decode, b"", 0).stdout;
         assert_eq!(text(&run(&["encode", "--hex", "-"], &json, 0)).replace('\n', ""), hex);
     }
-    // What was not canonical is written as it should be, and noted.
+    // A message that was not canonical is written in canonical form, with a note.
     let other = STOP.replacen("02010000", "02010100", 1);
     let json = run(&["decode", "--json", "--text", &other], b"", 0).stdout;
     let output = run(&["encode", "--hex", "-"], &json, 0);

@@ -46,7 +46,7 @@ fn explain_prints_what_is_known_of_a_name() {
         ),
         ("grammar/grammar-string/1200/decode", &["tcId 1200: "]),
         ("3201", &["tcId 3201", "hazard  harmful\n", "limits no_providers at byte 37"]),
-        // Which builds died of a case is of the recordings.
+        // The recordings say which builds died of a case.
         ("3200", &["hazard  harmful: ended net9.0.5, aot9.0.20"]),
         ("dump-without-payload", &["hazard  harmful: ended win-net6.0.13, "]),
         (
@@ -99,7 +99,7 @@ fn explain_prints_what_is_known_of_a_name() {
     assert_eq!(errors(&["explain", "no-such-name"], 2), "diagipc: unknown name no-such-name\n");
 }
 
-/// As errors, reports and options have them, and as guides do.
+/// Names are accepted in the forms that errors, reports, options and guides use.
 #[test]
 fn explain_knows_error_codes_grades_levels_and_profiles() {
     for (name, parts) in [
@@ -140,8 +140,7 @@ fn explain_knows_error_codes_grades_levels_and_profiles() {
     }
 }
 
-/// One name of each kind would hide that a suite's names are built differently: this asks for a
-/// name of each section.
+/// A suite's names are built in different ways, so this uses a name of each section.
 #[test]
 fn explain_knows_every_section_fault_flag_and_word() {
     let (scripts, vectors) = (embedded::scripts().unwrap(), embedded::vectors().unwrap());

@@ -1,4 +1,4 @@
-//! What a run cannot end, or must not remove: it is left, and the report says so.
+//! What a run cannot end or must not remove is left, and the report says so.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -16,7 +16,8 @@ fn made_executable(path: &Path, mode: u32) -> &str {
     path.to_str().unwrap()
 }
 
-/// An `AppImage`, bubblewrap and rclone mount below `TMPDIR`. A bind mount has the device of its source.
+/// An `AppImage`, bubblewrap and rclone mount below `TMPDIR`. A bind mount has the device of its
+/// source.
 #[test]
 fn mounts_below_the_directory_of_a_target_are_left_and_named() {
     let unshare = ["--map-root-user", "--mount"];
@@ -55,7 +56,7 @@ fn mounts_below_the_directory_of_a_target_are_left_and_named() {
     }
 }
 
-/// `server --spawn -- sudo …` and `trace -- sudo …`: the system does not let this user end it.
+/// The user may not end what `server --spawn -- sudo …` and `trace -- sudo …` started.
 #[test]
 fn process_of_another_user_is_named_and_does_not_hang_the_run() {
     if !rustix::process::geteuid().is_root() {
@@ -85,7 +86,7 @@ fn process_of_another_user_is_named_and_does_not_hang_the_run() {
         let started = at("started");
         let mut command = as_user();
         command.arg(at("diagipc")).args(words).args(["--", helper]);
-        // It does not hold the output that is read to its end.
+        // The sleeping process does not hold the output that is read to its end.
         let script = "echo $$ > \"$0\" && exec sleep 600 > /dev/null 2>&1";
         command.args(["sh", "-c", script]).arg(&started);
         command.env("TMPDIR", at("t")).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -110,7 +111,7 @@ fn process_of_another_user_is_named_and_does_not_hang_the_run() {
     assert!(said.contains(&note), "{said}");
 }
 
-/// The path of a socket has little room, and a list of ports no separators.
+/// The path of a socket has little room, and a list of ports cannot contain its separators.
 #[test]
 fn targets_and_ports_work_in_any_directory_of_temporary_files() {
     use std::ffi::OsStr;

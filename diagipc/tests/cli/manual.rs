@@ -1,5 +1,4 @@
-//! `diagipc/README.md`, the manual: it has every command, and its output is what the tool
-//! prints.
+//! The manual `diagipc/README.md` has every command, and shows what the tool prints.
 
 use std::fs;
 use std::process::Command;
@@ -27,7 +26,8 @@ fn examples() -> Vec<(&'static str, Vec<&'static str>)> {
     examples
 }
 
-/// Whether `printed` matches `expected`: `…` is any number of lines, or the rest of a line.
+/// Whether `printed` matches `expected`, in which `…` is any number of lines, or the rest of a
+/// line.
 fn matches(printed: &[&str], expected: &[&str]) -> bool {
     let Some((&first, rest)) = expected.split_first() else { return printed.is_empty() };
     if first == "…" {
@@ -56,7 +56,7 @@ fn manual_output_equals_tool_output() {
         if !REPEATABLE.iter().any(|one| name.starts_with(one)) {
             continue;
         }
-        // It finds the tool by its name.
+        // The command finds the tool by its name.
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).env("PATH", crate::tool::search_path());
         let output =
@@ -80,7 +80,8 @@ fn manual_names_every_command() {
     }
 }
 
-/// Each is in one group of `--help`: the manual pages are of all that are not hidden.
+/// Each command is in one group of `--help`, because manual pages exist for all that are not
+/// hidden.
 #[test]
 fn help_lists_every_command_once() {
     let directory = crate::tool::directory();

@@ -70,7 +70,7 @@ fn json(arguments: &[&str], status: i32) -> Value {
     serde_json::from_slice(&run(arguments, b"", status).stdout).expect("JSON")
 }
 
-/// `head` does so.
+/// The reader closes the output early, as `head` does.
 #[test]
 fn output_without_reader_is_not_an_error() {
     let many = hex::decode(STOP).unwrap().repeat(20_000);
@@ -84,7 +84,7 @@ fn output_without_reader_is_not_an_error() {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         drop(child.stdout.take());
-        // It may not read all of it.
+        // The tool may not read all of its input.
         let _ = child.stdin.take().unwrap().write_all(input);
         let output = child.wait_with_output().expect("it ends");
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -92,7 +92,7 @@ fn output_without_reader_is_not_an_error() {
     }
 }
 
-/// Text from a file or a message moves no cursor.
+/// Text from a file or a message cannot move the cursor.
 #[test]
 fn text_from_file_or_message_is_escaped() {
     let directory = crate::tool::directory();
@@ -103,7 +103,7 @@ fn text_from_file_or_message_is_escaped() {
         errors.contains("na\\u{9b}me") && !errors.contains(['\u{9b}', '\u{202e}']),
         "{errors:?}"
     );
-    // A value with both, in `ApplyStartupHook`.
+    // The value in an `ApplyStartupHook` has both.
     let hook = "444f544e45545f4950435f56310020000407000004000000";
     let output = run(&["decode", "--json", "--text", &format!("{hook}9b002e2061000000")], b"", 0);
     let json = text(&output);

@@ -1,4 +1,4 @@
-//! Files that commands write: for their owner only, in no other file's place.
+//! Files written by commands can be read only by their owner, and replace no other file.
 #![cfg(unix)]
 
 use std::fs;
@@ -79,7 +79,7 @@ fn existing_file_is_rewritten_and_links_to_files_are_not_followed() {
     assert_eq!(fs::read(&victim).unwrap(), b"mine");
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
 
-    // Longer than the new text, and readable by others as before.
+    // The old file is longer than the new text, and others can read it.
     fs::write(&page, "x".repeat(1 << 20)).unwrap();
     fs::set_permissions(&page, fs::Permissions::from_mode(0o644)).unwrap();
     proxy(&page, 0);
@@ -96,7 +96,7 @@ fn existing_file_is_rewritten_and_links_to_files_are_not_followed() {
     codec("/dev/stdout", 0);
 }
 
-/// On a full disk: here no file can have a byte.
+/// The disk is full: no file can have a byte.
 #[test]
 fn file_that_cannot_be_rewritten_stays_as_it_was() {
     let runtime = Runtime::start(&[]);

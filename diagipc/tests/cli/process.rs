@@ -93,7 +93,7 @@ fn ps_lists_process_and_reports_missing() {
     says(&["ps", &runtime.pid(), "4294967295"], 1, "process 4294967295 has no visible endpoint");
 }
 
-/// Anyone can create sockets at which nobody answers.
+/// Anyone can create sockets that nobody answers.
 #[test]
 fn ps_waits_once_for_all_that_do_not_answer() {
     let home = crate::tool::directory();
@@ -115,7 +115,7 @@ fn ps_waits_once_for_all_that_do_not_answer() {
     assert_eq!(rows.len(), silent.len());
     for row in rows {
         assert_eq!(row["error"], "it did not answer in time");
-        // What the system knows of it, with which this test was started.
+        // The system knows this of the process, because this test was started with it.
         let line = row["commandLine"].as_str().unwrap();
         assert!(line.starts_with(&std::env::args().next().unwrap()), "{row}");
     }
@@ -140,7 +140,7 @@ fn ps_shows_each_row_as_wide_as_it_is() {
         assert_eq!(line.trim_end(), line);
         assert!(line.len() < 300 || line.contains("xxxx"), "{shown}");
     }
-    // The system knows the command line of a process that does not answer.
+    // The system knows the command line of a process even if it does not answer.
     let end =
         format!("  {DIAGIPC} runtime --until-eof --profile coreclr-9 (it did not answer in time)");
     assert!(shown.lines().any(|line| line.ends_with(&end)), "{shown}");
@@ -189,7 +189,7 @@ fn dump_must_be_a_file_with_bytes() {
         let why = format!("the runtime answered OK, but {} {why}\n", file.display());
         assert!(printed.ends_with(&why), "{printed}");
     }
-    // Before anything is asked.
+    // This comes before anything is asked.
     let words = ["dump", "--force", "/nowhere/socket", link.to_str().unwrap()];
     says(&words, 2, "link is a symbolic link: expected a file, or a new name");
 }

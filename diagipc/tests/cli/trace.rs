@@ -27,8 +27,8 @@ fn reader(path: &str) -> thread::JoinHandle<Vec<u8>> {
     thread::spawn(move || fs::read(path).unwrap())
 }
 
-/// Neither a runtime that is missing nor one that refuses the session changes a file, and a symbolic
-/// link is not followed.
+/// Neither a missing runtime nor one that refuses the session changes a file. A symbolic link is
+/// not followed.
 #[test]
 fn trace_refused_leaves_everything_as_it_was() {
     let runtime = Runtime::start(&["--profile", "coreclr-8"]);
@@ -76,7 +76,7 @@ fn trace_replaces_file_only_when_complete() {
     let bytes = fs::read(&good).unwrap();
     assert!(bytes.starts_with(b"Nettrace"));
     assert_eq!(text(&output), format!("{good}: {} bytes, complete\n", bytes.len()));
-    // An environment may be in it.
+    // The trace may contain an environment.
     assert_eq!(fs::metadata(&good).unwrap().mode() & 0o777, 0o600);
     let errors = String::from_utf8(output.stderr).unwrap();
     let mut last = errors.lines().rev();
@@ -103,7 +103,7 @@ fn trace_writes_to_fifo_and_standard_output() {
     let complete = format!("standard output: {} bytes, complete\n", output.stdout.len());
     assert!(said.contains(&complete), "{said}");
 
-    // Redirected to a file, which has something.
+    // Output is redirected to a file that has content.
     let redirected = runtime.path("redirected");
     fs::write(&redirected, "before").unwrap();
     let mut shell = Command::new("sh");
@@ -127,7 +127,7 @@ fn trace_never_removes_a_device() {
     }
 }
 
-/// How long anything may take here on a busy machine.
+/// The time limit for anything here on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// An OK with the session id 1.
 const SESSION: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x01\0\0\0\0\0\0\0";
@@ -150,7 +150,7 @@ impl Fake {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut header = [0; 20];
                 if stream.read_exact(&mut header).is_err() {
-                    // Only whether it is there was tried.
+                    // This only tried whether the socket exists.
                     continue;
                 }
                 let size = usize::from(u16::from_le_bytes([header[14], header[15]]));
@@ -232,7 +232,7 @@ fn until_written(path: &str) {
     }
 }
 
-/// Until the client closes it.
+/// Reads until the client closes the connection.
 fn until_closed(mut stream: &UnixStream) {
     // A reset is an end too.
     let _ = stream.read(&mut [0]);
@@ -307,7 +307,7 @@ fn trace_status_is_0_only_for_a_complete_stream() {
         assert!(errors.contains(&said) || shown.contains(&said), "{said}: {shown}{errors}");
         assert_eq!(fs::read(&new).unwrap(), stream);
     }
-    // It streams on after its stop.
+    // The stream continues after its stop.
     let fake = Fake::session(b"Nettrace", |mut session, stop| {
         answer_stop(&stop);
         while session.write_all(b"more").is_ok() {
@@ -433,14 +433,14 @@ fn trace_that_cannot_be_written_ends_in_time() {
     let errors = ends(fake.trace("/dev/full", &["-d", "60"]), 2);
     assert!(errors.contains("writing /dev/full: No space left on device"), "{errors}");
 
-    // Its reader is gone.
+    // The reader has gone.
     let fake = flooding();
     let mut trace = fake.trace("-", &["-d", "1"]);
     trace.stdout.take().unwrap().read_exact(&mut [0; 8]).unwrap();
     let errors = ends(trace, 2);
     assert!(errors.contains("writing standard output: Broken pipe"), "{errors}");
 
-    // Its reader reads nothing.
+    // The reader reads nothing.
     let fake = flooding();
     let pipe = fake.path("pipe");
     fifo(&pipe);
@@ -483,7 +483,7 @@ fn trace_as_json_is_one_object() {
     let cut = json(&["trace", &cut.pid(), "-d", "1", "--force", "-o", &new, "--json"], 1);
     is(&cut, false, 1);
     assert!(fs::read(cut["file"].as_str().unwrap()).unwrap().starts_with(b"Nettrace"));
-    // After what a command prints.
+    // This comes after the output of a command.
     let none = runtime.path("none");
     let command = ["trace", "--json", "-o", &none, "--", "sh", "-c", "echo {}; exit 3"];
     let shown = text(&run(&command, b"", 3));

@@ -22,7 +22,7 @@ fn traced(options: &[&str], script: &str) -> Child {
     pipes.spawn().unwrap()
 }
 
-/// What was printed on standard output and standard error; its input ends.
+/// Returns standard output and standard error. The input ends.
 #[track_caller]
 fn ended(child: Child, status: i32) -> (String, String) {
     let output = child.wait_with_output().unwrap();
@@ -126,7 +126,7 @@ fn command_without_a_runtime_is_said_so() {
     assert!(errors.contains("standard output belongs to the command"), "{errors}");
 }
 
-/// It has run nothing yet.
+/// The command has not run anything yet.
 #[test]
 fn command_whose_session_is_refused_is_ended() {
     let home = crate::tool::directory();
@@ -167,7 +167,7 @@ fn first_runtime_at_a_port_is_traced_and_others_are_resumed() {
     assert!(!port.exists());
 }
 
-/// It may have been another process of the same command.
+/// The process may have been another one of the same command.
 #[test]
 fn runtime_that_ends_while_it_is_asked_for_its_name_is_not_the_traced_one() {
     let home = crate::tool::directory();

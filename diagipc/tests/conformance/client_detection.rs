@@ -1,5 +1,5 @@
-//! Every known fault of clients is planted in a client, and no other is named. Clients that only
-//! differ in taste pass. Which socket a client finds among others.
+//! Every known fault of clients is planted in a client, and only that fault is named. Clients that
+//! differ only in taste pass. Clients must find the right socket among others.
 
 use std::collections::BTreeSet;
 use std::fs;

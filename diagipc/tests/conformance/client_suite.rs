@@ -1,5 +1,5 @@
-//! `diagipc client`: how a client is judged by what it sends, does and prints. Its planted faults:
-//! `client_detection`.
+//! How `diagipc client` judges a client by what it sends, does and prints. `client_detection` has
+//! the planted faults.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -53,7 +53,7 @@ pub(crate) fn play(operations: &str, only: &[&str]) -> Report {
     play_file(&written(&directory, operations), &[], only)
 }
 
-/// An operation whose command line are words of TOML after those of `client.py`.
+/// Returns an operation whose command line has these TOML words after those of `client.py`.
 fn line(operation: &str, words: &str) -> String {
     format!(
         "[operations.{operation}]\ncommand = ['python3', '-IS', '{CLIENT}', '--patience', '60000', \
@@ -122,7 +122,7 @@ fn client_that_always_fails_passes_nothing() {
     assert_eq!(cannot.counts.unimplemented, cannot.cases.len(), "{:?}", cannot.counts);
     assert_eq!(found(&cannot.cases[0]), "it cannot do this: exit status 77");
 
-    // It sends its request, takes no OK for one, and so has passed every refusal.
+    // This client sends its request but accepts no OK, so it has passed every refusal.
     let never_content = play(&faulty(Some(Fault::OkTakenForError)), &only);
     for name in ["reply/error/resume", "end/in-the-header/resume"] {
         assert_eq!(judged(&never_content, name).0, Grade::Informational, "{name}");
@@ -190,7 +190,8 @@ fn scenarios_are_unique_and_cite_spec() {
     assert_eq!(left_out, expected.split_whitespace().collect::<Vec<_>>());
 }
 
-/// `diagipc/clients/*.toml`. Files of known faults have `.known.` in their names.
+/// Returns the files `diagipc/clients/*.toml`. The names of files of known faults contain
+/// `.known.`.
 #[test]
 fn client_files_of_project_parse_and_are_in_readme() {
     let readme = fs::read_to_string(Path::new(ROOT).join("clients/README.md")).unwrap();
@@ -226,7 +227,7 @@ fn operation_deadline_overrides_file_deadline() {
     for (text, expected) in [
         (both.to_owned(), (5000, Some(8000))),
         (format!("{both}timeout_ms = 100\ndeadline_ms = 200\n"), (100, Some(200))),
-        // It is the limit for each byte too.
+        // It is also the limit for each byte.
         (both.replace("timeout_ms = 5000\n", ""), (8000, Some(8000))),
         ("[operations.resume]\ncommand = 'x'\n".to_owned(), (10_000, None)),
     ] {
@@ -259,7 +260,7 @@ fn deadline_ms_limits_whole_reply() {
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn deadline_ms_alone_limits_silence() {
-    // How long the suite waits for a client without limits in its file.
+    // This is how long the suite waits for a client without limits in its file.
     const DEFAULT_MS: u32 = 10_000;
     let resume = format!("deadline_ms = 300\n{}", line("resume", "'resume'"));
     let report = play(&resume.replace("60000", "200000"), &["silence/at-once/resume"]);
@@ -272,7 +273,7 @@ fn deadline_ms_alone_limits_silence() {
     assert!(after.is_some_and(|after| after < DEFAULT_MS), "{found:?}");
 }
 
-/// What is not defined is left out and noted, and fails if it is required.
+/// An operation that is not defined is left out with a note, and fails if it is required.
 #[test]
 fn client_missing_operation_is_left_out_or_required() {
     let directory = directory();
@@ -476,7 +477,7 @@ fn client_usage_error_starts_nothing() {
         (&["--list", "--only", "nothing-is-called-so"], "no case matches nothing-is-called-so"),
         (&["--only", "*"], "--operations"),
         (&["--", "x", "{name}"], "trace has no {name}"),
-        // One error, and not one for each scenario.
+        // There is one error, not one for each scenario.
         (
             &["--", "no-such-program-anywhere"],
             "trace cannot be started: the program no-such-program-anywhere was not found",
@@ -564,7 +565,7 @@ fn client_other_command_is_answered_as_runtime() {
         )
     };
     let plain = "request/plain/process-info";
-    // The runtime does not know it, and the client asks again.
+    // The runtime does not support it, so the client asks again.
     let newer = play(&fixed("ProcessInfo3", ""), &[plain]);
     assert_eq!(judged(&newer, plain), (Grade::Pass, vec![]));
     // The script has an older one later, on another connection; or it has none.
@@ -580,7 +581,7 @@ fn client_other_command_is_answered_as_runtime() {
     assert_eq!(judged(&older, scripts[1]).0, Grade::Pass);
     let lacks = "it sends Process/ProcessInfo2, not Process/ProcessInfo3";
     assert_eq!(judged(&older, scripts[2]), (Grade::Unimplemented, vec![lacks]));
-    // It is given the command, and does not use it.
+    // The client is given the command, but does not use it.
     let told = play(&fixed("ProcessInfo", ", '{command}'"), &scripts[2..]);
     let (grade, said) = judged(&told, scripts[2]);
     let wrong = "it sends Process/ProcessInfo, expected Process/ProcessInfo3";

@@ -36,7 +36,7 @@ fn passes_everything(report: &Report) {
     let Counts { pass, pass_lenient, unimplemented, informational, fail } = report.counts;
     assert_eq!((unimplemented, informational, fail), (0, 0, 0), "{:?}", report.failures().next());
     assert!(pass > 2000 && pass_lenient > 100, "{:?}", report.counts);
-    // Only the `acceptable` ones: the limits are checked.
+    // Only the `acceptable` cases are lenient, because limits are checked.
     assert!(
         report
             .cases
@@ -249,7 +249,7 @@ fn adapter_lost_answer_fails_its_case_alone() {
             assert_eq!(case.grade, Grade::Fail, "{fault}: {case:?}");
             assert!(found(case).contains(words), "{fault}: {case:?}");
         }
-        // Once at first, and again after each of the three.
+        // The adapter is started once at first, and again after each of the three.
         assert_eq!(faulty.started().len(), 4, "{fault}");
     }
 }
@@ -281,7 +281,7 @@ fn given_up(fault: &str, words: &str, timeout: &str) {
     // On a busy machine one may be ended before it reports its start.
     assert!((1..=4).contains(&started.len()), "{started:?}");
     for process in started {
-        // Another process may have its number by now.
+        // Another process may have got its number since.
         let listed = Command::new("ps").args(["-o", "args=", "-p", &process]).output().unwrap();
         let running =
             String::from_utf8_lossy(&listed.stdout).contains(faulty.arguments.last().unwrap());
@@ -321,7 +321,7 @@ const MISTAKES: [(&str, &str, bool); 18] = [
     ("double-read", "number-as-double", true),
     ("bool-inverted-read", "bool-inverted", true),
     ("commands-swapped", "another-command-sent", true),
-    // Some values cannot be written like this, some bytes cannot be read.
+    // Some values cannot be written in this way, and some bytes cannot be read.
     ("big-endian-read", "numbers-big-endian", false),
     ("without-nul", "string-without-nul", false),
     ("utf-8", "string-in-utf-8", false),
@@ -355,7 +355,7 @@ fn codec_with_each_common_mistake_is_told_its_fault() {
     are_told_their_faults(&MISTAKES);
 }
 
-/// Every question would end the same: one is enough.
+/// Every question would end in the same way, so one is enough.
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn adapter_unreachable_is_lost_with_reason() {

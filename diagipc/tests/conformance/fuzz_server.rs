@@ -58,7 +58,7 @@ fn replay(directory: &Path, finding: &Value, options: &[&str], status: i32) {
     tool::run_command(replay, b"", status);
 }
 
-/// Nothing is sent without a permission, and a target that is missing is lost.
+/// Nothing is sent without permission, and a missing target is lost.
 #[test]
 fn campaign_without_permission_or_target_does_nothing() {
     let directory = directory();
@@ -85,7 +85,7 @@ fn campaign_with_known_findings_passes() {
     let second = against(&[&some[..], &["--known", &known]].concat(), &target, 0);
     let numbers: Vec<Value> = findings(&second).iter().map(|one| one["number"].clone()).collect();
     assert_eq!(second["accepted"].as_array(), Some(&numbers));
-    // Others of the same seed: none has an entry that is gone.
+    // Other cases of the same seed are played, none of which has an entry that is gone.
     against(&["--first", "31", "--cases", "1", "--known", &known], &runtime(&[]), 0);
     let stale = fs::read_to_string(&known).unwrap() + "no-such-fault = [\"Process/ProcessInfo\"]\n";
     fs::write(&known, stale).unwrap();
@@ -102,7 +102,7 @@ fn campaign_same_seed_same_cases() {
     let all = list(&["--seed", "7", "--cases", "300"]);
     assert_eq!(all.len(), 300);
     assert_eq!(list(&["--seed", "7", "--cases", "300"]), all);
-    // From the middle of the other run.
+    // These cases begin in the middle of the other run.
     assert_eq!(list(&["--seed", "7", "--first", "201", "--cases", "100"]), all[200..]);
     let other = list(&["--seed", "8", "--cases", "300"]);
     assert!(all.iter().zip(&other).filter(|(one, other)| one == other).count() < 10);
@@ -148,7 +148,7 @@ fn campaign_death_is_found_and_minimised() {
     assert_eq!(findings(&first), findings(&second));
     assert_eq!(first["commands"], second["commands"]);
 
-    // Each has its script and its text.
+    // Each finding has a script and a text.
     let schema = Schema::at("../vectors/schema/exchanges.schema.json");
     for finding in findings(&first).iter().flat_map(members) {
         let name = finding["name"].as_str().unwrap();
@@ -164,7 +164,7 @@ fn campaign_death_is_found_and_minimised() {
             "{name}"
         );
     }
-    // It kills a runtime with that fault, and no other.
+    // The script kills a runtime with that fault, and no other runtime.
     replay(directory.path(), smallest, &deadly, 0);
     replay(directory.path(), smallest, &["--profile", "coreclr-8"], 1);
 }

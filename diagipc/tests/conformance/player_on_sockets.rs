@@ -1,4 +1,4 @@
-//! The player over real sockets: what it reports if a step differs.
+//! The player over real sockets, and what it reports if a step differs.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -102,7 +102,7 @@ fn player_difference_is_reported_with_its_step() {
             Some((2, "the rest of the stream of 7 bytes ends with 02, expected 01 at its end")),
         ),
         (b"stream", true, &soon, Some((2, no_end))),
-        // The ends of several formats.
+        // The ends of several formats are tested.
         (b"stream\x01", false, &last_any_of, None),
         (b"stream\0\0\0\0", false, &last_any_of, None),
         (
@@ -158,7 +158,7 @@ fn player_waits_for_late_socket() {
     let mut network = LiveNetwork::to(&path);
     Player::new(&mut network, Duration::from_secs(10)).play(&steps(script)).unwrap();
     server.join().unwrap();
-    // But not longer.
+    // The wait is not longer than that.
     let (step, said) = differs(LiveNetwork::to(directory.path().join("other")), script);
     assert!(step == 0 && said.contains("other"), "{step}: {said}");
 }
@@ -238,7 +238,7 @@ fn player_failed_send_is_reported() {
     let (_directory, path) = says(1, b"refused");
     assert_eq!(play(LiveNetwork::to(path), &sends.replace("MAY", "true")), Ok(()));
 
-    // It stays open, and reads nothing.
+    // The connection stays open, and nothing is read.
     let (_directory, path) = server(|stream| {
         thread::sleep(Duration::from_millis(300));
         drop(stream);

@@ -235,7 +235,7 @@ fn html_leads_with_failures_by_cause_and_escapes_text_of_a_target() {
     let (top, table) = page.split_once("<h2>Cases</h2>").unwrap();
     for part in [
         "<b>string-length-in-bytes</b>, 1 failure: The length of a string counts bytes, not UTF-16 units.",
-        "<p>To mend it: Count UTF-16 units and the NUL: <code>café</code> has length 5, not 6 or 10.</p>",
+        "<p>To fix it: Count UTF-16 units and the NUL: <code>café</code> has length 5, not 6 or 10.</p>",
         "<p>Seen in <code>trace/strings</code>: The length is 26, expected 13</p>",
         "<b class=\"fail\">Lost</b>: it cannot be started again",
         "Without a named cause, 1 failure",
@@ -398,20 +398,20 @@ fn report_against_an_older_one_fails_for_new_failures() {
     assert_eq!(
         text(&run(&["report", "--against", &old, &new], b"", 1)).lines().collect::<Vec<_>>(),
         [
-            "FAILED: 4 new failures, 1 mended, 1 as before",
+            "FAILED: 4 new failures, 1 fixed, 1 as before",
             "NEW  magic-wrong, 1 failure: The magic is not the 13 characters DOTNET_IPC_V1 and a NUL.",
             "  seen in otherwise (must): failed before, now also: seen",
             "NEW  reply-cut, 1 failure: A reply is truncated.",
             "  seen in broken (must): was pass; seen",
             "NEW  no-answer, 2 failures: A valid request gets no answer in time.",
             "  seen in more (must): was not in the older report; seen",
-            "MENDED  mended",
+            "FIXED  mended",
             "NOT JUDGED  gone, which failed before",
             "UNIMPLEMENTED  lost-ability, which passed before",
         ]
     );
     let same = text(&run(&["report", "--against", &new, &new], b"", 0));
-    assert_eq!(same, "PASSED: 0 new failures, 0 mended, 5 as before\n");
+    assert_eq!(same, "PASSED: 0 new failures, 0 fixed, 5 as before\n");
     let other = errors(&["report", "--against", &old, &client], 2);
     assert!(other.contains("the reports are of server and client"), "{other}");
 }

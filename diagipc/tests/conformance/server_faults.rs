@@ -95,7 +95,7 @@ fn report_of(cases: &[ServerCase<'_>], planted: &[&Planted], within: Duration) -
         allow_harmful: true,
         within: Some(within),
         jobs: NonZeroUsize::new(2).unwrap(),
-        // Far more than any needs.
+        // This is far more than any server needs.
         max_time: Some(Duration::from_secs(900)),
         ..Options::default()
     };

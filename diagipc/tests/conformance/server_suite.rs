@@ -198,7 +198,7 @@ fn run_against_a_started_target_leaves_no_file() {
         .unwrap();
     let report = Report::parse(&text(&output)).unwrap();
     assert_eq!(report.lost, None);
-    // It was asked.
+    // The target was asked for these.
     for name in ["requests/dump/4001", "requests/dump/4003", "requests/process/8201"] {
         assert_eq!(case(&report, name).grade, Grade::Pass, "{name}");
     }
@@ -262,7 +262,7 @@ fn kept_target_is_shared_by_harmful_requests() {
     });
     assert_eq!(each.counts, shared.counts);
     assert!(each.counts.fail == 0 && own >= 5 && kept < 3, "{own} starts, kept: {kept}");
-    // One that dies of some of them is there for the others.
+    // A target that dies of some requests is started again for the others.
     assert!((kept + 1..=own).contains(&again), "{again} starts");
     assert_eq!(report.cases.len(), each.cases.len());
     assert!(report.counts.fail > 0 && report.counts.pass > 0, "{:?}", report.counts);

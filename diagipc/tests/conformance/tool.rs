@@ -145,7 +145,7 @@ mod unix {
         case.unwrap_or_else(|| panic!("{name} was not played"))
     }
 
-    /// What was found in a case, separated by `; `.
+    /// Returns what was found in a case, separated by `; `.
     pub(crate) fn found(case: &Case) -> String {
         case.detail.as_ref().map(|detail| detail.found.join("; ")).unwrap_or_default()
     }
@@ -158,7 +158,7 @@ mod unix {
     /// A reference runtime in a process and a directory of its own, both of which end with it.
     pub(crate) struct Runtime {
         pub(crate) process: Child,
-        /// The path of its socket.
+        /// Returns the path of its socket.
         pub(crate) socket: String,
         pub(crate) home: tempfile::TempDir,
     }
@@ -184,7 +184,7 @@ mod unix {
             self.process.id().to_string()
         }
 
-        /// A path in its directory.
+        /// Returns a path in its directory.
         pub(crate) fn path(&self, name: &str) -> String {
             self.home.path().join(name).to_str().unwrap().to_owned()
         }

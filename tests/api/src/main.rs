@@ -1,4 +1,4 @@
-//! The public API, feature by feature, compared with `api/*.txt`.
+//! Compares the public API of each feature with `api/*.txt`.
 //!
 //! `cargo run` compares, and prints what differs; `cargo run -- --write` writes the files. Each
 //! file has what its feature adds to the files before it. The standard library's traits that a type
@@ -25,7 +25,7 @@ const FEATURES: [(&str, &[&str]); 6] = [
 ];
 
 fn main() -> ExitCode {
-    // With all causes, but without the backtrace, which would be the end of the log.
+    // Show all causes without the backtrace, which would otherwise end the log.
     match compare_or_write() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

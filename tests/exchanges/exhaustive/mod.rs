@@ -9,14 +9,14 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// No product has so many states.
+/// The limit for the number of states, which no product reaches.
 const MOST: usize = 200_000;
 
 /// One step from a state to another.
 struct Way<S> {
     label: &'static str,
-    /// A timeout, a connection that is cut, a side that ends early: a conversation must go on
-    /// without it.
+    /// A timeout, a connection that is cut, or a side that ends early. A conversation must be able
+    /// to continue without it.
     is_fault: bool,
     to: S,
 }
@@ -91,7 +91,7 @@ fn walk<S: Product>(start: S) -> Walked {
         }
     }
     let dead: Vec<_> = (0..cause.len()).filter(|state| !leads_to_an_end[*state]).collect();
-    // A state without any step is the clearest.
+    // A state without any step is the clearest failure.
     if let Some(state) = dead.iter().find(|state| !goes_on[**state]).or(dead.first()) {
         panic!("no end can be reached any more after{}", trail(&cause, *state));
     }

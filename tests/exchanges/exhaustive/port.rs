@@ -240,7 +240,7 @@ impl Meeting {
                         assert_eq!(replaced.map(|waiting| waiting.token), before);
                         assert_eq!((port.len(), port.find(COOKIE).unwrap().token), (2, index));
                         if let Some(before) = before {
-                            // The later one is not older.
+                            // The later connection must not be older.
                             meeting.connections[before].tool = Tool::Gone;
                         }
                         meeting.connections[index].tool = Tool::Holds;

@@ -21,7 +21,7 @@ enum Stop {
     Begun,
     /// The runtime ends the session.
     Accepted,
-    /// This was reported.
+    /// This outcome was reported.
     Over(StopOutcome),
 }
 

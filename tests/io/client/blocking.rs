@@ -1,5 +1,5 @@
-//! What only the blocking client has: cancellation from another thread, deadlines that it passes to its
-//! transport, and descriptors.
+//! What only the blocking client has: cancellation from another thread, deadlines that it passes to
+//! its transport, and descriptors.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::BorrowedFd;
@@ -34,7 +34,7 @@ fn call_waiting_for_reply_is_cancelled() {
         }
         assert_eq!(peer.asked(0, 20), b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0");
         canceller.cancel();
-        // Once is enough, and twice is harmless.
+        // One cancellation is enough, and a second one is harmless.
         canceller.cancel();
         call.join().unwrap()
     });
@@ -65,7 +65,7 @@ fn user_events_session_lasts_until_hang_up() {
     };
     let error = session.wait(&soon()).unwrap_err();
     assert_error!(error, Continuation, ErrorKind::TimedOut);
-    // Bytes are not the end.
+    // Received bytes are not the end.
     io::Write::write_all(&mut peer.end(0), &[7; 100]).unwrap();
     let error = session.wait(&soon()).unwrap_err();
     assert_error!(error, Continuation, ErrorKind::TimedOut);
@@ -135,7 +135,7 @@ fn trace_waiting_read_is_cancelled() {
             assert_error!(Error::in_io(&error).unwrap(), Continuation, ErrorKind::Cancelled);
             assert_eq!(error.to_string(), "cancelled (reading what follows the reply)");
         });
-        // Not the end of the session: that ends when its connection is closed.
+        // This is not the end of the session, which ends when its connection is closed.
         assert!(trace.outcome().is_none());
     }
 }
@@ -150,7 +150,7 @@ impl Connect for Elsewhere {
     }
 }
 
-/// The runtime has got it, and may have stopped the session.
+/// The runtime has received the stop, and may have stopped the session.
 #[test]
 fn stop_cancelled_after_it_was_sent_is_not_sent_again() {
     let peer = Peer::saying(&[&streaming(b"N"), &[], FAILED]);

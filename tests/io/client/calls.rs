@@ -102,7 +102,7 @@ case! {
     fn call_reply_is_told_to_caller() {
         row!(|client| client.resume(), [DONE], [RESUME], "()");
         row!(|client| client.resume(), [OK_20], [RESUME], "()");
-        // F-31: also for an unknown session.
+        // This also applies to an unknown session (F-31).
         row!(|client| client.stop_tracing(7), [SESSION], [STOP_7], "Some(42)");
         row!(|client| client.stop_tracing(7), [OK_20], [STOP_7], "None");
         row!(
@@ -143,7 +143,7 @@ case! {
 }
 
 case! {
-    /// Nothing that kills a runtime is sent.
+    /// A request that kills a runtime is not sent.
     #[test]
     fn call_over_limit_is_sent_only_unchecked() {
         let why = "a runtime would refuse it: GenerateCoreDump3.dumpType at byte 30: dump type 9 is not one of 1 to 4 (sending the request)";
@@ -222,7 +222,7 @@ case! {
         // Another error is not answered with an older command.
         let failed = "the runtime answered 0x80004005 DS_IPC_E_FAIL (waiting for the reply)";
         row!(|client| client.info(), [FAILED], [INFO3], failed);
-        // The document's generic OK has no information.
+        // The document's generic OK has no information about the process.
         let none = "the runtime answered OK without a payload (waiting for the reply)";
         row!(|client| client.info(), [OK_20], [INFO3], none);
     }

@@ -35,7 +35,7 @@ case! {
         assert_eq!(stream, b"ettrace");
         assert!(trace.outcome().unwrap().is_complete());
         trace.check_complete().unwrap();
-        // Its end stays its end.
+        // The end is reported again.
         assert_eq!(wait!(trace.read(&mut [0; 8])).unwrap(), 0);
         assert_eq!(trace.outcome().unwrap().bytes, 8);
         assert_error!(wait!(stop_handle.stop()).unwrap_err(), Stop, ErrorKind::SessionOver);
@@ -134,7 +134,7 @@ case! {
 }
 
 case! {
-    /// A full backlog, for example.
+    /// The backlog may be full, for example.
     #[test]
     fn stop_is_not_sent_if_trace_is_dropped_while_it_connects() {
         let peer = Peer::saying(&[&streaming(b"Nettrace"), b""]);

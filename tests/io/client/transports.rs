@@ -1,4 +1,4 @@
-//! Anything that reads and writes, even badly.
+//! Clients over anything that reads and writes, even badly.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd as _;
@@ -86,7 +86,7 @@ fn call_interrupted_by_signal_goes_on() {
         [error(Interrupted), Ok(3)],
     );
     let mut stream = Stream(told);
-    // Lent, and returned.
+    // The stream was lent, and is returned.
     let answer = Connection::new(&mut stream).call(&ResumeRuntime {}).unwrap();
     assert_eq!(answer.result(), HResult::OK);
     assert_eq!(stream.0.written, REQUEST);
@@ -129,7 +129,7 @@ fn descriptor_over_other_stream_is_unsupported() {
     let text = "this connection cannot pass descriptors (passing the descriptor)";
     let client = Client::new(Once::new(Told::default()));
     assert_eq!(format!("{:#}", client.user_events(&USER_EVENTS, &file).unwrap_err()), text);
-    // The same if the stream is only lent.
+    // The result is the same if the stream is only lent.
     let mut stream = Stream(Told::default());
     let sent = Transport::send_fd(&mut &mut stream, file.as_fd(), &WaitLimit::FOREVER);
     assert!(matches!(sent, Err(ErrorKind::Unsupported(_))));

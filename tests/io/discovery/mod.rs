@@ -18,7 +18,7 @@ fn we_are_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Needs root, or reports what was not tried. The gate runs as root.
+/// Requires root, or reports what was not tried. The gate runs as root.
 macro_rules! needs_root {
     () => {
         if !we_are_root() {

@@ -82,7 +82,7 @@ fn bind_keeps_socket_of_other_user() {
     assert!(path.exists());
 }
 
-/// Nor does it create a directory there.
+/// No directory is created there either.
 #[test]
 fn bind_refuses_shared_directory() {
     let home = directory();
@@ -129,7 +129,7 @@ fn unbind_keeps_replaced_socket() {
 fn bind_concurrent_takeover_has_one_winner() {
     let home = directory();
     let path = home.path().join("port");
-    // Often enough for two to collide: without the lock, this fails.
+    // This is often enough for two to collide: without the lock the test fails.
     for _ in 0..500 {
         crate::leave_stale(&path);
         let start = std::sync::Barrier::new(4);

@@ -211,7 +211,7 @@ fn discovery_matching_key_beats_newer_socket() {
     let process = Process::listener(home.path());
     let (id, key) = (process.id(), key_of(process.id()));
     crate::leave_stale(path_of(home.path(), id, key - 1));
-    // Another one listens at a name that claims to be newer.
+    // Another process listens at a name that claims to be newer.
     let claimed = path_of(home.path(), id, key + 1_000_000);
     let _claims = UnixListener::bind(&claimed).unwrap();
     assert_eq!(find(id).unwrap(), path_of(home.path(), id, key));
@@ -224,7 +224,7 @@ fn discovery_matching_key_beats_newer_socket() {
     };
     assert_eq!(state(key), Some((Some(id), EndpointState::Listening)));
     assert_eq!(state(key - 1), Some((None, EndpointState::Stale)));
-    // It is ours, by the kernel's information.
+    // The socket is ours, by the kernel's information.
     assert_eq!(state(key + 1_000_000), Some((Some(std::process::id()), EndpointState::Listening)));
 }
 
@@ -332,7 +332,7 @@ fn discovery_finds_a_socket_whose_path_was_cut() {
     let cut = tmpdir.join(name);
     let first = Process::listening(listener(&tmpdir).env("NAME", name), &tmpdir);
     assert_eq!(find(first.id()).unwrap(), cut);
-    // The name is taken.
+    // The name is already in use.
     let second = Process::idle(&tmpdir);
     let text = format!(
         "its TMPDIR is too long: a socket's path has at most 107 bytes, and it does not listen at {} (F-161)",
@@ -413,7 +413,7 @@ fn discovery_missing_directory_is_empty() {
     let text = not_found(process.id());
     let searched = format!("has no diagnostic socket in {0}: {0} does not exist", none.display());
     assert!(text.contains(&searched), "{text}");
-    // Empty counts as unset.
+    // An empty value counts as unset.
     let process = (0..10).map(|_| Process::idle(Path::new(""))).find(|one| !is_in_tmp(one.id()));
     let text = not_found(process.unwrap().id());
     assert!(text.contains("in /tmp: it is not a .NET process"), "{text}");

@@ -1,4 +1,4 @@
-//! What is trusted.
+//! Which sockets, directories and links are trusted.
 
 use std::path::PathBuf;
 use std::process::Command;

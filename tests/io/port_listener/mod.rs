@@ -126,7 +126,7 @@ impl Handler for Runtime {
 }
 
 impl Runtime {
-    /// Until the port is closed.
+    /// The runtime serves until the port is closed.
     fn run(&self, path: &Path, stop: &Canceller) {
         let options = ServeOptions { request: None, ..ServeOptions::DEFAULT };
         while !stop.is_cancelled() {
@@ -319,7 +319,7 @@ fn port_bad_advertise_is_closed() {
     let mut half = connect(path).unwrap();
     half.write_all(&advertise(1).to_bytes()[..20]).unwrap();
     drop(half);
-    // A byte from time to time does not help.
+    // Sending a byte from time to time does not help.
     let (begun, mut trickling) = (Instant::now(), connect(path).unwrap());
     for byte in advertise(1).to_bytes() {
         if trickling.write_all(&[byte]).is_err() {
@@ -331,7 +331,7 @@ fn port_bad_advertise_is_closed() {
     eventually(port, |counts| {
         (counts.not_a_runtime, counts.ended_early, counts.silent_timed_out) == (1, 1, 1)
     });
-    // And one more than may wait.
+    // One more runtime connects than may wait.
     let _held = [come(path, 1), come(path, 2)];
     eventually(port, |counts| counts.held == 2);
     let mut third = come(path, 3);

@@ -119,7 +119,7 @@ fn port_10000_silent_peers_runtime_gets_in() {
     silent.end();
     drop((runtime, early));
     eventually(port, |counts| counts.silent == 0 && counts.ended_early == room && counts.held == 0);
-    // The listener, the wake-up and the epoll; no connection.
+    // These are the listener, the wake-up and the epoll, but no connection.
     assert!(open() <= before + 6, "{before} before, {} after", open());
 }
 
@@ -143,7 +143,7 @@ fn port_10000_silent_peers_oldest_are_dropped() {
     assert_eq!(oldest.read(&mut [0; 1]).unwrap(), 0, "the first was dropped");
     newest.set_nonblocking(true).unwrap();
     assert!(newest.read(&mut [0; 1]).is_err(), "the last is still there");
-    // And finally all of them.
+    // Finally all of them end.
     eventually(port, |counts| counts.silent == 0);
     assert_eq!(newest.read(&mut [0; 1]).unwrap(), 0);
     silent.end();
@@ -204,7 +204,7 @@ fn port_no_descriptor_left_runtime_gets_in() {
     }
     drop(fillers.pop());
     let mut runtime = come(path, 77);
-    // Asking needs none.
+    // Asking needs no descriptor.
     let _ = port.counts();
     thread::sleep(Duration::from_millis(300));
     fillers.truncate(fillers.len().saturating_sub(4));

@@ -1,4 +1,4 @@
-//! Clients that are slow, silent, gone or wrong, and what they must not cost.
+//! Clients that are slow, silent, gone or wrong, and their effect on others.
 
 use std::io::{Read as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -35,7 +35,7 @@ fn client_descriptor_missing_or_early_is_refused() {
             reply
         };
         let refused = BAD_ENCODING;
-        // F-21.
+        // A byte without a descriptor is refused (F-21).
         let mut socket = UnixStream::connect(path).unwrap();
         socket.write_all(&message).unwrap();
         socket.write_all(b"x").unwrap();
@@ -55,7 +55,8 @@ fn client_descriptor_missing_or_early_is_refused() {
         socket.write_all(b"x").unwrap();
         assert_eq!(reply(&mut socket), refused);
         assert_eq!(ours.read(&mut [0; 1]).unwrap(), 0);
-        // None at all: closed after the timeout, where a runtime waits forever (F-75).
+        // This client sends nothing, and is closed after the timeout, where a runtime waits forever
+        // (F-75).
         let (begun, mut socket) = (Instant::now(), UnixStream::connect(path).unwrap());
         socket.write_all(&message).unwrap();
         assert_eq!(reply(&mut socket), b"");
@@ -76,7 +77,7 @@ fn client_not_reading_blocks_handler_only() {
         let served = runtime.served(1)[0];
         assert_eq!(served.outcome, ServerOutcome::Gone { end: End::TimedOut });
         assert!(begun.elapsed() >= Duration::from_millis(300));
-        // The system's own buffers.
+        // These are the system's own buffers.
         assert!((1..4 << 20).contains(&served.streamed), "{}", served.streamed);
     });
 }
@@ -114,7 +115,7 @@ fn client_half_request_is_given_up_in_time() {
         // It is answered while the two others are still waited for.
         eventually(|| !runtime.served.lock().unwrap().is_empty());
         assert!(matches!(runtime.served.lock().unwrap()[0].outcome, ServerOutcome::Answered));
-        // A byte from time to time does not help.
+        // Sending a byte from time to time does not help.
         let mut sent = 1;
         while runtime.served.lock().unwrap().len() < 3 {
             thread::sleep(Duration::from_millis(100));
@@ -176,7 +177,7 @@ fn server_1000_requests_leak_no_descriptor() {
                 let file = tempfile::tempfile().unwrap();
                 ask_at(path, request);
                 ask(&mut UnixStream::connect(path).unwrap(), &USER_EVENTS, Some(&file));
-                // And half a request.
+                // The client also sends half a request.
                 UnixStream::connect(path).unwrap().write_all(b"DOTNET").unwrap();
                 requests += 3;
             }

@@ -1,5 +1,5 @@
-//! The server adapter over real Unix sockets: every command, faults of clients, and what they must
-//! not cost.
+//! The server adapter over real Unix sockets: every command, and faults of clients with their
+//! effect on others.
 
 mod clients;
 mod requests;
@@ -97,7 +97,7 @@ fn ask(
     }
 }
 
-/// The same on a new connection, without a descriptor.
+/// Returns the answer on a new connection, without a descriptor.
 fn ask_at(path: &Path, request: &AnyRequest<'_>) -> (Outcome, Vec<u8>) {
     ask(&mut UnixStream::connect(path).unwrap(), request, None)
 }
@@ -198,7 +198,7 @@ fn server_environment_is_whole_or_broken_off() {
             Ok(self.0.iter().map(|text| Entry::new(text)).collect())
         }
     }
-    // In many pieces.
+    // The block arrives in many pieces.
     let large = Large((0..5000).map(|n| format!("V{n}={}", "x".repeat(n % 300))).collect());
     let read = with_server(&large, ServeOptions::DEFAULT, |path, _| environment(path));
     assert!(read == (large.0, None));
@@ -250,7 +250,7 @@ fn server_session_over_limit_fails() {
         for session in &mut sessions {
             assert!(matches!(ask(session, &COLLECT2, None).0, Outcome::Ok { .. }));
         }
-        // F-32.
+        // The number of sessions is limited (F-32).
         assert_eq!(ask_at(path, &COLLECT2).0, error(HResult::FAIL));
         drop(sessions.pop());
         eventually(|| matches!(ask_at(path, &COLLECT2).0, Outcome::Ok { .. }));

@@ -1,4 +1,4 @@
-//! A handler that writes down what it was asked.
+//! A handler that records what it was asked.
 
 use std::fmt::Debug;
 use std::io::Write as _;
@@ -19,7 +19,7 @@ use dotnet_diagnostics_ipc::message::profiler::{AttachProfiler, StartupProfiler}
 use dotnet_diagnostics_ipc::message::server::ResultReply;
 use dotnet_diagnostics_ipc::wire::{Guid, IpcString};
 
-/// Writes down what it was asked, in words.
+/// A handler that records in words what it was asked.
 #[derive(Default)]
 pub(crate) struct Runtime {
     pub(crate) asked: Mutex<Vec<String>>,
@@ -82,7 +82,7 @@ impl Handler for Runtime {
         self.stop.1.notify_all();
         Ok(SessionReply { session_id: request.session_id })
     }
-    /// Until it is stopped.
+    /// The session lasts until it is stopped.
     fn collect_tracing2(&self, _: CollectTracing2<'_>) -> Result<StreamSession<'_>, HResult> {
         Ok(StreamSession::new(7, |stream| {
             stream.write_all(b"Nettrace")?;

@@ -133,7 +133,7 @@ fn server_connection_without_hang_up_is_read_to_end() {
             ),
             "{outcome:?}"
         );
-        // This is not read; it does not end the session.
+        // The server does not read this, and it does not end the session.
         ours.write_all(&[0x55; 1000]).unwrap();
         while waits.0.try_lock().is_ok_and(|noted| noted.is_empty()) {
             thread::sleep(Duration::from_millis(1));
@@ -217,7 +217,7 @@ fn listener_permanent_failure_ends_server() {
 
 #[test]
 fn server_socket_not_listening_is_refused() {
-    // Connected, not listening.
+    // This socket is connected, and does not listen.
     let (ours, _theirs) = UnixStream::pair().unwrap();
     let listener = UnixListener::from(OwnedFd::from(ours));
     let shutdown = Canceller::new().unwrap();
@@ -265,7 +265,7 @@ fn server_client_not_reading_is_given_up() {
     }
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     ours.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x02\0\0").unwrap();
-    // 2 MB, which are not read.
+    // The peer sends 2 MB, which the server does not read.
     let options = ServeOptions { send: Some(Duration::from_millis(100)), ..ServeOptions::DEFAULT };
     let large = Large("x".repeat(10_000));
     let served = serve_connection(UnixTransport::new(theirs), &large, &options, None).unwrap();

@@ -68,7 +68,7 @@ fn pipe_missing_is_not_found() {
     assert_eq!(error.phase(), Phase::Find);
     assert!(matches!(error.kind(), ErrorKind::NotFound(what) if *what == path), "{error}");
 
-    // It was there.
+    // The pipe existed.
     drop(PipeListener::bind(&path).unwrap());
     let error = PipeTransport::connect(&path, &patience()).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::NotFound(_)), "{error}");
@@ -137,7 +137,7 @@ fn pipe_client_gone_is_accepted() {
     drop(client);
     let mut server = listener.accept(&patience()).unwrap();
     assert_eq!(receive_all(&mut server, 34), b"ADVR_V1\0");
-    // And the next one is served.
+    // The next runtime is served.
     let _client = PipeTransport::connect(listener.path(), &patience()).unwrap();
     listener.accept(&patience()).unwrap();
 }

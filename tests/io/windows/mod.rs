@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
 use dotnet_diagnostics_ipc::io::{Transport as _, WaitLimit};
 
-/// Longer than anything here takes.
+/// A time that is longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_millis(120);
 
@@ -31,7 +31,7 @@ fn within(time: Duration) -> WaitLimit<'static> {
     WaitLimit { deadline: Some(Instant::now() + time), ..WaitLimit::FOREVER }
 }
 
-/// Server and client.
+/// Runs a server and a client.
 fn pair(test: &str) -> (PipeTransport, PipeTransport) {
     let mut listener = PipeListener::bind(&name(test)).unwrap();
     let client = PipeTransport::connect(&name(test), &patience()).unwrap();

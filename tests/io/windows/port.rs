@@ -104,7 +104,7 @@ fn port_next_pipe_is_free_before_first_is_used() {
 fn port_has_four_free_pipes() {
     let path = format!(r"\\.\pipe\{}", name("port-four"));
     let port = PortListener::bind(&path, PortOptions::DEFAULT).unwrap();
-    // Its thread runs.
+    // The runtime's thread is running.
     drop(come(&path, 1));
     eventually(&port, |counts| counts.ended_waiting == 1);
     let files: Vec<_> = (0..4).map(|_| open(&path)).collect();
@@ -133,6 +133,6 @@ fn port_name_is_gone_with_its_port() {
     );
     drop(transport);
     assert!(!PipeTransport::is_there(&path).unwrap());
-    // And the name can be used again.
+    // The name can be used again.
     drop(PortListener::bind(&short, PortOptions::DEFAULT).unwrap());
 }

@@ -101,7 +101,7 @@ fn pipe_call_given_up_releases_flushing_server() {
             thread::sleep(late);
             let sent = pipe.send(OK, &patience());
             assert!(sent.is_ok() == late.is_zero(), "{sent:?}");
-            // FlushFileBuffers.
+            // `sync_all` calls `FlushFileBuffers`.
             let flushed = File::from(pipe.as_handle().try_clone_to_owned().unwrap()).sync_all();
             assert!(flushed.is_ok() || !late.is_zero(), "{flushed:?}");
         }

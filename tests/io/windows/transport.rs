@@ -40,7 +40,7 @@ fn pipe_end_follows_last_byte() {
         send_all(&mut leaves, b"the last");
         drop(leaves);
         assert_eq!(receive_all(&mut stays, 3), b"the last");
-        // It stays the end, and a send finds no reader.
+        // The end is final, and a send finds no reader.
         assert_eq!(stays.receive(&mut [0; 8], &patience()).unwrap(), 0);
         let ErrorKind::Io(error) = stays.send(b"?", &patience()).unwrap_err() else { panic!() };
         assert_eq!(error.kind(), IoErrorKind::BrokenPipe, "{error}");

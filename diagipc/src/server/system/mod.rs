@@ -1,4 +1,4 @@
-//! Where a started target listens, which each system has in its own way.
+//! How each operating system shows where a started target listens.
 
 #[cfg(unix)]
 mod unix;

@@ -15,13 +15,13 @@ use crate::faults::Fault;
 pub(in crate::server) use crate::network::named_process;
 use crate::network::{advised, is_served, lives};
 
-/// What is missing in a target that cannot be reached.
+/// The error text for a target that cannot be reached.
 pub(in crate::server) const NO_ENDPOINT: &str =
     "prints no endpoint, and has no default-port socket in TMPDIR";
-/// The variables that give a target its directory.
+/// The variables with which a target is given its directory.
 pub(in crate::server) const DIRECTORY_VARIABLES: &[&str] = &["TMPDIR"];
 
-/// Checks that a process listens there, and that it is trusted.
+/// Checks that a process listens on the socket, and that it is trusted.
 pub(in crate::server) fn check(
     socket: &Path,
     until: &WaitLimit<'_>,
@@ -31,7 +31,8 @@ pub(in crate::server) fn check(
     connected.map(drop).map_err(|error| advised(&error))
 }
 
-/// Whether the process in the socket's name is alive, or else whether any process listens there.
+/// Whether the process named in the socket's name is alive; without a name, whether anything
+/// listens there.
 pub(in crate::server) fn is_alive(socket: &Path) -> bool {
     named_process(socket).map_or_else(|| is_served(socket), lives)
 }
@@ -58,12 +59,12 @@ pub(in crate::server) fn port_address(directory: &Path, id: &str) -> PathBuf {
     directory.join(id)
 }
 
-/// Whether a target that prints this socket has it already.
+/// Whether the socket that a target has printed exists.
 pub(in crate::server) fn is_ready(socket: &Path) -> bool {
     socket.is_absolute() && socket.exists()
 }
 
-/// Returns the socket of a default port in `directory`: that of the process `id`, or of its child.
+/// Returns the default-port socket in `directory` of the process `id`, or of its child.
 pub(in crate::server) fn default_port(directory: &Path, id: u32) -> Option<PathBuf> {
     let own = format!("dotnet-diagnostic-{id}-");
     let names = fs::read_dir(directory)
@@ -83,8 +84,8 @@ pub(in crate::server) fn variable(value: &VariableValue) -> Option<OsString> {
     Some(OsString::from_vec(value.as_bytes().into_owned()))
 }
 
-/// The process, which a case may kill, writes no core file into its current directory. Only Linux
-/// can set that for another process.
+/// Keeps a process that a case may kill from writing a core file into its current directory. Only
+/// Linux can set this for another process.
 pub(in crate::server) fn without_core_file(id: u32) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
@@ -92,7 +93,7 @@ pub(in crate::server) fn without_core_file(id: u32) {
 
         let none = Rlimit { current: Some(0), maximum: Some(0) };
         let process = i32::try_from(id).ok().and_then(Pid::from_raw);
-        // A process that has ended already needs no limit.
+        // A process that has already ended needs no limit.
         let _ = process.map(|process| prlimit(Some(process), Resource::Core, none));
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]

@@ -14,12 +14,12 @@ use dotnet_diagnostics_ipc_vectors::script::VariableValue;
 use crate::conversation::FaultSeen;
 use crate::network::is_served;
 
-/// What is missing in a target that cannot be reached.
+/// The error text for a target that cannot be reached.
 pub(in crate::server) const NO_ENDPOINT: &str = "prints no endpoint, and has no default-port pipe";
-/// The variables that give a target its directory.
+/// The variables with which a target is given its directory.
 pub(in crate::server) const DIRECTORY_VARIABLES: &[&str] = &["TMP", "TEMP", "TMPDIR"];
-/// The delay between a new pipe and its first client: a runtime creates its pipe first and then
-/// waits for a client, and if overtaken it no longer serves anybody (F-120).
+/// The delay between a new pipe and its first client. A runtime creates its pipe before it waits
+/// for a client; one that connects too early leaves it unable to serve anybody (F-120).
 const FIRST_CLIENT_DELAY: Duration = Duration::from_millis(50);
 
 /// Checks that the pipe exists. The first request shows whether it answers.
@@ -45,17 +45,17 @@ fn name(pipe: &Path) -> String {
     text.strip_prefix(PIPE_PREFIX).unwrap_or(&text).to_owned()
 }
 
-/// Returns the process in the name of a pipe.
+/// Returns the process id in the name of a pipe.
 pub(in crate::server) fn named_process(pipe: &Path) -> Option<u32> {
     PipeName::parse(&name(pipe)).ok().map(|name| name.pid)
 }
 
-/// Returns nothing, as a pipe is for its user alone.
+/// Returns nothing, because only its user can open a pipe.
 pub(in crate::server) fn exposures(_: &Path) -> Vec<FaultSeen> {
     Vec::new()
 }
 
-/// The address of a port for a target in this directory: the bare, unique name of a pipe (F-124).
+/// Returns the address of a port for a target: the bare, unique name of a pipe (F-124).
 pub(in crate::server) fn port_address(directory: &Path, id: &str) -> PathBuf {
     format!("{}-{id}", directory.file_name().unwrap_or_default().to_string_lossy()).into()
 }
@@ -65,7 +65,7 @@ pub(in crate::server) fn default_port(_: &Path, id: u32) -> Option<PathBuf> {
     Some(PathBuf::from(PipeName::new(id).to_string())).filter(|pipe| is_ready(pipe))
 }
 
-/// Whether the pipe exists; if so, its server gets a moment.
+/// Whether the pipe exists. If so, its server is given a moment.
 pub(in crate::server) fn is_ready(pipe: &Path) -> bool {
     let is_there = PipeTransport::is_there(&pipe.to_string_lossy()).is_ok_and(|is_there| is_there);
     if is_there {
@@ -74,10 +74,10 @@ pub(in crate::server) fn is_ready(pipe: &Path) -> bool {
     is_there
 }
 
-/// Returns the value as passed to a process: a variable of Windows is text.
+/// Returns the value as passed to a process, if it is text, as variables on Windows must be.
 pub(in crate::server) fn variable(value: &VariableValue) -> Option<OsString> {
     String::from_utf8(value.as_bytes().into_owned()).ok().map(OsString::from)
 }
 
-/// Windows writes none.
+/// Does nothing, because Windows writes no core file.
 pub(in crate::server) const fn without_core_file(_: u32) {}

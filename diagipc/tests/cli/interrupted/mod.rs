@@ -1,5 +1,5 @@
-//! Signals in the middle of a run: what was started ends, what was created is removed, and the
-//! report has the results so far.
+//! Signals during a run: what was started is ended, what was created is removed, and the report has
+//! the results so far.
 #![cfg(target_os = "linux")]
 
 mod orphans;
@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use crate::cli::signalled;
 
-/// How long anything may take here on a busy machine.
+/// The time limit for anything here on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Waits until `there` gives something.
+/// Waits until `there` returns a value.
 #[track_caller]
 pub(crate) fn until<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
@@ -39,8 +39,8 @@ pub(crate) fn handles_sigterm(pid: u32) -> bool {
         .is_some_and(|mask| mask & (1 << 14) != 0)
 }
 
-/// The processes whose environment contains this directory, by their command lines. A zombie has
-/// none.
+/// Returns the command lines of the processes whose environment contains this directory. A zombie
+/// has none.
 fn processes_in(directory: &Path) -> Vec<String> {
     let name = directory.to_str().unwrap().as_bytes();
     let entries = fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
@@ -62,7 +62,7 @@ fn files_in(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A temporary directory. All processes that have it in their environment end with it.
+/// A temporary directory. Dropping it ends all processes that have it in their environment.
 struct Tmpdir(tempfile::TempDir);
 
 impl Tmpdir {
@@ -79,7 +79,7 @@ impl Drop for Tmpdir {
     fn drop(&mut self) {
         for line in processes_in(self.path()) {
             let pid = line.split([' ', '/']).find(|part| part.parse::<u32>().is_ok()).unwrap();
-            // It may have ended since.
+            // The process may have ended since.
             let _ = Command::new("kill").args(["-KILL", pid]).stderr(Stdio::null()).status();
         }
     }
@@ -92,7 +92,7 @@ struct Run {
 }
 
 impl Run {
-    /// Starts it, and waits until it handles signals.
+    /// Starts the run, and waits until it handles signals.
     fn start(command: Command) -> Self {
         let run = Self::begin(Tmpdir::new(), command, Stdio::null());
         run.wait_for_handler();
@@ -128,11 +128,11 @@ impl Run {
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
-    /// Waits for its end. Then nothing of it may be left.
+    /// Waits for the end of the run, after which nothing of it may be left.
     #[track_caller]
     fn end(self, about: &str) -> Output {
         let Self { mut child, tmpdir } = self;
-        // Its input lasts as long as it does.
+        // The input must last as long as the run.
         let _stdin = child.stdin.take();
         let (sender, ended) = mpsc::channel();
         thread::spawn(move || sender.send(child.wait_with_output().unwrap()));
@@ -213,7 +213,7 @@ fn killed_leaves_nothing(run: Run, is_group: bool) {
     until("its directories stay", || files_in(tmpdir.path()).is_empty().then_some(()));
 }
 
-/// The target, its child, one that has left their group, and their directory.
+/// The list has the target, its child, a process that has left their group, and their directory.
 #[test]
 fn killed_server_leaves_nothing() {
     use std::os::unix::process::CommandExt as _;

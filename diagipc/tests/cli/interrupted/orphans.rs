@@ -1,4 +1,4 @@
-//! What leaves the process group of the program that started it, and outlives it.
+//! Processes that leave the process group of the program that started them, and outlive it.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn is_running(pid: &str) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }
 
-/// Its report; nothing that a program has left is running.
+/// The report is printed, and nothing that the program started is running.
 #[track_caller]
 fn report(options: &[&str], runs: &str) -> Value {
     let out = crate::tool::directory();
@@ -43,7 +43,7 @@ fn report(options: &[&str], runs: &str) -> Value {
     for pid in left.lines() {
         assert!(!is_running(pid), "{pid} runs on: {errors}");
     }
-    // The watcher may be the last.
+    // The watcher may end last.
     until("processes are left", || processes_in(tmpdir.path()).is_empty().then_some(()));
     assert_eq!(files_in(tmpdir.path()), [""; 0]);
     serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}{errors}"))

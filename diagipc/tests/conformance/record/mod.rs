@@ -68,7 +68,7 @@ fn recorded<T>(
     })
 }
 
-/// The script of a recording after a roundtrip through a file.
+/// Returns the script of a recording after a round trip through a file.
 fn scripts(recording: &Recording) -> ScriptFile {
     let file = script_file(recording, "test").unwrap();
     let document: Value = serde_json::to_value(&file).unwrap();
@@ -201,7 +201,7 @@ fn record_client_finds_runtime_by_process() {
     let lines = words.lines().filter_map(|line| Some(line.split_once(" s    0  ")?.1));
     let events: Vec<&str> = lines.map(|line| line.split(" bytes").next().unwrap()).collect();
     assert_eq!((events[0], events[1]), ("opened", "client: 20"));
-    // The client needs no end, so either side closes first.
+    // The client needs no end, so either side may close first.
     assert!(events.last().is_some_and(|last| last.ends_with(": closed")), "{words}");
 
     // A client that fails is recorded, and reported.
@@ -328,7 +328,7 @@ fn record_client_gone_frees_runtime() {
     let playing = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         stream.set_write_timeout(Some(WITHIN)).unwrap();
-        // More than all the sockets on the way hold.
+        // This is more than all sockets on the way hold.
         let end = (0..400).try_for_each(|_| stream.write_all(&[7; 10_000]));
         end.map_err(|error| error.kind())
     });

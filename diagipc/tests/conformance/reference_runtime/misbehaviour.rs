@@ -1,4 +1,4 @@
-//! What the reference runtime can be configured to do wrong: each as a client sees it.
+//! The faults that the reference runtime can show, as a client sees them.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
@@ -55,7 +55,7 @@ const REPLIES: &[(&str, u16, &str, End)] = &[
     ("reset", UNKNOWN, ERROR, End::Reset),
 ];
 
-/// Those with a test of their own, here or in `program`, since a process dies.
+/// The misbehaviours with a test of their own, here or in `program`, because a process dies.
 const OTHERS: &str = "trickle late dies-of-empty-payload echo-payload second-reply socket-gone one-write \
     reply-before-descriptor environment-bytes-less environment-bytes-more environment-count-less \
     environment-count-more environment-error environment-cut stream-cut stream-never-ends \
@@ -194,7 +194,7 @@ fn misbehaviour_reply_precedes_descriptor() {
     let mut player = Player::new(&mut network, Duration::from_secs(2));
     // It connects, and sends the request.
     player.play(script.steps.iter().take(2).chain(&later)).unwrap();
-    // What arrives in its place is refused nevertheless.
+    // What arrives instead is refused nevertheless.
     let refused: Vec<Step> = serde_json::from_str(
         r#"[ { "on": "a", "expect": ["444f544e45545f4950435f5631001c00ff000000", { "any": 8 }] },
              { "on": "a", "send": ["00"] }, { "on": "a", "expect": ["444f544e45545f4950435f5631001800ffff000084131380"] } ]"#,

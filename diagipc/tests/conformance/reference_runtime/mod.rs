@@ -37,12 +37,12 @@ enum End {
     Open,
 }
 
-/// Everything that arrives.
+/// Returns everything that arrives.
 fn read(stream: &mut UnixStream) -> (Vec<u8>, End) {
     read_after(Duration::from_millis(600), stream)
 }
 
-/// The same, if the first byte may take so long.
+/// Returns everything that arrives, with this time limit for the first byte.
 fn read_after(first: Duration, stream: &mut UnixStream) -> (Vec<u8>, End) {
     stream.set_read_timeout(Some(first)).unwrap();
     let (mut all, mut piece) = (Vec::new(), [0; 4096]);
@@ -67,7 +67,7 @@ fn ask(socket: &Path, request: &[u8]) -> (Vec<u8>, End) {
     read(&mut stream)
 }
 
-/// The same for a dump, which takes 400 ms, and longer on a busy machine.
+/// Returns the answer to a dump, which takes 400 ms, and longer on a busy machine.
 fn ask_for_dump(socket: &Path, request: &[u8]) -> (Vec<u8>, End) {
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.write_all(request).unwrap();

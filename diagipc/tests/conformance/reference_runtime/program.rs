@@ -61,7 +61,7 @@ fn runtime_death_leaves_socket_as_its_build_does() {
     assert_eq!(program.status().code(), Some(0));
 }
 
-/// F-107, P-51.
+/// The environment may disable the server (F-107, P-51).
 #[test]
 fn runtime_with_diagnostics_off_has_no_socket() {
     for (profile, entry, listens) in [
@@ -107,7 +107,7 @@ fn runtime_with_diagnostics_off_has_no_socket() {
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
-/// F-97, P-52.
+/// An environment that is not UTF-8 is reported, or kills the runtime (F-97, P-52).
 #[test]
 fn environment_not_utf_8_is_sent_or_fatal_as_in_build() {
     for (profile, bytes, told) in [
@@ -133,7 +133,7 @@ fn environment_not_utf_8_is_sent_or_fatal_as_in_build() {
                 "{profile} {}",
                 bytes.escape_ascii()
             ),
-            // It may not die here.
+            // The runtime may not die here.
             None => assert_eq!(reply, message(0xffff, &[0x05, 0x40, 0x00, 0x80]), "{profile}"),
         }
     }

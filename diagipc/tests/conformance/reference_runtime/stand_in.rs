@@ -27,7 +27,7 @@ fn words_and_environment_are_those_given() {
     let running = ("dotnet app.dll --port 80".to_owned(), "app".to_owned());
     for (profile, suspended) in [
         ("coreclr-10", ("dotnet".to_owned(), "app".to_owned())),
-        // F-100.
+        // NativeAOT always reports the same command line (F-100).
         ("nativeaot-9", running.clone()),
     ] {
         let runtime =
@@ -122,7 +122,7 @@ fn session_has_the_events_that_its_providers_ask_for() {
     assert_eq!(events(true, &[other, without]), (false, false));
 }
 
-/// F-75: that of a runtime is not.
+/// The rundown is short, unlike that of a runtime (F-75).
 #[test]
 fn short_rundown_may_stay_unread_while_a_stop_waits() {
     let (runtime, _directory) = start(|config| config.has_short_rundown = true);

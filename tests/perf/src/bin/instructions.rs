@@ -28,7 +28,7 @@ fn measure(case: &str, contender: &str, mut run: impl FnMut()) {
     println!("{case}\t{contender}");
 }
 
-/// Measures who reads bytes.
+/// Measures a reader of bytes.
 fn read<B: for<'a> BinRead<Args<'a> = ()>, O, Z>(
     case: &str,
     bytes: Bytes,
@@ -42,7 +42,7 @@ fn read<B: for<'a> BinRead<Args<'a> = ()>, O, Z>(
     });
 }
 
-/// Measures who writes a message, and returns it.
+/// Measures a writer of a message, and returns the message.
 fn write<B>(case: &str, command: Command, value: &impl Encode) -> Bytes
 where
     B: for<'a> BinRead<Args<'a> = ()> + for<'a> BinWrite<Args<'a> = ()>,

@@ -1,4 +1,4 @@
-//! What is checked, on any machine.
+//! The checks, which run on any machine.
 
 use dotnet_diagnostics_ipc::exchange::{
     AfterReply, Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome,
@@ -11,7 +11,7 @@ use dotnet_diagnostics_ipc::wire::{Array, WireErrorKind};
 
 type Check = fn() -> Option<()>;
 
-/// Each, in order. The last one is a whole exchange.
+/// The checks in order. The last one is a whole exchange.
 pub const CHECKS: [Check; 3] =
     [encodes_a_request, refuses_a_short_payload, a_client_and_a_server_talk];
 
@@ -41,7 +41,7 @@ const REQUEST: CollectTracing2<'_> = CollectTracing2 {
     providers: Array::new(PROVIDERS),
 };
 
-/// `Some` if it is so.
+/// Returns `Some` if the condition holds.
 fn so(it_is: bool) -> Option<()> {
     it_is.then_some(())
 }

@@ -36,7 +36,7 @@ pub fn memory<'a, const N: usize>() -> &'a mut [u8; N] {
 }
 
 const PAINT: u32 = 0x5a17_c0de;
-/// So much below the caller is painted.
+/// The number of bytes painted below the caller.
 const PAINTED: usize = 24 * 1024;
 
 /// How many bytes of stack `call` took, with what keeps its result.
