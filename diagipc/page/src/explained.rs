@@ -19,7 +19,7 @@ const MOST_AS_JSON: usize = 0xffff;
 /// How to explain the bytes; empty text stands for what is not known.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Options {
+pub struct ExplainOptions {
     /// `client` or `server`.
     pub from: String,
     /// The request that replies answer.
@@ -58,14 +58,14 @@ fn too_many(have: usize, most: usize, what: &str) -> String {
 }
 
 /// The items of the bytes after those that are skipped, until there are enough parts.
-pub fn explained(bytes: &[u8], options: &Options) -> Value {
+pub fn explained(bytes: &[u8], options: &ExplainOptions) -> Value {
     match items(bytes, options) {
         Ok(said) => said,
         Err(error) => json!({ "error": error }),
     }
 }
 
-fn items(bytes: &[u8], options: &Options) -> Result<Value, String> {
+fn items(bytes: &[u8], options: &ExplainOptions) -> Result<Value, String> {
     if bytes.len() > MOST_BYTES {
         return Err(too_many(bytes.len(), MOST_BYTES, "bytes"));
     }

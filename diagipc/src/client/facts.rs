@@ -9,7 +9,7 @@ use dotnet_diagnostics_ipc_vectors::player::Conversation;
 
 use super::Argument;
 use super::operations::{CommandLine, Ended};
-use super::scenario::{Exit, Flag, Output, Scenario};
+use super::scenario::{Exit, ExpectedOutput, Flag, Scenario};
 use crate::faults::Fault;
 use crate::{Case, CaseFault, Detail, Glob, Grade, Playable as _, Turn};
 
@@ -336,7 +336,7 @@ impl ScenarioFacts {
             };
             match bytes {
                 Ok(bytes) => findings.extend(output.judge(kind, &bytes)),
-                Err(_) if matches!(output, Output::Stream { may_be_cut: true, .. }) => {}
+                Err(_) if matches!(output, ExpectedOutput::Stream { may_be_cut: true, .. }) => {}
                 Err(error) => {
                     findings.must(output.lost(kind), format!("it writes no output file: {error}"));
                 }

@@ -5,10 +5,10 @@ use dotnet_diagnostics_ipc_vectors::script::{Captures, Literal};
 use super::OutputKind;
 use super::expected_fields::{excerpt, is_guid_swapped};
 use super::facts::Findings;
-use super::scenario::{Entry, Output};
+use super::scenario::{Entry, ExpectedOutput};
 use crate::faults::Fault;
 
-impl Output {
+impl ExpectedOutput {
     /// Returns the fault of a client that prints none of the output.
     pub(super) fn lost(&self, kind: OutputKind) -> Fault {
         match self {
@@ -166,11 +166,12 @@ mod tests {
     fn environment_entries_lost_or_invented_are_reported() {
         let text = |text: &str| Entry::Text(text.to_owned());
         let begins = Entry::Begins { begins: "B=".to_owned() };
-        let wanted =
-            Output::Environment { environment: vec![text("A=1"), text("NOEQUALS"), begins] };
+        let wanted = ExpectedOutput::Environment {
+            environment: vec![text("A=1"), text("NOEQUALS"), begins],
+        };
         // A client that uses a map shows only one of two equal names.
         let environment = vec![text("A=1"), text("A=2"), text("B=1")];
-        let twice = Output::Environment { environment };
+        let twice = ExpectedOutput::Environment { environment };
         let (without_equals, lost) = (Fault::EnvironmentEntryWithoutEquals, Fault::EnvironmentLost);
         for (wanted, bytes, texts, faults) in [
             (&wanted, &b"A=1\nNOEQUALS\nB=\xef\xbf\xbd\n"[..], 0, &[][..]),
@@ -181,7 +182,7 @@ mod tests {
             (&twice, b"A=2\nB=1\n", 1, &[]),
             (&twice, b"A=1\nB=1\n", 1, &[]),
             (&twice, b"A=1\nA=2\n", 1, &[lost]),
-            (&Output::Environment { environment: Vec::new() }, b"\n", 0, &[]),
+            (&ExpectedOutput::Environment { environment: Vec::new() }, b"\n", 0, &[]),
         ] {
             let findings = wanted.judge(OutputKind::Environment, bytes);
             assert_eq!((findings.texts().len(), &*findings.faults()), (texts, faults), "{bytes:?}");
@@ -205,8 +206,10 @@ mod tests {
             (guid, "67453e12-9be8-d312-a456-426614174000", Some(Fault::GuidBigEndian)),
             (guid, "123E4567-E89B-12D3-A456-426614174000", None),
         ] {
-            let output =
-                Output::Texts { texts: vec![text.to_owned()], reveals: Fault::ProcessInfoLost };
+            let output = ExpectedOutput::Texts {
+                texts: vec![text.to_owned()],
+                reveals: Fault::ProcessInfoLost,
+            };
             let findings = output.judge(OutputKind::ProcessInfo, seen.as_bytes());
             assert_eq!(findings.faults().first(), fault.as_ref(), "{seen:.80}");
         }
@@ -214,7 +217,7 @@ mod tests {
 
     #[test]
     fn stream_and_its_counters_are_compared() {
-        let wanted = Output::Stream {
+        let wanted = ExpectedOutput::Stream {
             stream: vec![Literal::Bytes(b"Nettrace".to_vec())],
             not_before: vec![Literal::Bytes(vec![1, 2])],
             counters: vec!["Requests".to_owned(), "41.5".to_owned()],
@@ -244,10 +247,10 @@ mod tests {
     fn more_is_kept_than_any_scenario_sends() {
         let lengths =
             scenarios().unwrap().iter().filter_map(|scenario| match scenario.output.as_ref()? {
-                Output::Stream { stream, not_before, .. } => {
+                ExpectedOutput::Stream { stream, not_before, .. } => {
                     Some(known(not_before).len() + known(stream).len())
                 }
-                Output::Environment { .. } | Output::Texts { .. } => None,
+                ExpectedOutput::Environment { .. } | ExpectedOutput::Texts { .. } => None,
             });
         let longest = lengths.max().unwrap();
         assert!((1 << 20..MAX_OUTPUT_LEN).contains(&longest), "{longest}");

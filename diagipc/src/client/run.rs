@@ -16,7 +16,7 @@ use super::operations::{CommandLine, Running, UNSUPPORTED_STATUS};
 use super::reclassify::reclassify;
 use super::scenario::{Arguments, Flag, Scenario};
 use super::scenario_player::{ScenarioPlayer, Stop};
-use super::target::{Target, lacking};
+use super::target::{ClientTarget, lacking};
 use super::{Argument, Operations};
 use crate::process::program::{Program, shown};
 use crate::process::timeouts::{Limit, here};
@@ -113,20 +113,20 @@ struct ClientSuite<'r> {
 
 impl Suite for ClientSuite<'_> {
     /// Starting a process takes longer than most scenarios, so a reusable one is kept.
-    type Player = Option<Target>;
+    type Player = Option<ClientTarget>;
     type Result = ScenarioFacts;
 
     fn name(&self, nth: usize) -> String {
         self.scenarios.get(nth).map_or_else(String::new, |scenario| scenario.name.clone())
     }
 
-    fn player(&self) -> Result<Option<Target>, String> {
+    fn player(&self) -> Result<Option<ClientTarget>, String> {
         Ok(None)
     }
 
     fn play(
         &self,
-        kept: &mut Option<Target>,
+        kept: &mut Option<ClientTarget>,
         nth: usize,
     ) -> Result<CaseResult<ScenarioFacts>, String> {
         let Some(scenario) = self.scenarios.get(nth) else {
@@ -145,7 +145,7 @@ impl Suite for ClientSuite<'_> {
         fails.then(|| Failure { kind: facts.kind(), found: facts.why() })
     }
 
-    fn begin_again(&self, kept: &mut Option<Target>, _: usize) {
+    fn begin_again(&self, kept: &mut Option<ClientTarget>, _: usize) {
         *kept = None;
     }
 }
@@ -191,11 +191,11 @@ fn converse(
     line: &CommandLine,
     options: &ClientOptions,
     has_connected: &AtomicBool,
-    kept: &mut Option<Target>,
+    kept: &mut Option<ClientTarget>,
 ) -> Result<ScenarioFacts, String> {
     let mut target = match kept.take().filter(|_| scenario.decoys.is_empty()) {
         Some(target) => target,
-        None => Target::start(&options.stand_in, &scenario.decoys)
+        None => ClientTarget::start(&options.stand_in, &scenario.decoys)
             .map_err(|error| format!("the stand-in process cannot be started: {error}"))?,
     };
     let mut values = values(&scenario.arguments, &target)
@@ -277,12 +277,12 @@ fn converse(
         Err(Stop::Over) => {}
     }
     // A client that failed may have left something running.
-    *kept = Some(target).filter(|_| facts.grade() == Grade::Pass).and_then(Target::kept);
+    *kept = Some(target).filter(|_| facts.grade() == Grade::Pass).and_then(ClientTarget::kept);
     Ok(facts)
 }
 
 /// Returns the arguments, completed with those of this target.
-fn values(arguments: &Arguments, target: &Target) -> std::io::Result<Arguments> {
+fn values(arguments: &Arguments, target: &ClientTarget) -> std::io::Result<Arguments> {
     let mut values = arguments.clone();
     let paths = [
         (Argument::Socket, &target.socket),

@@ -46,7 +46,7 @@ pub struct Scenario {
     pub(super) moves: Vec<Move>,
     pub(super) exit: Exit,
     #[serde(default)]
-    pub(super) output: Option<Output>,
+    pub(super) output: Option<ExpectedOutput>,
     /// The fault of a client that reports success or failure where it must not.
     #[serde(default)]
     pub(super) reveals: Option<Fault>,
@@ -211,7 +211,7 @@ impl Scenario {
 #[serde(untagged)]
 pub(super) enum Move {
     /// Reads a request, and judges it.
-    Request(Request),
+    Request(ExpectedRequest),
     /// Reads `StopTracing` of a session.
     Stop(StopRequest),
     /// Waits for what the client does with a connection.
@@ -223,7 +223,7 @@ pub(super) enum Move {
 /// The expected request.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Request {
+pub(super) struct ExpectedRequest {
     pub(super) on: String,
     /// The newest command that the runtime supports; `None` for any command of the operation.
     #[serde(rename = "request", deserialize_with = "command")]
@@ -309,7 +309,7 @@ pub(super) enum Exit {
 /// The client's expected output.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
-pub(super) enum Output {
+pub(super) enum ExpectedOutput {
     /// The output must be these bytes.
     Stream {
         stream: Vec<Literal>,

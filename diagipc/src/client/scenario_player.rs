@@ -16,9 +16,9 @@ use super::facts::{Findings, Manner};
 use super::operations::{CommandLine, Running};
 use super::request::{ReceivedRequest, string};
 use super::scenario::{
-    Act, ClientStep, Decoy, Flag, Move, Others, Request, Scenario, StopRequest, Unread,
+    Act, ClientStep, Decoy, ExpectedRequest, Flag, Move, Others, Scenario, StopRequest, Unread,
 };
-use super::target::{Target, is_there};
+use super::target::{ClientTarget, is_there};
 use super::{Argument, Operation};
 use crate::faults::Fault;
 use crate::network::Peer;
@@ -67,7 +67,7 @@ pub(super) struct ScenarioPlayer<'s, 'n> {
     pub(super) scenario: &'s Scenario,
     pub(super) line: &'s CommandLine,
     /// The process that the client must talk to.
-    pub(super) target: &'s Target,
+    pub(super) target: &'s ClientTarget,
     /// How long the client may take to give up.
     pub(super) gives_up: Duration,
     /// Whether any client of the run has connected.
@@ -341,7 +341,7 @@ impl ScenarioPlayer<'_, '_> {
         Ok(())
     }
 
-    fn request(&mut self, request: &Request) -> Result<(), Stop> {
+    fn request(&mut self, request: &ExpectedRequest) -> Result<(), Stop> {
         let bytes = self.read_request(&request.on, request.unread, None)?;
         let fds = self.descriptors(&request.on);
         let is_whole = request.unread == Unread::None;
@@ -399,7 +399,7 @@ impl ScenarioPlayer<'_, '_> {
     /// Continues after a command that is not the next one in the script.
     fn handle_other_command(
         &mut self,
-        request: &Request,
+        request: &ExpectedRequest,
         wanted: Command,
         seen: Command,
     ) -> Result<(), Stop> {
@@ -493,7 +493,7 @@ pub(super) fn rename(moves: &mut [Move], from: &str, to: &str) {
     };
     for one in moves {
         match one {
-            Move::Request(Request { on, .. })
+            Move::Request(ExpectedRequest { on, .. })
             | Move::Stop(StopRequest { on, .. })
             | Move::Client(ClientStep { on, .. }) => renamed(on),
             Move::Step(step) => match step {

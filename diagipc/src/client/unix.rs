@@ -52,7 +52,7 @@ pub fn stand_in() -> io::Result<()> {
 }
 
 /// A live process with its socket in a private directory, the `TMPDIR` of process and client.
-pub(super) struct Target {
+pub(super) struct SocketTarget {
     // This field is dropped first, because running processes may write to the directory.
     process: Started,
     ours: UnixStream,
@@ -67,7 +67,10 @@ pub(super) struct Target {
     decoys: Decoys,
 }
 
-impl Target {
+/// The target of a client on this system.
+pub(super) type ClientTarget = SocketTarget;
+
+impl SocketTarget {
     pub(super) fn start(stand_in: &Program, decoys: &[Decoy]) -> io::Result<Self> {
         // The name is short because the length of a socket's path is limited.
         let directory = OwnDirectory::new("dc-")?;

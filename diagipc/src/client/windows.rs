@@ -21,7 +21,7 @@ use crate::process::program::Program;
 const MAX_UNITS: usize = 32_000;
 
 /// This process, its pipe and a private directory.
-pub(super) struct Target {
+pub(super) struct PipeTarget {
     directory: OwnDirectory,
     pub(super) socket: PathBuf,
     pub(super) output: PathBuf,
@@ -58,7 +58,10 @@ impl Drop for Turn {
     }
 }
 
-impl Target {
+/// The target of a client on this system.
+pub(super) type ClientTarget = PipeTarget;
+
+impl PipeTarget {
     pub(super) fn start(_: &Program, _: &[Decoy]) -> io::Result<Self> {
         let turn = Turn::wait();
         let directory = OwnDirectory::new("dc-")?;

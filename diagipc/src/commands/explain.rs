@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::bail;
 use diagipc::codec::{self, CodecCase};
 use diagipc::embedded::{self, SCENARIOS};
-use diagipc::faults::{Fault, Suite};
+use diagipc::faults::{Fault, SuiteName};
 use diagipc::known::harm_of;
 use diagipc::report::{Glossary, Requirement, cited};
 use diagipc::{Citations, client, print};
@@ -118,7 +118,8 @@ impl Known {
     }
 
     fn fault(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-        let Some(fault) = Suite::ALL.into_iter().find_map(|suite| Fault::named(suite, name)) else {
+        let Some(fault) = SuiteName::ALL.into_iter().find_map(|suite| Fault::named(suite, name))
+        else {
             return Ok(false);
         };
         let suites: Vec<&str> = fault.suites().iter().map(|suite| suite.name()).collect();

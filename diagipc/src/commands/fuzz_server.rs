@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use diagipc::faults::{Fault, Suite};
+use diagipc::faults::{Fault, SuiteName};
 use diagipc::fuzz::{
     CampaignOptions, CampaignProgress, CampaignSummary, CaseVerdict, Finding, FuzzCase, Seeds,
     run as campaign,
@@ -316,7 +316,7 @@ fn cause(finding: &Finding, out: &mut dyn Write) -> anyhow::Result<()> {
     if lines.len() > MAX_LINES {
         writeln!(out, "    … {} more lines (--out)", lines.len() - MAX_LINES)?;
     }
-    if let Some(fault) = Fault::named(Suite::Fuzz, &finding.cause()) {
+    if let Some(fault) = Fault::named(SuiteName::Fuzz, &finding.cause()) {
         writeln!(out, "  how to fix it: {}", fault.fix())?;
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use diagipc::embedded::{self, COMPANIONS, PACKAGE, SCENARIOS, SCRIPTS, VECTORS};
-use diagipc::faults::{Fault, Suite};
+use diagipc::faults::{Fault, SuiteName};
 use diagipc::runtime::{Misbehaviour, MisbehaviourKind};
 use serde_json::json;
 
@@ -122,7 +122,7 @@ fn scripts(json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
 
 fn faults(json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     let named = Fault::ALL.iter().map(|fault| {
-        let by: Vec<&str> = fault.suites().iter().map(|suite| Suite::name(*suite)).collect();
+        let by: Vec<&str> = fault.suites().iter().map(|suite| SuiteName::name(*suite)).collect();
         (fault.name().to_owned(), by, fault.spec().join(", "), fault.sentence())
     });
     let shown = MisbehaviourKind::ALL.iter().map(|kind| {

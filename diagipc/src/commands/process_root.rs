@@ -10,7 +10,7 @@ use diagipc::Address;
 #[cfg(target_os = "linux")]
 use self::linux::Directory;
 #[cfg(not(target_os = "linux"))]
-use self::other::Directory;
+use self::other::NoDirectory as Directory;
 
 /// The root directory of a process.
 #[derive(Debug)]
@@ -190,9 +190,9 @@ mod other {
 
     /// There is none: processes have the root directory of this program, as far as can be told.
     #[derive(Debug)]
-    pub(super) enum Directory {}
+    pub(super) enum NoDirectory {}
 
-    impl Directory {
+    impl NoDirectory {
         #[allow(clippy::unnecessary_wraps, reason = "on Linux it may fail")]
         pub(super) const fn of(_: u32) -> io::Result<Option<Self>> {
             Ok(None)

@@ -5,12 +5,12 @@ use std::fmt;
 /// A test suite, named after the `diagipc` command that runs it.
 ///
 /// ```
-/// use diagipc::faults::Suite;
+/// use diagipc::faults::SuiteName;
 ///
-/// assert_eq!(Suite::Fuzz.to_string(), "fuzz-server");
+/// assert_eq!(SuiteName::Fuzz.to_string(), "fuzz-server");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Suite {
+pub enum SuiteName {
     /// `diagipc server`.
     Server,
     /// `diagipc client`.
@@ -21,7 +21,7 @@ pub enum Suite {
     Fuzz,
 }
 
-impl Suite {
+impl SuiteName {
     /// Every suite.
     pub const ALL: [Self; 4] = [Self::Server, Self::Client, Self::Codec, Self::Fuzz];
 
@@ -41,7 +41,7 @@ impl Suite {
     }
 }
 
-impl fmt::Display for Suite {
+impl fmt::Display for SuiteName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -55,11 +55,11 @@ macro_rules! faults {
         /// name for it.
         ///
         /// ```
-        /// use diagipc::faults::{Fault, Suite};
+        /// use diagipc::faults::{Fault, SuiteName};
         ///
         /// let fault = Fault::StringLengthInBytes;
         /// assert_eq!(fault.name(), "string-length-in-bytes");
-        /// assert!(fault.suites().contains(&Suite::Client));
+        /// assert!(fault.suites().contains(&SuiteName::Client));
         /// assert!(fault.fix().contains("UTF-16 units") && fault.spec().contains(&"F-8"));
         /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
@@ -79,8 +79,8 @@ macro_rules! faults {
             }
 
             /// Returns the suites that can report it.
-            pub const fn suites(self) -> &'static [Suite] {
-                match self { $(Self::$Variant => &[$(Suite::$suite),*],)* }
+            pub const fn suites(self) -> &'static [SuiteName] {
+                match self { $(Self::$Variant => &[$(SuiteName::$suite),*],)* }
             }
 
             /// Returns the description.
@@ -107,19 +107,19 @@ pub use table::Fault;
 
 impl Fault {
     /// Returns the faults that a suite finds.
-    pub fn of(suite: Suite) -> impl Iterator<Item = Self> {
+    pub fn of(suite: SuiteName) -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(move |fault| fault.suites().contains(&suite))
     }
 
     /// Returns the fault of this name, if the suite finds it. Details after a colon are ignored.
     ///
     /// ```
-    /// use diagipc::faults::{Fault, Suite};
+    /// use diagipc::faults::{Fault, SuiteName};
     ///
-    /// assert_eq!(Fault::named(Suite::Codec, "wrong-value:providers[].keywords"), Some(Fault::WrongValue));
-    /// assert_eq!(Fault::named(Suite::Codec, "connection-left-open"), None);
+    /// assert_eq!(Fault::named(SuiteName::Codec, "wrong-value:providers[].keywords"), Some(Fault::WrongValue));
+    /// assert_eq!(Fault::named(SuiteName::Codec, "connection-left-open"), None);
     /// ```
-    pub fn named(suite: Suite, name: &str) -> Option<Self> {
+    pub fn named(suite: SuiteName, name: &str) -> Option<Self> {
         let name = name.split_once(':').map_or(name, |(name, _)| name);
         Self::of(suite).find(|fault| fault.name() == name)
     }
@@ -146,7 +146,7 @@ mod tests {
         let citations = Citations::embedded();
         for fault in Fault::ALL {
             assert!(!fault.sentence().is_empty() && !fault.fix().is_empty(), "{fault}");
-            assert!(!fault.spec().is_empty() || fault.suites() == [Suite::Codec], "{fault}");
+            assert!(!fault.spec().is_empty() || fault.suites() == [SuiteName::Codec], "{fault}");
             for id in fault.spec() {
                 assert!(citations.line(id).is_some(), "{fault} cites {id}");
             }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::Suite;
+use super::SuiteName;
 
 faults! {
     DoesNotSpeakTheProtocol = "does-not-speak-the-protocol", [Server], ["R-FLW-004", "R-HDR-006"],

@@ -11,7 +11,7 @@ use rustix::process::{
 };
 
 use super::left::Left;
-use super::unix::Process;
+use super::unix::UnixProcess;
 use crate::process::procfs;
 
 /// The orphans that this process has adopted.
@@ -46,7 +46,7 @@ impl Orphans {
     /// Their own children become orphans when they end: it must be called until it returns false.
     pub(super) fn end(
         &mut self,
-        of: Option<&Process>,
+        of: Option<&UnixProcess>,
         is_started: &dyn Fn(u32) -> bool,
         left: &mut Left,
     ) -> bool {

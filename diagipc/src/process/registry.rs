@@ -13,11 +13,11 @@ use super::program::Death;
 use super::removal::remove;
 use super::timeouts::Limit;
 #[cfg(unix)]
-use super::unix::{self as os, Process};
+use super::unix::{self as os, UnixProcess as OwnedProcess};
 #[cfg(unix)]
 use super::watcher::Owner;
 #[cfg(windows)]
-use super::windows::{self as os, Process};
+use super::windows::{self as os, WindowsProcess as OwnedProcess};
 
 /// How long killed processes may take to end, and those whose end was refused.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -29,7 +29,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The current processes and directories, of all runs of this process.
 pub(super) struct Everything {
     /// By their numbers, until they have ended and were waited for.
-    processes: BTreeMap<u32, Process>,
+    processes: BTreeMap<u32, OwnedProcess>,
     directories: BTreeSet<PathBuf>,
     /// Children that could not be ended, and were not waited for.
     given_up: BTreeSet<u32>,
@@ -63,7 +63,7 @@ impl Everything {
     /// It cannot be started, or [`end_all_started`] was called.
     pub(super) fn start<C>(
         &mut self,
-        start: impl FnOnce() -> io::Result<(C, u32, Process)>,
+        start: impl FnOnce() -> io::Result<(C, u32, OwnedProcess)>,
     ) -> io::Result<C> {
         self.goes_on()?;
         let (child, number, process) = start()?;
@@ -80,7 +80,7 @@ impl Everything {
     /// # Errors
     /// The system refuses it.
     pub(super) fn kill(&mut self, number: u32) -> io::Result<()> {
-        let killed = self.processes.get_mut(&number).map_or(Ok(()), Process::kill);
+        let killed = self.processes.get_mut(&number).map_or(Ok(()), OwnedProcess::kill);
         #[cfg(unix)]
         if let Some(owner) = &mut self.owner {
             owner.killed(number);
@@ -238,12 +238,12 @@ pub fn end_all_started() {
     // A running process may write to its directory.
     while_it_ends(|everything| {
         let orphans = everything.end_orphans(None);
-        orphans || everything.processes.values().any(Process::is_running)
+        orphans || everything.processes.values().any(OwnedProcess::is_running)
     });
     let mut all = everything();
     let Everything { processes, directories, left, .. } = &mut *all;
     for (number, error) in refused {
-        if processes.get(&number).is_some_and(Process::is_running) {
+        if processes.get(&number).is_some_and(OwnedProcess::is_running) {
             left.running(number, &error);
         }
     }
@@ -296,7 +296,7 @@ impl Started {
 
     fn start_in_our_group(command: &mut Command) -> io::Result<Self> {
         everything().start(|| {
-            let (child, process) = Process::start(command)?;
+            let (child, process) = OwnedProcess::start(command)?;
             let number = child.id();
             Ok((Self { child, is_waited_for: false, status: None }, number, process))
         })

@@ -13,7 +13,7 @@ use super::Death;
 use crate::process::procfs::Stat;
 
 /// A process that was not waited for yet: its id is not reused, and neither is that of its group.
-pub(super) struct Process {
+pub(super) struct UnixProcess {
     pub(super) pid: Pid,
     /// The directory, if it has one of its own: orphans are known by it.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no orphans are known"))]
@@ -22,7 +22,7 @@ pub(super) struct Process {
     is_killed: bool,
 }
 
-impl Process {
+impl UnixProcess {
     pub(super) const fn new(pid: Pid, tmpdir: Option<PathBuf>) -> Self {
         Self { pid, tmpdir, is_killed: false }
     }

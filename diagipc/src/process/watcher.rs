@@ -17,7 +17,7 @@ use rustix::process::Pid;
 
 #[cfg(target_os = "linux")]
 use super::orphans::Orphans;
-use super::unix::{Process, start_time};
+use super::unix::{UnixProcess, start_time};
 #[cfg(target_os = "linux")]
 use crate::process::procfs;
 
@@ -108,7 +108,7 @@ impl Owner {
     #[cfg_attr(not(target_os = "linux"), allow(clippy::unused_self, reason = "it has none"))]
     pub(super) fn end_orphans(
         &mut self,
-        of: Option<&Process>,
+        of: Option<&UnixProcess>,
         is_started: &dyn Fn(u32) -> bool,
         left: &mut super::left::Left,
     ) -> bool {
@@ -179,7 +179,7 @@ impl Left {
             let now = start_time(*number);
             if now.is_none() || now == *began {
                 // There is nobody left to report it to.
-                let _ = Process::new(pid, None).kill();
+                let _ = UnixProcess::new(pid, None).kill();
             }
         }
         let began = Instant::now();

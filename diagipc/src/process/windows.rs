@@ -36,9 +36,9 @@ use super::Death;
 /// The job object of a process. Dropping it ends its processes; so does the end of this process, for any reason,
 /// as no other one has a handle of it.
 #[derive(Debug)]
-pub(super) struct Process(OwnedHandle);
+pub(super) struct WindowsProcess(OwnedHandle);
 
-impl Process {
+impl WindowsProcess {
     /// Starts a process in a job of its own.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use serde::{Deserialize, Serialize};
 
 use super::{Case, Grade};
-use crate::faults::{Fault, Suite};
+use crate::faults::{Fault, SuiteName};
 
 /// A named fault in a case.
 ///
@@ -74,7 +74,7 @@ impl Cause {
 
 /// Returns the fault of this name in reports of a suite.
 pub(super) fn fault_named(suite: &str, name: &str) -> Option<Fault> {
-    Fault::named(Suite::named(suite)?, name)
+    Fault::named(SuiteName::named(suite)?, name)
 }
 
 /// Whether both lists have the same faults in the same cases.

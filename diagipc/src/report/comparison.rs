@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::cause::fault_named;
 use super::{Case, Grade, Report, known_text};
 use crate::Glob;
-use crate::faults::{Fault, Suite};
+use crate::faults::{Fault, SuiteName};
 
 /// The changes in failures between an older and a newer run of a suite.
 ///
@@ -298,7 +298,7 @@ impl KnownFaults {
     /// Returns the entries that were played but not seen: a fault, and a case or `None` for every
     /// case. There are none after a campaign, which tries other messages each time.
     fn gone(&self, report: &Report, is_whole: bool) -> Vec<(String, Option<String>)> {
-        if Suite::named(&report.suite) == Some(Suite::Fuzz) {
+        if SuiteName::named(&report.suite) == Some(SuiteName::Fuzz) {
             return Vec::new();
         }
         let shows = |case: &Case, fault: &str| {
@@ -338,7 +338,8 @@ impl KnownFaults {
 
 /// Whether the name is a fault of the suite, or of any suite in a report of `check`.
 fn is_fault(suite: &str, name: &str) -> bool {
-    let mut suites = Suite::ALL.into_iter().filter(|one| suite == "check" || one.name() == suite);
+    let mut suites =
+        SuiteName::ALL.into_iter().filter(|one| suite == "check" || one.name() == suite);
     suites.any(|suite| Fault::named(suite, name).is_some())
 }
 

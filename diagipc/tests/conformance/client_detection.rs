@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use diagipc::faults::{Fault, Suite};
+use diagipc::faults::{Fault, SuiteName};
 use diagipc::{Case, Grade};
 
 use crate::client_suite::{CLIENT, faulty, play};
@@ -52,10 +52,10 @@ fn client_every_fault_is_planted_and_in_the_readme() {
     // A fault may be planted in several ways, `NAME/WAY`.
     let names = planted["faults"].as_table().unwrap().keys();
     let planted: BTreeSet<&str> = names.filter_map(|name| name.split('/').next()).collect();
-    assert_eq!(planted, Fault::of(Suite::Client).map(Fault::name).collect());
+    assert_eq!(planted, Fault::of(SuiteName::Client).map(Fault::name).collect());
     let client = fs::read_to_string(CLIENT).unwrap();
     let readme = fs::read_to_string(Path::new(ROOT).join("clients/README.md")).unwrap();
-    for fault in Fault::of(Suite::Client) {
+    for fault in Fault::of(SuiteName::Client) {
         assert!(client.contains(&format!("\"{}\"", fault.name())), "client.py has no {fault}");
         let row =
             format!("| `{}` | {} ({}) |", fault.name(), fault.sentence(), fault.spec().join(", "));

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use diagipc::client::{self, Operation, Operations};
 use diagipc::embedded::{self, SCENARIOS};
-use diagipc::faults::{Fault, Suite};
+use diagipc::faults::{Fault, SuiteName};
 use diagipc::report::{KnownFaults, TurnDirection};
 use diagipc::{Case, Grade, Report};
 use dotnet_diagnostics_ipc_vectors::Value;
@@ -149,7 +149,7 @@ fn exported_scenarios_fit_their_schema_and_name_faults_of_clients() {
             let single =
                 [&scenario["reveals"], &scenario["if_unsent"], &scenario["output"]["reveals"]];
             for name in suspects.chain(single).filter_map(Value::as_str) {
-                assert!(Fault::of(Suite::Client).any(|fault| fault.name() == name), "{name}");
+                assert!(Fault::of(SuiteName::Client).any(|fault| fault.name() == name), "{name}");
             }
         }
         let mut wrong = file;

@@ -51,7 +51,7 @@ fn codec_faults(texts: &mut Texts) {
 
 fn conformance(texts: &mut Texts) {
     use diagipc::client::Operations;
-    use diagipc::faults::{Fault, Suite};
+    use diagipc::faults::{Fault, SuiteName};
     use diagipc::fuzz::CaseVerdict;
     use diagipc::known::Profile;
     use diagipc::runtime::{Misbehaviour, StartError};
@@ -92,7 +92,7 @@ fn conformance(texts: &mut Texts) {
     }
     texts.all([Death::Status(1), Death::Signal(11), Death::Unknown]);
     texts.all(Fault::ALL.iter().copied());
-    texts.all(Suite::ALL);
+    texts.all(SuiteName::ALL);
     texts.all(CaseVerdict::ALL.iter().copied());
     let spawn = SpawnCommand {
         program: Program::new("./app", ["--serve"]),

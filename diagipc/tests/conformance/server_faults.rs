@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use diagipc::embedded;
-use diagipc::faults::{Fault, Suite};
+use diagipc::faults::{Fault, SuiteName};
 use diagipc::known::Profile;
 use diagipc::server::{self, Options, ServerCase};
 use diagipc::{Address, Case, Glob, Playable as _, Program, Report, SpawnCommand};
@@ -106,7 +106,7 @@ fn report_of(cases: &[ServerCase<'_>], planted: &[&Planted], within: Duration) -
 fn named(report: &Report) -> Vec<&str> {
     let weaknesses = report.notes.iter().filter_map(|note| {
         let (name, _) = note.split_once(": ")?;
-        Fault::named(Suite::Server, name).map(Fault::name)
+        Fault::named(SuiteName::Server, name).map(Fault::name)
     });
     let failing = report.causes.iter().map(|cause| cause.name.as_str());
     let mut named: Vec<&str> = failing.chain(weaknesses).collect();
@@ -215,7 +215,7 @@ fn every_named_fault_is_planted() {
     let planted: Vec<&str> =
         listed().iter().flat_map(|planted| &planted.causes).map(String::as_str).collect();
     let others = ["payload-malformed", "environment-malformed", "connection-reset"];
-    for fault in Fault::of(Suite::Server) {
+    for fault in Fault::of(SuiteName::Server) {
         assert_ne!(planted.contains(&fault.name()), others.contains(&fault.name()), "{fault}");
     }
 }
