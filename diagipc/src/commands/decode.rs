@@ -12,6 +12,7 @@ use dotnet_diagnostics_ipc_vectors::explain::{Item, MOST_IN_FIELDS, Splitter};
 use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
 use dotnet_diagnostics_ipc_vectors::{Direction, Type};
 
+use crate::commands::trace_file::{self, FRONT_BYTES};
 use crate::commands::{Outcome, printable};
 
 /// Shows the meaning of bytes.
@@ -22,6 +23,9 @@ use crate::commands::{Outcome, printable};
 /// The input is held in memory once, a stream in it a second time in hexadecimal; messages are
 /// decoded one at a time. An environment block of more than 1 MiB is shown as bytes, without its
 /// entries; --kind accepts at most that much. A block of 1 MiB takes up to 200 MiB of memory.
+///
+/// A .nettrace file of any size is read piece by piece: whether it is complete, the events of each
+/// provider, how many the runtime dropped, or the byte where it stops being a trace.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// A file, or `-` for standard input
@@ -64,7 +68,13 @@ fn direction() -> impl TypedValueParser<Value = Direction> {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let bytes = arguments.bytes()?;
+    let bytes = match arguments.input()? {
+        Input::Bytes(bytes) => bytes,
+        Input::Trace { front, rest } => {
+            return trace_file::explain(&front, rest, arguments.json, out)
+                .with_context(|| arguments.name());
+        }
+    };
     let items: Box<dyn Iterator<Item = Item>> = match arguments.kind {
         Some(_) if bytes.len() > MOST_IN_FIELDS => {
             bail!("--kind reads at most {MOST_IN_FIELDS} bytes, the input has {}", bytes.len())
@@ -89,28 +99,53 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     Ok(if is_empty || is_faulty { Outcome::Faulty } else { Outcome::Well })
 }
 
+enum Input {
+    Bytes(Vec<u8>),
+    Trace { front: Vec<u8>, rest: Box<dyn Read> },
+}
+
 impl Arguments {
-    fn bytes(&self) -> anyhow::Result<Vec<u8>> {
+    /// Of the input.
+    fn name(&self) -> String {
+        self.file.clone().unwrap_or_else(|| "-".to_owned())
+    }
+
+    fn input(&self) -> anyhow::Result<Input> {
         if let Some(text) = &self.text {
             let form = PastedForm::of(text);
             let bytes = form.read(text).with_context(|| format!("--text, read as {form}"))?;
             if form != PastedForm::Hexadecimal {
                 printable::say(&format!("diagipc: --text is {form} of {} bytes", bytes.len()));
             }
-            return Ok(bytes);
+            return Ok(Input::Bytes(bytes));
         }
-        read(self.file.as_deref().unwrap_or("-"), self.limit)
+        let name = self.name();
+        let mut rest = open(&name)?;
+        let mut front = Vec::new();
+        rest.by_ref().take(FRONT_BYTES).read_to_end(&mut front).with_context(|| name.clone())?;
+        let is_given = self.kind.is_some() || self.from.is_some() || self.request.is_some();
+        if !is_given && trace_file::is_trace(&name, &front) {
+            return Ok(Input::Trace { front, rest });
+        }
+        limited(&name, front.chain(rest), self.limit).map(Input::Bytes)
     }
 }
 
 /// The contents of a file, or of standard input for `-`; an error if it has more than `limit`
 /// bytes.
 pub(crate) fn read(file: &str, limit: u64) -> anyhow::Result<Vec<u8>> {
+    limited(file, open(file)?, limit)
+}
+
+fn open(file: &str) -> anyhow::Result<Box<dyn Read>> {
+    Ok(match file {
+        "-" => Box::new(io::stdin()),
+        path => Box::new(File::open(path).with_context(|| path.to_owned())?),
+    })
+}
+
+fn limited(file: &str, source: impl Read, limit: u64) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let source: &mut dyn Read = match file {
-        "-" => &mut io::stdin().lock(),
-        path => &mut File::open(path).with_context(|| path.to_owned())?,
-    };
     source.take(limit + 1).read_to_end(&mut bytes).with_context(|| file.to_owned())?;
     if bytes.len() as u64 > limit {
         bail!("{file}: more than {limit} bytes; --limit allows more");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::{STOP, STOPPED, UNKNOWN_COMMAND, decode, errors, run, text};
+use crate::cli::{STOP, STOPPED, UNKNOWN_COMMAND, decode, errors, json as json_of, run, text};
 
 /// As people paste them: what text is read as is on standard error.
 #[test]
@@ -238,4 +238,81 @@ fn decode_memory_is_bounded() {
     let output = run(&["decode", "--kind", "environment", "-"], &vec![0; (1 << 20) + 1], 2);
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(errors, "diagipc: --kind reads at most 1048576 bytes, the input has 1048577\n");
+}
+
+/// Thread 7 has written an event of provider A; the sequence point says that it wrote five.
+const TRACE: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1\
+    \x05\x05\x01\x04\0\0\0\x04\0\0\0\x05\0\0\0Trace\x06................................................\x06\
+    \x05\x05\x01\x02\0\0\0\x02\0\0\0\x0d\0\0\0MetadataBlock\x06\x21\0\0\0\0\
+    \x14\0\x01\0................\x80\0\x0a\x01\0\0\0A\0\0\0xx\x06\
+    \x05\x05\x01\x02\0\0\0\x02\0\0\0\x0a\0\0\0EventBlock\x06\x1d\0\0\0\
+    \x14\0\x01\0................\x83\x01\0\x07\0\x10\x02xx\x06\
+    \x05\x05\x01\x02\0\0\0\x02\0\0\0\x07\0\0\0SPBlock\x06\x18\0\0\0\0\0\0\
+    tttttttt\x01\0\0\0\x07\0\0\0\0\0\0\0\x05\0\0\0\x06\x01";
+
+#[test]
+fn decode_trace_says_what_is_in_it_and_whether_it_is_whole() {
+    const EVENTS: &str = "     events  provider\n          1  A\n";
+    let (_, rest) = TRACE.split_at(1);
+    let broken = "  at byte 285 (0x11d) expected the tag 05 of an object, or 01 after the last one, \
+        found 4e657474726163651400000021466173 \"Nettrace\\x14\\x00\\x00\\x00!Fas\"\n";
+    let other = "  at byte 0 (0x0) expected \"Nettrace\" and its serializer, or the version of the \
+        format, found 3c21446f63 \"<!Doc\"\n";
+    // Without the sequence point nothing is lost.
+    let complete = [&TRACE[..230], b"\x01"].concat();
+    let twice = [&TRACE[..285], TRACE].concat();
+    let netperf = [&TRACE[8..32], rest].concat();
+    let six = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0\0\0\0\0";
+    for (bytes, status, said) in [
+        (&complete[..], 0, format!("nettrace 4, 231 bytes, complete\n{EVENTS}")),
+        (
+            TRACE,
+            1,
+            format!("nettrace 4, 286 bytes, whole, but the runtime dropped 4 events\n{EVENTS}"),
+        ),
+        (
+            &TRACE[..285],
+            1,
+            format!("nettrace 4, 285 bytes, cut: it has no end\n  until there the runtime dropped 4 events\n{EVENTS}"),
+        ),
+        (&TRACE[..40], 1, "nettrace, 40 bytes, cut: it has no end\n".to_owned()),
+        (
+            &twice,
+            1,
+            format!("nettrace 4, 571 bytes, not a trace from byte 285 on\n{broken}  until there the runtime dropped 4 events\n{EVENTS}"),
+        ),
+        (
+            &netperf,
+            1,
+            "netperf, 309 bytes, the format before nettrace, of .NET Core 2 and previews of 3.0: it is not read\n".to_owned(),
+        ),
+        (six, 1, "nettrace 6, 24 bytes, it has its end; the events of this format are not read\n".to_owned()),
+    ] {
+        let shown = text(&run(&["decode", "-"], bytes, status));
+        assert_eq!(shown, said);
+    }
+    // A file of that name should be one.
+    let directory = crate::tool::directory();
+    let file = directory.path().join("page.nettrace");
+    std::fs::write(&file, "<!Doc").unwrap();
+    let file = file.to_str().unwrap();
+    let said = format!("nettrace, 5 bytes, not a trace from byte 0 on\n{other}");
+    assert_eq!(text(&run(&["decode", file], b"", 1)), said);
+    assert_eq!(
+        json_of(&["decode", "--json", file], 1),
+        json!([{
+            "offset": 0, "size": 5, "kind": "trace", "format": "nettrace", "version": null,
+            "state": "broken", "lost": 0, "providers": [],
+            "error": {
+                "at": 0, "found": "3c21446f63",
+                "expected": "\"Nettrace\" and its serializer, or the version of the format",
+            },
+        }])
+    );
+    let items: Value =
+        serde_json::from_slice(&run(&["decode", "--json", "-"], TRACE, 1).stdout).unwrap();
+    let lost = (&json!(4), &json!([{ "name": "A", "events": 1 }]));
+    assert_eq!((&items[0]["lost"], &items[0]["providers"]), lost);
+    // As what follows a reply it is bytes.
+    run(&["decode", "-", "--from", "server"], TRACE, 0);
 }
