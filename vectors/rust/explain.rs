@@ -22,12 +22,13 @@ use core::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
+use crate::pasted::PastedPart;
 use crate::value::insert;
 use crate::{Annotation, DecodeRefusal, Direction, Type, TypedCodec, Value};
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::continuation::StreamStart;
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{AnyReply, Message, server::ErrorReply};
 
@@ -310,6 +311,12 @@ pub struct Splitter<'b> {
     continuation: Option<usize>,
     /// The sender of the last message.
     after: Option<Direction>,
+    /// Whether the last continuation is a stream.
+    is_streaming: bool,
+    /// The parts that follow: where each ends, and its sender.
+    parts: vec::IntoIter<PastedPart>,
+    /// The end of this part.
+    end: usize,
 }
 
 impl<'b> Splitter<'b> {
@@ -326,7 +333,16 @@ impl<'b> Splitter<'b> {
             request_is_given: request.is_some(),
             continuation: is_stream.then_some(usize::MAX),
             after: None,
+            is_streaming: is_stream,
+            parts: Vec::new().into_iter(),
+            end: bytes.len(),
         }
+    }
+
+    /// Takes no item over the end of a part, and the sender from the part, if that has one.
+    #[must_use]
+    pub fn in_parts(self, parts: Vec<PastedPart>) -> Self {
+        Self { parts: parts.into_iter(), end: 0, ..self }
     }
 
     fn advertise(&mut self, rest: &'b [u8]) -> Item {
@@ -419,8 +435,25 @@ impl Iterator for Splitter<'_> {
     type Item = Item;
 
     fn next(&mut self) -> Option<Item> {
-        let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
+        while self.at >= self.end {
+            let part = self.parts.next()?;
+            self.end = self.end.saturating_add(part.len);
+            self.from = part.sender.or(self.from);
+            self.after = None;
+            // A stream goes on where no message begins.
+            let rest = self.bytes.get(self.at..self.end).unwrap_or_default();
+            let goes_on = self.is_streaming
+                && self.from == Some(Direction::Server)
+                && !rest.starts_with(&MAGIC)
+                && !rest.starts_with(&ADVERTISE_MAGIC);
+            self.continuation = self.continuation.or(goes_on.then_some(usize::MAX));
+            if self.from == Some(Direction::Client) {
+                self.continuation = None;
+            }
+        }
+        let rest = self.bytes.get(self.at..self.end)?;
         if let Some(len) = self.continuation.take().filter(|len| *len > 0) {
+            self.is_streaming = len == usize::MAX;
             return Some(self.following(rest.get(..len).unwrap_or(rest)));
         }
         let advertises = self.from != Some(Direction::Client)

@@ -26,6 +26,87 @@ fn decode_reads_text_in_several_forms() {
     );
 }
 
+/// A file of text is read as text; a capture and a log of socat name the senders.
+#[test]
+fn decode_reads_files_of_text_and_captures() {
+    let block = |kind: u32, body: &[u8]| {
+        let len = u32::try_from(body.len() + 12).unwrap().to_le_bytes();
+        [&kind.to_le_bytes()[..], &len, body, &len].concat()
+    };
+    let packet = |from: u8, hex: &str| {
+        let packet =
+            [b"DIPC\x01\x01", &[from, 0, 0, 0, 0, 0][..], &hex::decode(hex).unwrap()].concat();
+        let len = u32::try_from(packet.len()).unwrap().to_le_bytes();
+        block(6, &[&[0; 12][..], &len, &len, &packet].concat())
+    };
+    let capture = [
+        block(0x0a0d_0d0a, b"\x4d\x3c\x2b\x1a\x01\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff"),
+        block(1, b"\x93\0\0\0\0\0\0\0"),
+        packet(0, STOP),
+        packet(1, STOPPED),
+    ];
+    let socat = format!(
+        "> 2026/11/29 01:00:23.000883  length=28 from=0 to=27\n {STOP}\n--\n\
+         < 2026/11/29 01:00:23.000892  length=28 from=0 to=27\n {STOPPED}\n--\n"
+    );
+    let log = format!("10:00:00.125 DEBUG sent {STOP}\n10:00:00.250 DEBUG received {STOPPED}\n");
+    let directory = crate::tool::directory();
+    for (input, form) in [
+        (capture.concat(), "a capture"),
+        (socat.into_bytes(), "a log of socat"),
+        (log.into_bytes(), "hexadecimal"),
+        (format!("{STOP}\r\n{STOPPED}\n").into_bytes(), "hexadecimal"),
+    ] {
+        let file = directory.path().join("input");
+        std::fs::write(&file, input).unwrap();
+        let file = file.to_str().unwrap();
+        let output = run(&["decode", "--json", file], b"", 0);
+        let items: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let kinds = (&items[0]["kind"], &items[1]["kind"], &items[2]);
+        assert_eq!(kinds, (&json!("request"), &json!("reply"), &Value::Null), "{form}");
+        assert_eq!(items[1]["value"], json!({ "sessionId": "1" }), "{form}");
+        let said = format!("diagipc: {file} is {form} of 56 bytes\n");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), said);
+    }
+    // What the tool prints of itself.
+    let dump = run(&["decode", "--text", STOP], b"", 0).stdout;
+    assert_eq!(run(&["decode", "-"], &dump, 0).stdout, dump);
+    // A type that is text is not read as another.
+    run(&["decode", "-", "--kind", "ports"], b"/tmp/port,suspend", 0);
+    // A stream goes on after the client has spoken on another connection. Its request has no payload.
+    let stream = format!(
+        "> 2026/11/29 01:00:23  length=20 from=0 to=19\n {}\n\
+         < 2026/11/29 01:00:23  length=32 from=0 to=31\n {STOPPED} 4e657474\n\
+         > 2026/11/29 01:00:23  length=28 from=0 to=27\n {STOP}\n\
+         < 2026/11/29 01:00:23  length=4 from=32 to=35\n 72616365\n",
+        "444f544e45545f4950435f563100140002030000"
+    );
+    let items = decode(&["--text", &stream], 1);
+    let kinds: Vec<_> = items.as_array().unwrap().iter().map(|item| &item["kind"]).collect();
+    assert_eq!(kinds, ["request", "reply", "continuation", "request", "continuation"]);
+}
+
+/// Status 1: what is there is shown, and what is not is said.
+#[test]
+fn decode_shows_what_a_cut_text_has() {
+    let output = run(
+        &["decode", "--text", r#"read(3, "DOTNET_IPC_V1\0\34\0\377\0\0\0"..., 131072) = 28"#],
+        b"",
+        1,
+    );
+    assert!(text(&output).contains("command_set  0xff Server"), "{}", text(&output));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "diagipc: --text is strings of 20 bytes\n\
+         diagipc: --text leaves out bytes after byte 20: 8 bytes that strace has cut\n"
+    );
+    assert_eq!(
+        errors(&["decode", "--text", "Hello!"], 2),
+        "diagipc: --text, read as hexadecimal: line 1, column 1: 'H' is not a hexadecimal digit, and it \
+         looks like no dump, log of socat, buffer of Node, array, strings or base64\n"
+    );
+}
+
 /// A reply answers the request before it, or that of `--request`; `--from` names the side.
 #[test]
 fn decode_prints_one_item_per_message() {
