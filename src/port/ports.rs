@@ -135,7 +135,7 @@ fn port(entry: &str) -> Result<PortConfig<'_>, IgnoredReason> {
 ///   not expanded (F-60). An address of only white space counts as empty, and its port is dropped.
 /// - Tags ignore case; tags other than `suspend`, `nosuspend`, `connect`, `listen` are ignored; the
 ///   first of a kind wins.
-/// - A port whose type is `listen` is dropped (F-58, F-78). After `connect` it is a later tag, and
+/// - A port whose type is `listen` is dropped (F-58, F-78; not by builds for phones, F-165). After `connect` it is a later tag, and
 ///   the port is built (seen on net10.0.9, though F-78 says "anywhere").
 ///
 /// [`ignored`] reports the ignored parts.
@@ -202,8 +202,9 @@ reasons! {
         /// A tag of the same kind precedes it.
         LaterTag, "later_tag", "repeats an earlier tag";
         /// A configuration whose type is `listen` (F-58). The whole of it is dropped, and its other
-        /// parts are not reported one by one.
-        ListenPort, "listen_port", "runtimes create no additional listening port";
+        /// parts are not reported one by one. Builds for Android, iOS and tvOS listen there, if the
+        /// address is `HOST:PORT` (F-165).
+        ListenPort, "listen_port", "desktop runtimes create no additional listening port";
         /// After a NUL. Environment variables cannot contain one.
         BehindNul, "behind_nul", "follows a NUL, which ends the text";
     }
