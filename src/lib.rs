@@ -1,8 +1,8 @@
 //! Speak the .NET Diagnostic IPC Protocol (`DOTNET_IPC_V1`): ask a .NET process for traces, dumps,
 //! its environment and more, or answer as one.
 //!
-//! Microsoft describes the protocol in one design document, which was rewritten four times: on these
-//! pages *the document*, and its five *editions*. Runtimes do not follow it everywhere. The crate
+//! Microsoft describes the protocol in one design document, which was rewritten five times: on these
+//! pages *the document*, and its six *editions*. Runtimes do not follow it everywhere. The crate
 //! encodes and decodes every message of every edition, as the document prints it and as runtimes
 //! send it, and has both sides of every exchange as state machines. Without a feature it is
 //! `no_std`, does not allocate, and does no I/O.
