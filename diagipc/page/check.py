@@ -241,7 +241,7 @@ def forms(page, check):
         check("a mistake is named with its form and its place", seen["wrong"] == said and not seen["items"], seen["wrong"])
     seen = page.paste('read(3, "DOTNET_I"..., 131072) = 28')
     check("a string that was cut is shown with what is missing", seen["read"]
-          == "Read as strings: 8 bytes. It leaves out bytes after byte 8: 20 bytes that strace has cut." and len(seen["items"]) == 1, seen["read"])
+          == "Read as strings: 8 bytes. Left out after byte 8: 20 bytes that strace has cut." and len(seen["items"]) == 1, seen["read"])
     seen = page.paste("44 4f", **{"as": "text"})
     check("a chosen form is taken", seen["read"] == "Read as the characters themselves: 5 bytes.", seen["read"])
     seen = page.paste("   ")

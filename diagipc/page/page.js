@@ -49,7 +49,7 @@ function say(read, wrong = "") {
 }
 
 // What the text leaves out.
-const left = said => (said.gaps ?? []).map(gap => ` It leaves out bytes ${gap}.`).join("");
+const left = said => (said.gaps ?? []).map(gap => ` Left out ${gap}.`).join("");
 
 // Takes the file, or the text; false if there are no bytes.
 function take() {

@@ -186,7 +186,7 @@ fn about_address(address: &str) -> String {
     let is_scheme = |scheme: &&str| scheme.bytes().all(|one| one.is_ascii_alphanumeric());
     let scheme = scheme.filter(is_scheme);
     let is_padded = address.trim_matches([' ', '\t']) != address;
-    let is_variable = address.contains("$") || address.matches('%').count() > 1;
+    let is_variable = address.contains('$') || address.matches('%').count() > 1;
     let what = if is_padded {
         "the spaces at its ends are part of the path (F-78)"
     } else if address.starts_with(['"', '\'']) {

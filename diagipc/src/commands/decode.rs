@@ -154,7 +154,7 @@ fn pasted(name: &str, text: &str) -> anyhow::Result<Pasted> {
 fn report(name: &str, form: &str, read: &Pasted) {
     printable::say(&format!("diagipc: {name} is {form} of {} bytes", read.bytes.len()));
     for gap in read.gaps() {
-        printable::say(&format!("diagipc: {name} leaves out bytes {gap}"));
+        printable::say(&format!("diagipc: {name}: left out {gap}"));
     }
 }
 

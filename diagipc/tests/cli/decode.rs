@@ -98,7 +98,7 @@ fn decode_shows_what_a_cut_text_has() {
     assert_eq!(
         String::from_utf8_lossy(&output.stderr),
         "diagipc: --text is strings of 20 bytes\n\
-         diagipc: --text leaves out bytes after byte 20: 8 bytes that strace has cut\n"
+         diagipc: --text: left out after byte 20: 8 bytes that strace has cut\n"
     );
     assert_eq!(
         errors(&["decode", "--text", "Hello!"], 2),

@@ -26,7 +26,7 @@ fn tcp(ports: [u8; 4], number: u32, flags: u8) -> Vec<u8> {
     header.concat()
 }
 
-/// A segment over IPv6, from ::1 to itself.
+/// A segment over IPv6, from `::1` to itself.
 fn ipv6(ports: [u8; 4], number: u32, flags: u8, bytes: &[u8]) -> Vec<u8> {
     let len = u16::try_from(20 + bytes.len()).unwrap().to_be_bytes();
     let loopback = b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01";

@@ -61,7 +61,7 @@ fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// An offset. WinDbg has a ` in the middle of 16 digits.
+/// An offset. WinDbg has a tick in the middle of 16 digits.
 fn number(offset: &str, radix: u32) -> Option<u64> {
     let offset = if radix == 16 { offset.strip_prefix("0x").unwrap_or(offset) } else { offset };
     offset.chars().filter(|one| *one != '`').try_fold(0u64, |sum, one| {

@@ -312,7 +312,7 @@ fn quotes_fences_and_log_prefixes_are_not_of_the_bytes() {
     const XXD: &str = "00000000: 444f 544e 4554 5f49 5043 5f56 3100 1c00  DOTNET_IPC_V1...\n\
         00000010: 0201 0000 0a00 0000 0d0a 2041            .......... A\n";
     let each =
-        |prefix: &str| -> String { XXD.lines().map(|line| format!("{prefix}{line}\n")).collect() };
+        |prefix: &str| format!("{prefix}{}", XXD.trim_end().replace('\n', &format!("\n{prefix}")));
     for prefix in [
         "> ",
         ">> ",
@@ -390,7 +390,7 @@ fn log_of_socat_names_the_sender() {
 < 2020/09/17 10:00:00.000892  length=28 from=0 to=27
  44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00 1c 00 ff 00 00 00 2a 00 00 00 00 00 00 00
 ";
-    let quoted: String = BOTH.lines().map(|line| format!("> {line}\n")).collect();
+    let quoted = format!("> {}", BOTH.trim_end().replace('\n', "\n> "));
     for text in [BOTH, PLAIN, &quoted] {
         assert_eq!(PastedForm::of(text), SocatLog, "{text}");
         let read = SocatLog.read(text).unwrap();
@@ -402,10 +402,7 @@ fn log_of_socat_names_the_sender() {
     let read = SocatLog.read(&turned.replace("= 2026", "< 2026")).unwrap();
     assert_eq!(read.parts, [part(28, CLIENT), part(28, SERVER)]);
     for (text, message) in [
-        (
-            BOTH.replace(" 20 41    ", "          "),
-            "line 1, column 1: length=28, but 26 bytes follow",
-        ),
+        (BOTH.replace(" 20 41", " 20   "), "line 1, column 1: length=28, but 27 bytes follow"),
         (
             PLAIN.replace("from=10", "from=11"),
             "line 3, column 1: from=11, expected 10 after the bytes of this side",
