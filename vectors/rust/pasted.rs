@@ -228,10 +228,11 @@ pub fn read(text: &str) -> (PastedForm, Result<Pasted, PasteError>) {
     (form, read)
 }
 
-/// The text of a file without control characters; `None` if it is bytes.
+/// The text of a file without control characters, and without its mark of UTF-8; `None` if it is bytes.
 pub fn text_of(file: &[u8]) -> Option<&str> {
     let is_control = |one: &u8| *one == 127 || (*one < 32 && !b"\t\n\r".contains(one));
-    core::str::from_utf8(file).ok().filter(|_| !file.iter().any(is_control))
+    let text = core::str::from_utf8(file).ok().filter(|_| !file.iter().any(is_control))?;
+    Some(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
 /// `hexadecimal`, `a hex dump`, `a dump of od -c`, `a log of socat`, `a buffer of Node`, `an array`,
