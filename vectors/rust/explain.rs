@@ -315,8 +315,9 @@ pub struct Splitter<'b> {
     is_streaming: bool,
     /// The parts that follow: where each ends, and its sender.
     parts: vec::IntoIter<PastedPart>,
-    /// The end of this part.
+    /// The end of this part, and whether bytes are left out there.
     end: usize,
+    is_cut: bool,
 }
 
 impl<'b> Splitter<'b> {
@@ -336,6 +337,7 @@ impl<'b> Splitter<'b> {
             is_streaming: is_stream,
             parts: Vec::new().into_iter(),
             end: bytes.len(),
+            is_cut: false,
         }
     }
 
@@ -438,6 +440,7 @@ impl Iterator for Splitter<'_> {
         while self.at >= self.end {
             let part = self.parts.next()?;
             self.end = self.end.saturating_add(part.len);
+            self.is_cut = part.gap.is_some();
             self.from = part.sender.or(self.from);
             self.after = None;
             // A stream goes on where no message begins.
@@ -458,6 +461,11 @@ impl Iterator for Splitter<'_> {
         }
         let advertises = self.from != Some(Direction::Client)
             && rest.iter().zip(ADVERTISE_MAGIC).take(5).all(|(have, want)| *have == want);
-        Some(if advertises { self.advertise(rest) } else { self.message(rest) })
+        let mut item = if advertises { self.advertise(rest) } else { self.message(rest) };
+        // The server had the bytes that are left out here.
+        if let Some(error) = item.error.as_mut().filter(|_| self.is_cut && self.at >= self.end) {
+            error.answer = None;
+        }
+        Some(item)
     }
 }

@@ -95,6 +95,11 @@ fn decode_shows_what_a_cut_text_has() {
         1,
     );
     assert!(text(&output).contains("command_set  0xff Server"), "{}", text(&output));
+    // The server had all of it.
+    let cut = r#"write(3, "DOTNET_IPC_V1\0\34\0\2\1\0\0\1"..., 28) = 28"#;
+    let shown = text(&run(&["decode", "--text", cut], b"", 1));
+    assert!(shown.contains("error: the input ends here, 28 bytes are needed"), "{shown}");
+    assert!(!shown.contains("answer"), "{shown}");
     assert_eq!(
         String::from_utf8_lossy(&output.stderr),
         "diagipc: --text is strings of 20 bytes\n\
