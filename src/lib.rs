@@ -1,8 +1,8 @@
 //! Speak the .NET Diagnostic IPC Protocol (`DOTNET_IPC_V1`), with which tools request traces, dumps,
 //! environment variables and more from a running .NET process.
 //!
-//! Microsoft describes the protocol in one design document, which has been rewritten four times.
-//! These pages call it *the document*, and its five versions the *editions*. Runtimes deviate from
+//! Microsoft describes the protocol in one design document, which has been rewritten five times.
+//! These pages call it *the document*, and its six versions the *editions*. Runtimes deviate from
 //! it in places. The crate encodes and decodes every message of every edition, both as the document
 //! prints it and as runtimes send it. It has state machines for both sides, client and server, of
 //! every exchange. Without features it is `no_std`, does not allocate, and does no I/O.

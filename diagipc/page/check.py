@@ -218,18 +218,30 @@ def forms(page, check):
     for text, read in [
         (STOP, "hexadecimal"), (dump, "a hex dump"), (array, "an array"), (f'write(3, "{octal}", 28) = 28', "strings"),
         (base64.b64encode(bytes.fromhex(STOP)).decode(), "base64"),
+        (f"> 2026/11/29 01:00:23.000883525  length=28 from=0 to=27\n {STOP}\n--\n", "a log of socat"),
+        (f"<Buffer {' '.join(STOP[at:at + 2] for at in range(0, 56, 2))}>", "a buffer of Node"),
+        (f"> ```\n> 2026-11-29T01:00:23Z DEBUG sent: {STOP}\n> ```", "hexadecimal"),
+        ("0000000   D   O   T   N   E   T   _   I   P   C   _   V   1  \\0 034  \\0\n0000020 002 001  \\0  \\0   *  \\0  \\0  \\0  \\0  \\0  \\0  \\0\n",
+         "a dump of od -c"),
+        ("000001f4`3c5a1000  44 4f 54 4e 45 54 5f 49-50 43 5f 56 31 00 1c 00  DOTNET_IPC_V1...\n"
+         "000001f4`3c5a1010  02 01 00 00 2a 00 00 00-00 00 00 00              ....*.......\n", "a hex dump"),
     ]:
         seen = page.paste(text)
         titles = [item["title"] for item in seen["items"]]
         check(f"{read} is read", seen["read"] == f"Read as {read}: 28 bytes."
               and titles == ["request EventPipe/StopTracing, 0x0201, 28 bytes at offset 0"], seen["read"])
     for text, said in [
-        ("44 4f\n5g", "Read as hexadecimal: line 2, column 2: 'g' is not a hexadecimal digit"),
+        ("44 4f\n5g", "Read as hexadecimal: line 2, column 2: 'g' is not a hexadecimal digit, and it looks like no dump, log of socat, buffer of Node, "
+         "array, strings or base64"),
         ("{ 0x44,\n 0x4f4f }", "Read as an array: line 2, column 2: 0x4f4f is not a byte: it is not from -128 to 255"),
-        ('"DOT"...', "Read as strings: line 1, column 6: the string was cut here; strace -s 65536 prints all of it"),
+        ("hello!", "Read as hexadecimal: line 1, column 1: 'h' is not a hexadecimal digit, and it looks like no dump, log of socat, buffer of Node, array, "
+         "strings or base64"),
     ]:
         seen = page.paste(text)
         check("a mistake is named with its form and its place", seen["wrong"] == said and not seen["items"], seen["wrong"])
+    seen = page.paste('read(3, "DOTNET_I"..., 131072) = 28')
+    check("a string that was cut is shown with what is missing", seen["read"]
+          == "Read as strings: 8 bytes. Left out after byte 8: 20 bytes that strace has cut." and len(seen["items"]) == 1, seen["read"])
     seen = page.paste("44 4f", **{"as": "text"})
     check("a chosen form is taken", seen["read"] == "Read as the characters themselves: 5 bytes.", seen["read"])
     seen = page.paste("   ")
@@ -335,6 +347,14 @@ def files(page, directory, check):
         check(f"a {how} file of bytes", seen["read"] == "The file stop.bin: 28 bytes." and len(seen["items"]) == 1, seen["read"])
         seen = take(text)
         check(f"a {how} file of text", seen["read"] == "Read as hexadecimal: 28 bytes." and len(seen["items"]) == 1, seen["read"])
+    capture = directory / "stop.pcapng"
+    block = lambda kind, body: (frame := (len(body) + 12).to_bytes(4, "little")) and kind.to_bytes(4, "little") + frame + body + frame
+    packet = b"DIPC\1\1\0\0\0\0\0\0" + bytes.fromhex(STOP)
+    size = len(packet).to_bytes(4, "little")
+    capture.write_bytes(block(0x0a0d0d0a, bytes.fromhex("4d3c2b1a01000000") + b"\xff" * 8) + block(1, b"\x93\0" + bytes(6))
+                        + block(6, bytes(12) + size * 2 + packet))
+    seen = page.file(capture)
+    check("a capture", seen["read"] == "The file stop.pcapng: 120 bytes, a capture of 28 bytes." and len(seen["items"]) == 1, seen["read"])
     seen = page.drop(binary, text)
     check("two files are not guessed from", seen["wrong"] == "2 files were dropped; this page reads one at a time.", seen["wrong"])
 
@@ -427,7 +447,7 @@ def people(page, browser, pictures, check):
     collect = next(group for group in json.loads((HERE.parents[1] / "vectors/small.json").read_text())["groups"]
                    if group["name"] == "eventpipe-collect-tracing2-request")["tests"][0]["wire"]
     contents = {"good": (collect + f"{MAGIC}1c00ff0000002a00000000000000" + "4e65747472616365" + "00" * 200, {}), "refused": (CUT, {}),
-                "wrong": ("44 4f 5g", {}), "long": (f"{MAGIC}2e0004030000" + text_bytes("x" * 3) + text_bytes("y" * 2), {})}
+                "wrong": ("44 4f 5g", {}), "cut": ('read(3, "DOTNET_IPC_V1\\0\\34"..., 131072) = 28', {}), "long": (f"{MAGIC}2e0004030000" + text_bytes("x" * 3) + text_bytes("y" * 2), {})}
     for device, width, height in ("desktop", 1280, 900), ("phone", 390, 844):
         browser.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
         for scheme in "light", "dark":
@@ -449,7 +469,7 @@ def people(page, browser, pictures, check):
     silent = [role for role, name in roles if role in wanted - {"cell"} and not name]
     kinds = {role for role, _ in roles}
     check("each control and table has a name for screen readers", not silent and wanted <= kinds, silent or sorted(wanted & kinds))
-    text = "Hexadecimal, a hex dump, an array, strings with escapes, or base64"
+    text = "Hexadecimal, a dump, an array, strings with escapes, base64, or a log with them"
     check("and the text its label", ("textbox", text) in roles, text)
     browser.open(page.url)
     order = []

@@ -48,14 +48,18 @@ function say(read, wrong = "") {
   at("text").setAttribute("aria-invalid", wrong ? "true" : "false");
 }
 
+// What the text leaves out.
+const left = said => (said.gaps ?? []).map(gap => ` Left out ${gap}.`).join("");
+
 // Takes the file, or the text; false if there are no bytes.
 function take() {
   const text = at("text").value, form = at("as").value;
   if (file) {
     give(file.bytes);
     wasm.take_bytes();
-    say(`The file ${file.name}: ${file.bytes.length} bytes.`);
-    return true;
+    const said = answer();
+    say(`The file ${file.name}: ${file.bytes.length} bytes${said.form ? `, ${said.form} of ${said.bytes} bytes` : ""}.${left(said)}`, said.error);
+    return said.error === undefined;
   }
   if (!text.trim()) {
     say("");
@@ -70,7 +74,7 @@ function take() {
   wasm.take_text(form === "" ? 0xffff : Number(form));
   const said = answer();
   if (said.error === undefined) {
-    say(`Read as ${said.form}: ${said.bytes} bytes.`);
+    say(`Read as ${said.form}: ${said.bytes} bytes.${left(said)}`);
     return said.bytes > 0;
   }
   const place = said.line ? `line ${said.line}, column ${said.column}: ` : "";

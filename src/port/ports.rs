@@ -134,8 +134,9 @@ fn port(entry: &str) -> Result<PortConfig<'_>, IgnoredReason> {
 ///   `~` is not expanded (F-60). A port whose address is only white space is dropped.
 /// - The case of tags is ignored, and so are tags other than `suspend`, `nosuspend`, `connect` and
 ///   `listen`. The first tag of a kind counts.
-/// - A port whose type is `listen` is dropped (F-58, F-78). If `connect` precedes `listen`, the
-///   port is built (observed on net10.0.9, though F-78 says "anywhere").
+/// - A port whose type is `listen` is dropped (F-58, F-78), but not by builds for phones (F-165).
+///   If `connect` precedes `listen`, the port is built (observed on net10.0.9, though F-78 says
+///   "anywhere").
 ///
 /// [`ignored`] reports the ignored parts.
 ///
@@ -201,8 +202,9 @@ reasons! {
         /// An earlier tag of the configuration has the same kind.
         LaterTag, "later_tag", "repeats an earlier tag";
         /// The type of the configuration is `listen` (F-58). All of it is dropped, and its parts
-        /// are not reported one by one.
-        ListenPort, "listen_port", "runtimes create no additional listening port";
+        /// are not reported one by one. Builds for Android, iOS and tvOS listen there, if the
+        /// address is `HOST:PORT` (F-165).
+        ListenPort, "listen_port", "desktop runtimes create no additional listening port";
         /// The text follows a NUL, which an environment variable cannot contain.
         BehindNul, "behind_nul", "follows a NUL, which ends the text";
     }

@@ -9,7 +9,7 @@ use dotnet_diagnostics_ipc_vectors as vectors;
 use dotnet_diagnostics_ipc_vectors::SourceKind;
 use serde::Deserialize;
 
-const EDITIONS: [&str; 5] = ["2019-05", "3.x", "5", "10", "10+"];
+const EDITIONS: [&str; 6] = ["2019-05", "3.x", "5", "10", "10+", "11"];
 const LEVELS: [&str; 4] = ["must", "should", "may", "informative"];
 
 #[derive(Deserialize)]

@@ -394,6 +394,13 @@ impl fmt::Display for Type {
     }
 }
 
+impl Type {
+    /// Whether its bytes are text.
+    pub const fn is_text(self) -> bool {
+        matches!(self, texts!())
+    }
+}
+
 /// Parses the name in the vectors. `user-events` and `legacy` are short for two of the names.
 ///
 /// ```

@@ -22,12 +22,13 @@ use core::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
+use crate::pasted::PastedPart;
 use crate::value::insert;
 use crate::{Annotation, DecodeRefusal, Direction, Type, TypedCodec, Value};
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::continuation::StreamStart;
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{AnyReply, Message, server::ErrorReply};
 
@@ -310,6 +311,13 @@ pub struct Splitter<'b> {
     continuation: Option<usize>,
     /// The sender of the last message.
     after: Option<Direction>,
+    /// Whether the last continuation is a stream.
+    is_streaming: bool,
+    /// The parts that follow: where each ends, and its sender.
+    parts: vec::IntoIter<PastedPart>,
+    /// The end of this part, and whether bytes are left out there.
+    end: usize,
+    is_cut: bool,
 }
 
 impl<'b> Splitter<'b> {
@@ -326,7 +334,17 @@ impl<'b> Splitter<'b> {
             request_is_given: request.is_some(),
             continuation: is_stream.then_some(usize::MAX),
             after: None,
+            is_streaming: is_stream,
+            parts: Vec::new().into_iter(),
+            end: bytes.len(),
+            is_cut: false,
         }
+    }
+
+    /// Takes no item over the end of a part, and the sender from the part, if that has one.
+    #[must_use]
+    pub fn in_parts(self, parts: Vec<PastedPart>) -> Self {
+        Self { parts: parts.into_iter(), end: 0, ..self }
     }
 
     fn advertise(&mut self, rest: &'b [u8]) -> Item {
@@ -419,12 +437,35 @@ impl Iterator for Splitter<'_> {
     type Item = Item;
 
     fn next(&mut self) -> Option<Item> {
-        let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
+        while self.at >= self.end {
+            let part = self.parts.next()?;
+            self.end = self.end.saturating_add(part.len);
+            self.is_cut = part.gap.is_some();
+            self.from = part.sender.or(self.from);
+            self.after = None;
+            // A stream goes on where no message begins.
+            let rest = self.bytes.get(self.at..self.end).unwrap_or_default();
+            let goes_on = self.is_streaming
+                && self.from == Some(Direction::Server)
+                && !rest.starts_with(&MAGIC)
+                && !rest.starts_with(&ADVERTISE_MAGIC);
+            self.continuation = self.continuation.or(goes_on.then_some(usize::MAX));
+            if self.from == Some(Direction::Client) {
+                self.continuation = None;
+            }
+        }
+        let rest = self.bytes.get(self.at..self.end)?;
         if let Some(len) = self.continuation.take().filter(|len| *len > 0) {
+            self.is_streaming = len == usize::MAX;
             return Some(self.following(rest.get(..len).unwrap_or(rest)));
         }
         let advertises = self.from != Some(Direction::Client)
             && rest.iter().zip(ADVERTISE_MAGIC).take(5).all(|(have, want)| *have == want);
-        Some(if advertises { self.advertise(rest) } else { self.message(rest) })
+        let mut item = if advertises { self.advertise(rest) } else { self.message(rest) };
+        // The server had the bytes that are left out here.
+        if let Some(error) = item.error.as_mut().filter(|_| self.is_cut && self.at >= self.end) {
+            error.answer = None;
+        }
+        Some(item)
     }
 }

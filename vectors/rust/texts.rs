@@ -1,7 +1,13 @@
 //! The value form of texts: variables that configure ports, and names of sockets and pipes.
 
-use alloc::{borrow::ToOwned as _, format, string::ToString as _, vec::Vec};
+use alloc::{
+    borrow::ToOwned as _,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
 use core::fmt;
+use core::net::Ipv6Addr;
 
 use serde_json::json;
 
@@ -11,9 +17,12 @@ use super::value::{expected, field, insert, items, object_of};
 use super::{
     Arena, DecodeRefusal, EncodeFailure, FieldKind, Type, Value, ValueError, ValueForm, VectorFault,
 };
-use dotnet_diagnostics_ipc::endpoint::{NamePrefix, PipeName, ProcessStat, SocketForm, SocketName};
+use dotnet_diagnostics_ipc::endpoint::{
+    NamePrefix, PIPE_PREFIX, PipeName, ProcessStat, SocketForm, SocketName,
+};
 use dotnet_diagnostics_ipc::port::{
-    PortConfig, Ports, SuspendMode, WritePorts, default_port_suspend, ignored, strict,
+    IgnoredReason, PortConfig, Ports, SuspendMode, WritePorts, default_port_suspend, ignored,
+    strict,
 };
 use dotnet_diagnostics_ipc::text::TextError;
 use dotnet_diagnostics_ipc::wire::{Layer, WireError};
@@ -134,17 +143,91 @@ pub(super) fn explain(kind: Type, source: &mut FromWire<'_>) -> Result<(), WireE
 
 fn explain_ports(text: &str, source: &mut FromWire<'_>) {
     let mut parts: Vec<_> = ignored(text)
-        .map(|part| (part.offset, part.text.len(), format!("ignored: {}", part.reason)))
+        .map(|part| {
+            let address = part.text.split(',').find(|field| !field.is_empty()).unwrap_or_default();
+            let listens = part.reason == IgnoredReason::ListenPort && is_host_and_port(address);
+            let elsewhere =
+                if listens { "; on Android, iOS and tvOS: listens at TCP (F-165)" } else { "" };
+            (part.offset, part.text.len(), format!("ignored: {}{elsewhere}", part.reason))
+        })
         .collect();
     for (nth, port) in Ports::new(text).enumerate() {
-        let about = format!("port {nth}, {}, connect", port.suspend_mode.text());
+        let mode = port.suspend_mode.text();
+        let about = format!("port {nth}, {mode}, connect: {}", about_address(port.address));
         let offset = (port.address.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
         parts.push((offset, port.address.len(), about));
     }
     parts.sort_by_key(|(offset, ..)| *offset);
+    let between = |from: usize, to: usize, source: &mut FromWire<'_>| {
+        let skipped = text.get(from..to).unwrap_or_default();
+        let is_tag = !skipped.trim_matches([',', ';']).is_empty();
+        let what = if is_tag { "tags" } else { "separator" };
+        if !skipped.is_empty() {
+            source.note(FieldKind::Plain, from, skipped.len(), || what.to_owned());
+        }
+    };
+    let mut end = 0;
     for (offset, len, about) in parts {
+        between(end, offset, source);
         source.note(FieldKind::Plain, offset, len, || about);
+        end = offset.saturating_add(len);
     }
+    between(end, text.len(), source);
+}
+
+/// The bytes of a socket's path, without its NUL, on Linux and on macOS.
+const MOST_IN_PATH: [usize; 2] = [107, 103];
+
+/// What runtimes on each platform make of an address.
+fn about_address(address: &str) -> String {
+    const RELATIVE: &str = "a path from the app's working directory; on Windows the name of a pipe";
+    let [linux, macos] = MOST_IN_PATH;
+    let scheme = address.split_once("://").map(|(scheme, _)| scheme);
+    let is_scheme = |scheme: &&str| scheme.bytes().all(|one| one.is_ascii_alphanumeric());
+    let scheme = scheme.filter(is_scheme);
+    let is_padded = address.trim_matches([' ', '\t']) != address;
+    let is_variable = address.contains('$') || address.matches('%').count() > 1;
+    let what = if is_padded {
+        "the spaces at its ends are part of the path (F-78)"
+    } else if address.starts_with(['"', '\'']) {
+        "the quotes are part of it, and it is a relative path"
+    } else if is_host_and_port(address) {
+        return "TCP on Android, iOS and tvOS; elsewhere a file of this name, not TCP (F-156)"
+            .into();
+    } else if matches!(scheme, Some("ws" | "wss")) {
+        return "a WebSocket of Mono in a browser; elsewhere a relative path (F-156)".into();
+    } else if scheme == Some("js") {
+        return "for the page of Mono in a browser; elsewhere a relative path (F-156)".into();
+    } else if scheme.is_some() {
+        "no runtime knows this scheme: a relative path"
+    } else if address.starts_with(PIPE_PREFIX) {
+        return "Windows adds this prefix itself, so the pipe is another (P-16); elsewhere a relative path".into();
+    } else if address.starts_with('~') {
+        "~ is not expanded (F-60): a relative path"
+    } else if is_variable {
+        "a runtime expands no variable (F-60)"
+    } else if address.starts_with('@') {
+        "no abstract socket: a file of this name"
+    } else if !address.starts_with('/') {
+        return RELATIVE.into();
+    } else if address.len() > linux {
+        return format!("{} bytes, a socket has {linux}: it never connects (P-13)", address.len());
+    } else if address.len() > macos {
+        return format!("a socket, which macOS does not have: {macos} bytes at most");
+    } else {
+        return "a socket; Android, iOS and tvOS expect HOST:PORT (F-156)".into();
+    };
+    what.into()
+}
+
+/// `127.0.0.1:9000`, `[::1]:9000`, `localhost:9000`.
+fn is_host_and_port(address: &str) -> bool {
+    let Some((host, port)) = address.rsplit_once(':') else { return false };
+    let is_name =
+        |host: &str| host.bytes().all(|one| one.is_ascii_alphanumeric() || b".-_*".contains(&one));
+    let inside = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let is_host = inside.map_or_else(|| is_name(host), |host| host.parse::<Ipv6Addr>().is_ok());
+    is_host && !host.is_empty() && port.parse::<u16>().is_ok()
 }
 
 impl From<TextError> for DecodeRefusal {
@@ -192,4 +275,95 @@ fn prefix(value: &Value) -> Result<NamePrefix, ValueError> {
     known
         .map_or_else(|| expected("one of the two prefixes", text), Ok)
         .map_err(|error| error.within("prefix"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain::Item;
+
+    fn notes(text: &str) -> Vec<String> {
+        let parts = Item::whole(Type::Ports, text.as_bytes()).parts(text.as_bytes());
+        parts
+            .into_iter()
+            .map(|part| part.text)
+            .filter(|text| !matches!(&**text, "separator" | "tags"))
+            .collect()
+    }
+
+    /// As the documents of the runtimes and tools, and people in public threads, write them.
+    #[test]
+    fn note_says_what_an_address_is_on_each_platform() {
+        const SOCKET: &str = "a socket; Android, iOS and tvOS expect HOST:PORT (F-156)";
+        const TCP: &str =
+            "TCP on Android, iOS and tvOS; elsewhere a file of this name, not TCP (F-156)";
+        const WEB: &str = "a WebSocket of Mono in a browser; elsewhere a relative path (F-156)";
+        const PAGE: &str = "for the page of Mono in a browser; elsewhere a relative path (F-156)";
+        const RELATIVE: &str =
+            "a path from the app's working directory; on Windows the name of a pipe";
+        const HOME: &str = "~ is not expanded (F-60): a relative path";
+        const PREFIX: &str = "Windows adds this prefix itself, so the pipe is another (P-16); elsewhere a relative path";
+        const NO_VARIABLE: &str = "a runtime expands no variable (F-60)";
+        const LISTENS: &str = "ignored: desktop runtimes create no additional listening port; on Android, iOS and tvOS: listens at TCP (F-165)";
+        let (suspend, nosuspend) = ("port 0, suspend, connect: ", "port 0, nosuspend, connect: ");
+        for (text, mode, what) in [
+            ("/diag/port.sock", suspend, SOCKET),
+            ("/diag/dotnet-monitor.sock", suspend, SOCKET),
+            ("/tmp/myport.sock,nosuspend", nosuspend, SOCKET),
+            ("/home/user/myport.sock,connect,suspend", suspend, SOCKET),
+            ("myport.sock", suspend, RELATIVE),
+            ("diag/port.sock,nosuspend", nosuspend, RELATIVE),
+            ("maui-app,nosuspend", nosuspend, RELATIVE),
+            ("C:\\temp\\port,nosuspend", nosuspend, RELATIVE),
+            ("~/mydiagport.sock,nosuspend", nosuspend, HOME),
+            ("~/.dotnet/port", suspend, HOME),
+            ("$HOME/port.sock", suspend, NO_VARIABLE),
+            ("${TMPDIR}/port.sock,nosuspend", nosuspend, NO_VARIABLE),
+            ("%TEMP%\\port", suspend, NO_VARIABLE),
+            ("127.0.0.1:9000", suspend, TCP),
+            ("127.0.0.1:9000,suspend", suspend, TCP),
+            ("127.0.0.1:9000,nosuspend,connect", nosuspend, TCP),
+            ("10.0.2.2:9000,suspend,connect", suspend, TCP),
+            ("192.168.1.20:9001,nosuspend", nosuspend, TCP),
+            ("localhost:9000,connect", suspend, TCP),
+            ("[::1]:9000", suspend, TCP),
+            ("*:9000", suspend, TCP),
+            ("127.0.0.1:9000,suspend,listen", "", LISTENS),
+            ("127.0.0.1:9000,nosuspend,listen", "", LISTENS),
+            ("0.0.0.0:9000,listen", "", LISTENS),
+            ("ws://127.0.0.1:8088/diagnostics", suspend, WEB),
+            ("ws://127.0.0.1:8088/diagnostics,suspend", suspend, WEB),
+            ("wss://localhost/diagnostics,nosuspend", nosuspend, WEB),
+            ("js://ready", suspend, PAGE),
+            ("tcp://127.0.0.1:9000", suspend, "no runtime knows this scheme: a relative path"),
+            ("unix:///tmp/port.sock", suspend, "no runtime knows this scheme: a relative path"),
+            ("\\\\.\\pipe\\maui-app,nosuspend", nosuspend, PREFIX),
+            ("@port", suspend, "no abstract socket: a file of this name"),
+            ("\"/tmp/port.sock\"", suspend, "the quotes are part of it, and it is a relative path"),
+            (" /tmp/port.sock", suspend, "the spaces at its ends are part of the path (F-78)"),
+            ("127.0.0.1:70000", suspend, RELATIVE),
+        ] {
+            assert_eq!(notes(text), [format!("{mode}{what}")], "{text}");
+        }
+        // A path on a desktop does not listen.
+        let listen = "ignored: desktop runtimes create no additional listening port";
+        assert_eq!(notes("/tmp/port.sock,listen"), [listen]);
+        for (len, note) in [
+            (103, SOCKET),
+            (104, "a socket, which macOS does not have: 103 bytes at most"),
+            (107, "a socket, which macOS does not have: 103 bytes at most"),
+            (108, "108 bytes, a socket has 107: it never connects (P-13)"),
+        ] {
+            let path = format!("/{}", "x".repeat(len - 1));
+            assert_eq!(notes(&path), [format!("{suspend}{note}")]);
+        }
+        // The document's example.
+        assert_eq!(
+            notes("/a;~/mydiagport.sock,nosuspend;"),
+            [
+                format!("port 1, suspend, connect: {SOCKET}"),
+                format!("port 0, nosuspend, connect: {HOME}")
+            ]
+        );
+    }
 }

@@ -1,4 +1,4 @@
-"""Every table, header line and struct of the five editions that fixes bytes: as printed, and as corrected.
+"""Every table, header line and struct of the six editions that fixes bytes: as printed, and as corrected.
 
 Read a pair of groups together: `table-...` is what an edition prints, `corrected-...` the same with its mistake corrected. A print in
 several editions is written once, under the oldest; the comment names the others. Where a print can be turned into bytes in several ways,
@@ -7,7 +7,7 @@ section is about.
 """
 from notation import *
 
-FILE = File("tables", "Every message and payload table of the five editions, as printed and as corrected", 3000, 3999)
+FILE = File("tables", "Every message and payload table of the six editions, as printed and as corrected", 3000, 3999)
 
 
 def literal(text, spelled):
@@ -23,12 +23,15 @@ PROFILER = "9a2f6c41-005b-004e-8c1f-0d2e4a6b8c90"  # both shorts below 256: they
 EXAMPLE = {"keywords": "100", "logLevel": 2, "provider_name": "MyEventSource", "arguments": None}
 DRAFT_EXAMPLE = {"keywords": "100", "logLevel": 2, "provider_name": "MyEventSource", "filter_data": None}
 ONE_TO_NINE = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+# A streaming session of CollectTracing6 with these values, without its mode.
+STREAMING6 = {"session_type": 0, "streaming_circularBufferMB": 250, "streaming_format": 1, "rundownKeyword": "2147615033",
+              "requestStackwalk": True, "providers": [{**EXAMPLE, "filter": {"enable": False, "event_ids": []}}]}
 
 # --- Messages: the generic OK, the magic, the order of the two command bytes ----------------------------------------
 g = FILE.group("table-generic-ok", type="reply", source="table", edition="2019-05", section="Messages", direction="server",
                command="EventPipe/StopTracing", since="3.1", spec=["F-2"],
                made="written cell by cell from the table; the command that it answers is chosen here")
-g.lenient(3000, "printed in all five editions: the generic OK, 20 bytes without payload; no current runtime sends it, clients accept it",
+g.lenient(3000, "printed in all six editions: the generic OK, 20 bytes without payload; no current runtime sends it, clients accept it",
           literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00"  # "DOTNET_IPC_V1": 13 characters in 14 bytes, so a NUL follows
                   "14 00"  # 20
                   "ff" "00" "00 00", message(OK)),
@@ -56,7 +59,7 @@ g.invalid(3020, "StopTracing's 0x0201 as a little-endian number is 01 02: a dump
 g = FILE.group("table-stop-tracing-request", type="request", source="table", edition="2019-05", section="StopTracing",
                direction="client", command="EventPipe/StopTracing", since="3.1", spec=["F-85"],
                made="header line { Magic; 28; 0x0201; 0x0000 } and struct; sessionId chosen here")
-g.valid(3030, "printed in all five editions: size 28 is right here, 20 and a ulong; the code's bytes are 02 then 01",
+g.valid(3030, "printed in all six editions: size 28 is right here, 20 and a ulong; the code's bytes are 02 then 01",
         literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "1c 00" "02" "01" "00 00"
                 "08 07 06 05 04 03 02 01", message(0x0201, u64(SESSION))),
         {"sessionId": "72623859790382856"}, flags=["AsPrinted", "Literal"])
@@ -64,7 +67,7 @@ g.valid(3030, "printed in all five editions: size 28 is right here, 20 and a ulo
 g = FILE.group("table-stop-tracing-reply", type="reply", source="table", edition="2019-05", section="StopTracing",
                direction="server", command="EventPipe/StopTracing", since="3.1", spec=["F-1", "F-85"],
                made="header line { Magic; 28; 0xFF00; 0x0000 } and struct; sessionId chosen here")
-g.valid(3040, "printed in all five editions: size 28 is right for a reply with a session id (it is not for an hresult)",
+g.valid(3040, "printed in all six editions: size 28 is right for a reply with a session id (it is not for an hresult)",
         literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "1c 00" "ff" "00" "00 00"
                 "08 07 06 05 04 03 02 01", message(OK, u64(SESSION))),
         {"sessionId": "72623859790382856"}, flags=["AsPrinted", "Literal"])
@@ -72,7 +75,7 @@ g.valid(3040, "printed in all five editions: size 28 is right for a reply with a
 g = FILE.group("table-collect-tracing-reply", type="reply", source="table", edition="2019-05", section="CollectTracing",
                direction="server", command="EventPipe/CollectTracing", since="3.1", spec=["F-1"],
                made="header line { Magic; 28; 0xFF00; 0x0000; } and struct; sessionId chosen here")
-g.valid(3050, "printed in all five editions, and later for CollectTracing2 to 5: size 28 and a session id, which may be the largest ulong",
+g.valid(3050, "printed in all six editions, and later for CollectTracing2 to 6: size 28 and a session id, which may be the largest ulong",
         message(OK, u64(0xFFFFFFFFFFFFFFFF)), {"sessionId": "18446744073709551615"}, flags=["AsPrinted", "MaxValue"])
 
 # --- CollectTracing in the 2019 draft: a table of 78 bytes, and a grammar that it contradicts -----------------------
@@ -346,6 +349,47 @@ g.valid(3230, "'no filter' is enable 0 and an empty array: five bytes, as the ev
                         u64(100), u32(2), string("MyEventSource"), string(None), boolean(False), array())),
         {"session_type": 0, "streaming_circularBufferMB": 250, "streaming_format": 1, "rundownKeyword": "2147615033",
          "requestStackwalk": True, "providers": [{**EXAMPLE, "filter": {"enable": False, "event_ids": []}}]}, flags=["Literal"])
+
+g = FILE.group("table-collect-tracing6", type="request", source="table", edition="11", section="CollectTracing6",
+               direction="client", command="EventPipe/CollectTracing6", since="11.0", spec=["F-30", "F-146"],
+               made="header line and list of the streaming payload; values of the CollectTracing table")
+g.valid(3235, "sessionBufferMode 0, drop, after the providers",
+        literal("44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00" "66 00" "02 07" "00 00"  # 102, 0x0207
+                "00 00 00 00"  # session_type 0
+                "fa 00 00 00" "01 00 00 00"  # streaming_circularBufferMB 250, streaming_format 1
+                "39 01 02 80 00 00 00 00"  # rundownKeyword 0x80020139
+                "01"  # requestStackwalk
+                "01 00 00 00"
+                "64 00 00 00 00 00 00 00" "02 00 00 00"
+                "0e 00 00 00"
+                "4d 00 79 00 45 00 76 00 65 00 6e 00 74 00 53 00 6f 00 75 00 72 00 63 00 65 00 00 00"
+                "00 00 00 00"  # arguments
+                "00" "00 00 00 00"  # filter: enable, event_ids
+                "00 00 00 00",  # sessionBufferMode
+                message(0x0207, u32(0), u32(250), u32(1), u64(0x80020139), boolean(True), u32(1),
+                        u64(100), u32(2), string("MyEventSource"), string(None), boolean(False), array(), u32(0))),
+        {**STREAMING6, "sessionBufferMode": 0}, flags=["AsPrinted", "Literal"])
+
+g = FILE.group("table-collect-tracing6-filter-length-0", type="request", source="table", edition="11", section="CollectTracing6",
+               direction="client", command="EventPipe/CollectTracing6", since="11.0", spec=["F-17", "F-73", "F-146"],
+               made="streaming payload with the filter 'exactly as in CollectTracing5': '... or (length = 0)' read as one uint 0")
+g.invalid(3237, "a filter of four zero bytes takes the first byte of the mode, 0, for the last of its count: the mode has three bytes left",
+          message(0x0207, u32(0), u32(250), u32(1), u64(0x80020139), boolean(True), u32(1),
+                  u64(100), u32(2), string("MyEventSource"), string(None), u32(0), u32(0)),
+          "payload", "unexpected_end", 98, "CollectTracing6.sessionBufferMode", flags=["AsPrinted", "Truncated"], hazard="harmful")
+g.invalid(3238, "the same with mode 1: the count is 0x01000000",
+          message(0x0207, u32(0), u32(250), u32(1), u64(0x80020139), boolean(True), u32(1),
+                  u64(100), u32(2), string("MyEventSource"), string(None), u32(0), u32(1)),
+          "payload", "count_too_large", 94, "CollectTracing6.providers[0].filter.event_ids", flags=["AsPrinted", "HugeCount"],
+          hazard="harmful")
+
+g = FILE.group("corrected-collect-tracing6-filter-length-0", type="request", source="corrected", edition="11", section="CollectTracing6",
+               fact="F-17", direction="client", command="EventPipe/CollectTracing6", since="11.0", spec=["F-17"],
+               made="the same fields with the filter of the first event_filter table: enable 0, no ids")
+g.valid(3239, "'no filter' is enable 0 and an empty array: five bytes, then the mode, 1",
+        message(0x0207, u32(0), u32(250), u32(1), u64(0x80020139), boolean(True), u32(1),
+                u64(100), u32(2), string("MyEventSource"), string(None), boolean(False), array(), u32(1)),
+        {**STREAMING6, "sessionBufferMode": 1}, flags=[])
 
 # --- event_filter and tracepoint_config ------------------------------------------------------------------------------
 g = FILE.group("table-event-filter", type="event_filter", source="table", edition="10", section="Event_filter", spec=["F-17"],

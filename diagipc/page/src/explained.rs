@@ -2,7 +2,7 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::explain::{Item, ItemKind, MOST_IN_FIELDS, Splitter};
-use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
+use dotnet_diagnostics_ipc_vectors::pasted::{self, Pasted, PastedForm};
 use dotnet_diagnostics_ipc_vectors::{Annotation, Direction, Type, TypedCodec};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -30,27 +30,43 @@ pub struct ExplainOptions {
     pub skip: usize,
 }
 
+/// The bytes of a file that is not text, which may be a capture.
+pub fn take(file: Vec<u8>) -> (Pasted, Value) {
+    if !pasted::is_capture(&file) {
+        return (file.into(), json!({}));
+    }
+    match pasted::read_capture(&file) {
+        Ok(read) => said(read, "a capture"),
+        Err(error) => (Pasted::default(), json!({ "error": error })),
+    }
+}
+
 /// The bytes of a text, and what it was read as or why it was not.
-pub fn read(text: &[u8], form: usize) -> (Vec<u8>, Value) {
-    let refused = |message: String| (Vec::new(), json!({ "error": message }));
+pub fn read(text: &[u8], form: usize) -> (Pasted, Value) {
+    let refused = |message: String| (Pasted::default(), json!({ "error": message }));
     if text.len() > MOST_TEXT {
         return refused(too_many(text.len(), MOST_TEXT, "characters"));
     }
     let Ok(text) = str::from_utf8(text) else { return refused("not a text".into()) };
-    let form = PastedForm::ALL.get(form).copied().unwrap_or_else(|| PastedForm::of(text));
-    match form.read(text) {
-        Ok(bytes) if bytes.len() > MOST_BYTES => {
-            refused(too_many(bytes.len(), MOST_BYTES, "bytes"))
+    let (form, read) = match PastedForm::ALL.get(form) {
+        Some(form) => (*form, form.read(text)),
+        None => pasted::read(text),
+    };
+    match read {
+        Ok(read) if read.bytes.len() > MOST_BYTES => {
+            refused(too_many(read.bytes.len(), MOST_BYTES, "bytes"))
         }
-        Ok(bytes) => {
-            let said = json!({ "form": form.to_string(), "bytes": bytes.len() });
-            (bytes, said)
-        }
+        Ok(read) => said(read, &form.to_string()),
         Err(error) => {
             let said = json!({ "error": error.message, "line": error.line, "column": error.column, "form": form.to_string() });
-            (Vec::new(), said)
+            (Pasted::default(), said)
         }
     }
+}
+
+fn said(read: Pasted, form: &str) -> (Pasted, Value) {
+    let said = json!({ "form": form, "bytes": read.bytes.len(), "gaps": read.gaps() });
+    (read, said)
 }
 
 fn too_many(have: usize, most: usize, what: &str) -> String {
@@ -58,14 +74,15 @@ fn too_many(have: usize, most: usize, what: &str) -> String {
 }
 
 /// The items of the bytes after those that are skipped, until there are enough parts.
-pub fn explained(bytes: &[u8], options: &ExplainOptions) -> Value {
-    match items(bytes, options) {
+pub fn explained(taken: &Pasted, options: &ExplainOptions) -> Value {
+    match items(taken, options) {
         Ok(said) => said,
         Err(error) => json!({ "error": error }),
     }
 }
 
-fn items(bytes: &[u8], options: &ExplainOptions) -> Result<Value, String> {
+fn items(taken: &Pasted, options: &ExplainOptions) -> Result<Value, String> {
+    let bytes = taken.bytes.as_slice();
     if bytes.len() > MOST_BYTES {
         return Err(too_many(bytes.len(), MOST_BYTES, "bytes"));
     }
@@ -79,7 +96,7 @@ fn items(bytes: &[u8], options: &ExplainOptions) -> Result<Value, String> {
     let request = named.map(|name| name.parse::<Command>()).transpose();
     let request = request.map_err(|error| format!("{:?} is {error}", options.request))?;
     let mut items: Box<dyn Iterator<Item = Item>> = if options.kind.is_empty() {
-        Box::new(Splitter::new(bytes, from, request))
+        Box::new(Splitter::new(bytes, from, request).in_parts(taken.parts.clone()))
     } else {
         let kind = options.kind.parse::<Type>();
         let kind = kind.map_err(|_| format!("{:?} is not a type of the vectors", options.kind))?;

@@ -3,13 +3,14 @@
 
 use std::cell::RefCell;
 
+use dotnet_diagnostics_ipc_vectors::pasted::Pasted;
 use serde_json::{Value, json};
 
-use crate::explained::{choices, explained, read};
+use crate::explained::{choices, explained, read, take};
 
 thread_local! {
     static ROOM: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static TAKEN: RefCell<Pasted> = RefCell::new(Pasted::default());
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -22,18 +23,20 @@ pub extern "C" fn room(len: usize) -> *mut u8 {
     })
 }
 
-/// What the page wrote is the bytes.
+/// What the page wrote is the bytes, or a capture. The answer is as for text.
 #[unsafe(no_mangle)]
 pub extern "C" fn take_bytes() {
-    BYTES.set(ROOM.take());
+    let (taken, said) = take(ROOM.take());
+    TAKEN.set(taken);
+    answer(&said);
 }
 
 /// What the page wrote is text with the bytes, in the form of this number, or in the one that it looks like. The
 /// answer has the form, or why it is not one.
 #[unsafe(no_mangle)]
 pub extern "C" fn take_text(form: usize) {
-    let (bytes, said) = read(&ROOM.take(), form);
-    BYTES.set(bytes);
+    let (taken, said) = read(&ROOM.take(), form);
+    TAKEN.set(taken);
     answer(&said);
 }
 
@@ -41,7 +44,7 @@ pub extern "C" fn take_text(form: usize) {
 #[unsafe(no_mangle)]
 pub extern "C" fn explain() {
     let said = match serde_json::from_slice(&ROOM.take()) {
-        Ok(options) => BYTES.with_borrow(|bytes| explained(bytes, &options)),
+        Ok(options) => TAKEN.with_borrow(|taken| explained(taken, &options)),
         Err(error) => json!({ "error": error.to_string() }),
     };
     answer(&said);
@@ -59,12 +62,12 @@ fn answer(said: &Value) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn bytes() -> *const u8 {
-    BYTES.with_borrow(|bytes| bytes.as_ptr())
+    TAKEN.with_borrow(|taken| taken.bytes.as_ptr())
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn bytes_len() -> usize {
-    BYTES.with_borrow(Vec::len)
+    TAKEN.with_borrow(|taken| taken.bytes.len())
 }
 
 #[unsafe(no_mangle)]

@@ -9,4 +9,4 @@
 mod explained;
 mod exports;
 
-pub use explained::{MOST_BYTES, MOST_PARTS, MOST_TEXT, ExplainOptions, choices, explained, read};
+pub use explained::{MOST_BYTES, MOST_PARTS, MOST_TEXT, ExplainOptions, choices, explained, read, take};

@@ -4,14 +4,15 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::iter;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use diagipc::print;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::explain::{Item, MOST_IN_FIELDS, Splitter};
-use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
+use dotnet_diagnostics_ipc_vectors::pasted::{self, Pasted, PastedForm};
 use dotnet_diagnostics_ipc_vectors::{Direction, Type};
 
+use crate::commands::trace_file::{self, FRONT_BYTES};
 use crate::commands::{Outcome, printable};
 
 /// Shows the meaning of bytes.
@@ -22,6 +23,9 @@ use crate::commands::{Outcome, printable};
 /// The input is held in memory once, a stream in it a second time in hexadecimal; messages are
 /// decoded one at a time. An environment block of more than 1 MiB is shown as bytes, without its
 /// entries; --kind accepts at most that much. A block of 1 MiB takes up to 200 MiB of memory.
+///
+/// A .nettrace file of any size is read piece by piece: whether it is complete, the events of each
+/// provider, how many the runtime dropped, or the byte where it stops being a trace.
 #[derive(clap::Args)]
 #[command(
     after_long_help = exit_statuses!(
@@ -31,12 +35,14 @@ use crate::commands::{Outcome, printable};
     )
 )]
 pub(crate) struct Arguments {
-    /// A file, or `-` for standard input
+    /// A file, or `-` for standard input: bytes, text in any form of --text, a capture (pcapng, pcap), or
+    /// a .nettrace
     #[arg(required_unless_present = "text")]
     file: Option<String>,
 
-    /// The bytes themselves, in hexadecimal, as a hex dump, an array, strings with escapes, or base64;
-    /// standard error says which it is, if not hexadecimal
+    /// The bytes themselves: hexadecimal, a dump (xxd, hexdump -C, od -c, WinDbg), a log of socat, what
+    /// Node prints, an array, strings with escapes (strace), or base64, also quoted or in a log; standard
+    /// error says which it is, if not hexadecimal, and what it leaves out
     #[arg(long, value_name = "TEXT", conflicts_with = "file")]
     text: Option<String>,
 
@@ -71,15 +77,25 @@ fn direction() -> impl TypedValueParser<Value = Direction> {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let bytes = arguments.bytes()?;
+    let Pasted { bytes, parts, .. } = match arguments.input()? {
+        Input::Bytes(bytes) => bytes,
+        Input::Trace { front, rest } => {
+            return trace_file::explain(&front, rest, arguments.json, out)
+                .with_context(|| arguments.name());
+        }
+    };
+    let has_gaps = parts.iter().any(|part| part.gap.is_some());
     let items: Box<dyn Iterator<Item = Item>> = match arguments.kind {
         Some(_) if bytes.len() > MOST_IN_FIELDS => {
             bail!("--kind reads at most {MOST_IN_FIELDS} bytes, the input has {}", bytes.len())
         }
         Some(kind) => Box::new(iter::once(Item::whole(kind, &bytes))),
-        None => Box::new(Splitter::new(&bytes, arguments.from, arguments.request)),
+        None => {
+            let splitter = Splitter::new(&bytes, arguments.from, arguments.request);
+            Box::new(splitter.in_parts(parts))
+        }
     };
-    let (mut is_empty, mut is_faulty) = (true, false);
+    let (mut is_empty, mut is_faulty) = (true, has_gaps);
     // One at a time: an item takes many times the memory of its bytes.
     let mut items = items.inspect(|item| {
         is_empty = false;
@@ -96,28 +112,74 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     Ok(if is_empty || is_faulty { Outcome::Faulty } else { Outcome::Well })
 }
 
+enum Input {
+    Bytes(Pasted),
+    Trace { front: Vec<u8>, rest: Box<dyn Read> },
+}
+
 impl Arguments {
-    fn bytes(&self) -> anyhow::Result<Vec<u8>> {
+    fn name(&self) -> String {
+        self.file.clone().unwrap_or_else(|| "-".to_owned())
+    }
+
+    fn input(&self) -> anyhow::Result<Input> {
         if let Some(text) = &self.text {
-            let form = PastedForm::of(text);
-            let bytes = form.read(text).with_context(|| format!("--text, read as {form}"))?;
-            if form != PastedForm::Hexadecimal {
-                printable::say(&format!("diagipc: --text is {form} of {} bytes", bytes.len()));
-            }
-            return Ok(bytes);
+            return pasted("--text", text).map(Input::Bytes);
         }
-        read(self.file.as_deref().unwrap_or("-"), self.limit)
+        let name = self.name();
+        let mut rest = open(&name)?;
+        let mut front = Vec::new();
+        rest.by_ref().take(FRONT_BYTES).read_to_end(&mut front).with_context(|| name.clone())?;
+        let is_given = self.kind.is_some() || self.from.is_some() || self.request.is_some();
+        if !is_given && trace_file::is_trace(&name, &front) {
+            return Ok(Input::Trace { front, rest });
+        }
+        let bytes = limited(&name, front.chain(rest), self.limit)?;
+        if pasted::is_capture(&bytes) {
+            let read = pasted::read_capture(&bytes).map_err(|why| anyhow!("{name}: {why}"))?;
+            report(&name, "a capture", &read);
+            return Ok(Input::Bytes(read));
+        }
+        let is_text = self.kind.is_some_and(Type::is_text) || bytes.is_empty();
+        match pasted::text_of(&bytes).filter(|_| !is_text) {
+            Some(text) => pasted(&name, text).map(Input::Bytes),
+            None => Ok(Input::Bytes(bytes.into())),
+        }
+    }
+}
+
+/// Reads text in the form that it looks like.
+fn pasted(name: &str, text: &str) -> anyhow::Result<Pasted> {
+    let (form, read) = pasted::read(text);
+    let read = read.with_context(|| format!("{name}, read as {form}"))?;
+    if form != PastedForm::Hexadecimal || name != "--text" {
+        report(name, &form.to_string(), &read);
+    }
+    Ok(read)
+}
+
+fn report(name: &str, form: &str, read: &Pasted) {
+    printable::say(&format!("diagipc: {name} is {form} of {} bytes", read.bytes.len()));
+    for gap in read.gaps() {
+        printable::say(&format!("diagipc: {name}: left out {gap}"));
     }
 }
 
 /// The contents of a file, or of standard input for `-`; an error if it has more than `limit`
 /// bytes.
 pub(crate) fn read(file: &str, limit: u64) -> anyhow::Result<Vec<u8>> {
+    limited(file, open(file)?, limit)
+}
+
+fn open(file: &str) -> anyhow::Result<Box<dyn Read>> {
+    Ok(match file {
+        "-" => Box::new(io::stdin()),
+        path => Box::new(File::open(path).with_context(|| path.to_owned())?),
+    })
+}
+
+fn limited(file: &str, source: impl Read, limit: u64) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let source: &mut dyn Read = match file {
-        "-" => &mut io::stdin().lock(),
-        path => &mut File::open(path).with_context(|| path.to_owned())?,
-    };
     source.take(limit + 1).read_to_end(&mut bytes).with_context(|| file.to_owned())?;
     if bytes.len() as u64 > limit {
         bail!("{file}: more than {limit} bytes; --limit allows more");

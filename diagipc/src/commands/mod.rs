@@ -44,6 +44,7 @@ mod server;
 pub(crate) mod target;
 mod text;
 mod trace;
+mod trace_file;
 
 use std::io::Write;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::{STOP, STOPPED, UNKNOWN_COMMAND, decode, errors, run, text};
+use crate::cli::{STOP, STOPPED, UNKNOWN_COMMAND, decode, errors, json as json_of, run, text};
 
 /// Bytes are read in the forms in which people paste them. Standard error says which form was read.
 #[test]
@@ -23,6 +23,92 @@ fn decode_reads_text_in_several_forms() {
     assert_eq!(
         errors(&["decode", "--text", "{ 0x44,\n  0x4g }"], 2),
         "diagipc: --text, read as an array: line 2, column 3: 0x4g is not a number\n"
+    );
+}
+
+/// A file of text is read as text; a capture and a log of socat name the senders.
+#[test]
+fn decode_reads_files_of_text_and_captures() {
+    let block = |kind: u32, body: &[u8]| {
+        let len = u32::try_from(body.len() + 12).unwrap().to_le_bytes();
+        [&kind.to_le_bytes()[..], &len, body, &len].concat()
+    };
+    let packet = |from: u8, hex: &str| {
+        let packet =
+            [b"DIPC\x01\x01", &[from, 0, 0, 0, 0, 0][..], &hex::decode(hex).unwrap()].concat();
+        let len = u32::try_from(packet.len()).unwrap().to_le_bytes();
+        block(6, &[&[0; 12][..], &len, &len, &packet].concat())
+    };
+    let capture = [
+        block(0x0a0d_0d0a, b"\x4d\x3c\x2b\x1a\x01\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff"),
+        block(1, b"\x93\0\0\0\0\0\0\0"),
+        packet(0, STOP),
+        packet(1, STOPPED),
+    ];
+    let socat = format!(
+        "> 2026/11/29 01:00:23.000883  length=28 from=0 to=27\n {STOP}\n--\n\
+         < 2026/11/29 01:00:23.000892  length=28 from=0 to=27\n {STOPPED}\n--\n"
+    );
+    let log = format!("10:00:00.125 DEBUG sent {STOP}\n10:00:00.250 DEBUG received {STOPPED}\n");
+    let directory = crate::tool::directory();
+    for (input, form) in [
+        (capture.concat(), "a capture"),
+        (socat.into_bytes(), "a log of socat"),
+        (log.into_bytes(), "hexadecimal"),
+        (format!("{STOP}\r\n{STOPPED}\n").into_bytes(), "hexadecimal"),
+    ] {
+        let file = directory.path().join("input");
+        std::fs::write(&file, input).unwrap();
+        let file = file.to_str().unwrap();
+        let output = run(&["decode", "--json", file], b"", 0);
+        let items: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let kinds = (&items[0]["kind"], &items[1]["kind"], &items[2]);
+        assert_eq!(kinds, (&json!("request"), &json!("reply"), &Value::Null), "{form}");
+        assert_eq!(items[1]["value"], json!({ "sessionId": "1" }), "{form}");
+        let said = format!("diagipc: {file} is {form} of 56 bytes\n");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), said);
+    }
+    // What the tool prints of itself.
+    let dump = run(&["decode", "--text", STOP], b"", 0).stdout;
+    assert_eq!(run(&["decode", "-"], &dump, 0).stdout, dump);
+    // A type that is text is not read as another.
+    run(&["decode", "-", "--kind", "ports"], b"/tmp/port,suspend", 0);
+    // A stream goes on after the client has spoken on another connection. Its request has no payload.
+    let stream = format!(
+        "> 2026/11/29 01:00:23  length=20 from=0 to=19\n {}\n\
+         < 2026/11/29 01:00:23  length=32 from=0 to=31\n {STOPPED} 4e657474\n\
+         > 2026/11/29 01:00:23  length=28 from=0 to=27\n {STOP}\n\
+         < 2026/11/29 01:00:23  length=4 from=32 to=35\n 72616365\n",
+        "444f544e45545f4950435f563100140002030000"
+    );
+    let items = decode(&["--text", &stream], 1);
+    let kinds: Vec<_> = items.as_array().unwrap().iter().map(|item| &item["kind"]).collect();
+    assert_eq!(kinds, ["request", "reply", "continuation", "request", "continuation"]);
+}
+
+/// Status 1: what is there is shown, and what is not is said.
+#[test]
+fn decode_shows_what_a_cut_text_has() {
+    let output = run(
+        &["decode", "--text", r#"read(3, "DOTNET_IPC_V1\0\34\0\377\0\0\0"..., 131072) = 28"#],
+        b"",
+        1,
+    );
+    assert!(text(&output).contains("command_set  0xff Server"), "{}", text(&output));
+    // The server had all of it.
+    let cut = r#"write(3, "DOTNET_IPC_V1\0\34\0\2\1\0\0\1"..., 28) = 28"#;
+    let shown = text(&run(&["decode", "--text", cut], b"", 1));
+    assert!(shown.contains("error: the input ends here, 28 bytes are needed"), "{shown}");
+    assert!(!shown.contains("answer"), "{shown}");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "diagipc: --text is strings of 20 bytes\n\
+         diagipc: --text: left out after byte 20: 8 bytes that strace has cut\n"
+    );
+    assert_eq!(
+        errors(&["decode", "--text", "Hello!"], 2),
+        "diagipc: --text, read as hexadecimal: line 1, column 1: 'H' is not a hexadecimal digit, and it \
+         looks like no dump, log of socat, buffer of Node, array, strings or base64\n"
     );
 }
 
@@ -238,4 +324,81 @@ fn decode_memory_is_bounded() {
     let output = run(&["decode", "--kind", "environment", "-"], &vec![0; (1 << 20) + 1], 2);
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(errors, "diagipc: --kind reads at most 1048576 bytes, the input has 1048577\n");
+}
+
+/// Thread 7 has written an event of provider A; the sequence point says that it wrote five.
+const TRACE: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1\
+    \x05\x05\x01\x04\0\0\0\x04\0\0\0\x05\0\0\0Trace\x06................................................\x06\
+    \x05\x05\x01\x02\0\0\0\x02\0\0\0\x0d\0\0\0MetadataBlock\x06\x21\0\0\0\0\
+    \x14\0\x01\0................\x80\0\x0a\x01\0\0\0A\0\0\0xx\x06\
+    \x05\x05\x01\x02\0\0\0\x02\0\0\0\x0a\0\0\0EventBlock\x06\x1d\0\0\0\
+    \x14\0\x01\0................\x83\x01\0\x07\0\x10\x02xx\x06\
+    \x05\x05\x01\x02\0\0\0\x02\0\0\0\x07\0\0\0SPBlock\x06\x18\0\0\0\0\0\0\
+    tttttttt\x01\0\0\0\x07\0\0\0\0\0\0\0\x05\0\0\0\x06\x01";
+
+#[test]
+fn decode_trace_says_what_is_in_it_and_whether_it_is_whole() {
+    const EVENTS: &str = "     events  provider\n          1  A\n";
+    let (_, rest) = TRACE.split_at(1);
+    let broken = "  at byte 285 (0x11d) expected the tag 05 of an object, or 01 after the last one, \
+        found 4e657474726163651400000021466173 \"Nettrace\\x14\\x00\\x00\\x00!Fas\"\n";
+    let other = "  at byte 0 (0x0) expected \"Nettrace\" and its serializer, or the version of the \
+        format, found 3c21446f63 \"<!Doc\"\n";
+    // Without the sequence point nothing is lost.
+    let complete = [&TRACE[..230], b"\x01"].concat();
+    let twice = [&TRACE[..285], TRACE].concat();
+    let netperf = [&TRACE[8..32], rest].concat();
+    let six = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0\0\0\0\0";
+    for (bytes, status, said) in [
+        (&complete[..], 0, format!("nettrace 4, 231 bytes, complete\n{EVENTS}")),
+        (
+            TRACE,
+            1,
+            format!("nettrace 4, 286 bytes, whole, but the runtime dropped 4 events\n{EVENTS}"),
+        ),
+        (
+            &TRACE[..285],
+            1,
+            format!("nettrace 4, 285 bytes, cut: it has no end\n  until there the runtime dropped 4 events\n{EVENTS}"),
+        ),
+        (&TRACE[..40], 1, "nettrace, 40 bytes, cut: it has no end\n".to_owned()),
+        (
+            &twice,
+            1,
+            format!("nettrace 4, 571 bytes, not a trace from byte 285 on\n{broken}  until there the runtime dropped 4 events\n{EVENTS}"),
+        ),
+        (
+            &netperf,
+            1,
+            "netperf, 309 bytes, the format before nettrace, of .NET Core 2 and previews of 3.0: it is not read\n".to_owned(),
+        ),
+        (six, 1, "nettrace 6, 24 bytes, it has its end; the events of this format are not read\n".to_owned()),
+    ] {
+        let shown = text(&run(&["decode", "-"], bytes, status));
+        assert_eq!(shown, said);
+    }
+    // A file of that name should be one.
+    let directory = crate::tool::directory();
+    let file = directory.path().join("page.nettrace");
+    std::fs::write(&file, "<!Doc").unwrap();
+    let file = file.to_str().unwrap();
+    let said = format!("nettrace, 5 bytes, not a trace from byte 0 on\n{other}");
+    assert_eq!(text(&run(&["decode", file], b"", 1)), said);
+    assert_eq!(
+        json_of(&["decode", "--json", file], 1),
+        json!([{
+            "offset": 0, "size": 5, "kind": "trace", "format": "nettrace", "version": null,
+            "state": "broken", "lost": 0, "providers": [],
+            "error": {
+                "at": 0, "found": "3c21446f63",
+                "expected": "\"Nettrace\" and its serializer, or the version of the format",
+            },
+        }])
+    );
+    let items: Value =
+        serde_json::from_slice(&run(&["decode", "--json", "-"], TRACE, 1).stdout).unwrap();
+    let lost = (&json!(4), &json!([{ "name": "A", "events": 1 }]));
+    assert_eq!((&items[0]["lost"], &items[0]["providers"]), lost);
+    // As what follows a reply it is bytes.
+    run(&["decode", "-", "--from", "server"], TRACE, 0);
 }

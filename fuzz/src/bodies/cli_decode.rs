@@ -6,7 +6,7 @@ use diagipc::print;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc_vectors::Direction;
 use dotnet_diagnostics_ipc_vectors::explain::{Item, Splitter};
-use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
+use dotnet_diagnostics_ipc_vectors::pasted::{PastedForm, read_capture};
 
 use crate::bodies::kind;
 
@@ -15,6 +15,10 @@ pub fn cli_decode(input: &[u8]) {
     let Some(([how, which], bytes)) = input.split_first_chunk::<2>() else { return };
     if let Ok(text) = str::from_utf8(bytes) {
         pasted(text);
+    }
+    if let Ok(capture) = read_capture(bytes) {
+        assert!(capture.bytes.len() <= bytes.len());
+        assert_eq!(capture.parts.iter().map(|part| part.len).sum::<usize>(), capture.bytes.len());
     }
     let request = Command::known().nth(usize::from(*which));
     let items: Vec<Item> = match how >> 1 & 3 {
@@ -49,7 +53,11 @@ fn pasted(text: &str) {
     let lines = text.split('\n').count();
     for form in PastedForm::ALL {
         match form.read(text) {
-            Ok(bytes) => assert!(bytes.len() <= text.len(), "{form} of {text:?}"),
+            Ok(read) => {
+                // A column of `od -c` may lack the spaces at its end.
+                assert!(read.bytes.len() <= text.len() + 64 * lines, "{form} of {text:?}");
+                assert_eq!(read.parts.iter().map(|part| part.len).sum::<usize>(), read.bytes.len());
+            }
             Err(error) => assert!((1..=lines).contains(&error.line), "{form} of {text:?}: {error}"),
         }
     }

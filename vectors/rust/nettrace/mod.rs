@@ -17,6 +17,19 @@ mod asked;
 /// a zero, and then the versions.
 const FRONTS: [&[u8]; 2] = [b"Nettrace\x14\0\0\0!FastSerialization.1", b"Nettrace\0\0\0\0"];
 
+/// What is expected where something else stands.
+const FRONT: &str = "\"Nettrace\" and its serializer, or the version of the format";
+const TAG: &str = "the tag 05 of an object, or 01 after the last one";
+const OBJECT: &str =
+    "an object of nettrace 4 or 5: Trace, EventBlock, MetadataBlock, StackBlock or SPBlock";
+const OBJECT_END: &str = "the tag 06 at the end of an object";
+const COMPRESSED: &str = "a block of events with compressed headers";
+const EVENT: &str = "an event that ends in its block";
+const SEQUENCE_POINT: &str = "a sequence point as long as its block";
+const FEWER_THREADS: &str = "fewer than 1,048,576 threads";
+const NUMBER: &str = "a number of 7 bits a byte";
+const NOTHING: &str = "nothing after the end of the trace";
+
 /// The tags of the serializer: of an object's beginning and end, and the one after the last object.
 const BEGIN: u8 = 5;
 const END: u8 = 6;
@@ -35,6 +48,8 @@ const MAX_EVENT_TYPES: usize = 1 << 16;
 const MAX_PROVIDERS: usize = 1 << 10;
 /// The bytes of a type's description that are read: its id and the name of its provider in UTF-16.
 const MAX_DESCRIPTION_BYTES: u64 = 4 + 2 * 256;
+/// The bytes that are kept of what is not nettrace.
+const MAX_FOUND_BYTES: usize = 16;
 /// The providers of events about the session itself: its end lists the methods of the process, and every
 /// stream begins with what the process is.
 const OF_THE_SESSION: [&str; 2] =
@@ -61,6 +76,7 @@ pub struct Stream {
     skipped: u64,
     part: Part,
     is_past_start: bool,
+    version: Option<u32>,
     threads: BTreeMap<u64, u32>,
     lost: u64,
     /// The provider of each type of event, by its place in `providers`.
@@ -87,6 +103,8 @@ pub enum StreamState {
     Broken {
         /// The number of bytes before it.
         at: u64,
+        /// What was expected there.
+        expected: &'static str,
     },
     /// It is in a newer format, of which only the end is known, or not even that.
     Unknown,
@@ -95,7 +113,7 @@ pub enum StreamState {
 impl StreamState {
     /// Whether a stream that has ended and begins as nettrace is not whole.
     pub const fn is_wrong_nettrace(self) -> bool {
-        matches!(self, Self::Cut | Self::Broken { at: 1.. })
+        matches!(self, Self::Cut | Self::Broken { at: 1.., .. })
     }
 }
 
@@ -107,7 +125,9 @@ impl fmt::Display for StreamState {
             ),
             Self::Whole { lost: 0 } => f.write_str("the stream is whole"),
             Self::Whole { lost } => write!(f, "the stream is whole, without {lost} events that the runtime has dropped"),
-            Self::Broken { at } => write!(f, "the stream is not nettrace from byte {at} on"),
+            Self::Broken { at, expected } => {
+                write!(f, "the stream is not nettrace from byte {at} on: expected {expected}")
+            }
             Self::Unknown => f.write_str("the stream is in a newer format than nettrace 5"),
         }
     }
@@ -132,7 +152,7 @@ enum Part {
     Block,
     /// Nothing follows the last block.
     BlocksOver,
-    Broken(u64),
+    Broken(u64, &'static str),
     Unknown,
 }
 
@@ -161,7 +181,8 @@ struct EventHeader {
 enum Stop {
     /// It is longer than what has come.
     Short,
-    Broken,
+    /// It is not this.
+    Broken(&'static str),
     Unknown,
 }
 
@@ -183,13 +204,14 @@ impl Stream {
             &joined
         };
         loop {
+            if matches!(self.part, Part::Broken(..) | Part::Unknown) {
+                self.rest = bytes.iter().copied().take(MAX_FOUND_BYTES).collect();
+                return;
+            }
             let skipped = usize::try_from(self.skipped).unwrap_or(usize::MAX).min(bytes.len());
             bytes = self.read(bytes, skipped);
             self.skipped = self.skipped.saturating_sub(skipped as u64);
             if bytes.is_empty() || self.skipped > 0 {
-                return;
-            }
-            if matches!(self.part, Part::Broken(_) | Part::Unknown) {
                 return;
             }
             match self.next(bytes) {
@@ -198,7 +220,7 @@ impl Stream {
                     self.rest.extend_from_slice(bytes);
                     return;
                 }
-                Err(Stop::Broken) => self.part = Part::Broken(self.at),
+                Err(Stop::Broken(expected)) => self.part = Part::Broken(self.at, expected),
                 Err(Stop::Unknown) => self.part = Part::Unknown,
             }
         }
@@ -208,12 +230,27 @@ impl Stream {
     pub fn state(&self) -> StreamState {
         match self.part {
             Part::Over => StreamState::Whole { lost: self.lost },
-            Part::Broken(at) => StreamState::Broken { at },
+            Part::Broken(at, expected) => StreamState::Broken { at, expected },
             Part::BlocksOver | Part::Unknown => StreamState::Unknown,
             // A front that is not one is broken, however little of it came.
-            Part::Front if !is_front(&self.rest) => StreamState::Broken { at: 0 },
+            Part::Front if !is_front(&self.rest) => StreamState::Broken { at: 0, expected: FRONT },
             _ => StreamState::Cut,
         }
+    }
+
+    /// Returns the version of the format, once it has come.
+    pub const fn version(&self) -> Option<u32> {
+        self.version
+    }
+
+    /// Returns the first bytes of what cannot be read, at most 16.
+    pub fn found(&self) -> &[u8] {
+        if matches!(self.state(), StreamState::Broken { .. }) { &self.rest } else { &[] }
+    }
+
+    /// Returns how many events the runtime has dropped, so far.
+    pub const fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// Whether more has come than its start: the header and the description of the trace. A runtime may
@@ -255,6 +292,7 @@ impl Stream {
                 let [front, newer] = FRONTS;
                 self.part = if cursor.take(newer.len())? == newer {
                     let (major, _minor) = (cursor.u32()?, cursor.u32()?);
+                    self.version = Some(major);
                     if major != NEWEST_VERSION {
                         return Err(Stop::Unknown);
                     }
@@ -262,7 +300,7 @@ impl Stream {
                 } else {
                     cursor.at = 0;
                     if cursor.take(front.len())? != front {
-                        return Err(Stop::Broken);
+                        return Err(Stop::Broken(FRONT));
                     }
                     Part::Object
                 };
@@ -270,7 +308,7 @@ impl Stream {
             Part::Object => match cursor.u8()? {
                 LAST => self.part = Part::Over,
                 BEGIN => self.part = self.object(&mut cursor)?,
-                _ => return Err(Stop::Broken),
+                _ => return Err(Stop::Broken(TAG)),
             },
             Part::Block => {
                 let [low, middle, high, kind] = cursor.array()?;
@@ -295,10 +333,10 @@ impl Stream {
                 let (size, flags) = (u64::from(cursor.u16()?), cursor.u16()?);
                 // Without compressed headers it is another format.
                 if flags & 1 == 0 || size < 4 {
-                    return Err(Stop::Broken);
+                    return Err(Stop::Broken(COMPRESSED));
                 }
                 self.skipped = size.saturating_sub(4);
-                let left = length.checked_sub(size).ok_or(Stop::Broken)?;
+                let left = length.checked_sub(size).ok_or(Stop::Broken(COMPRESSED))?;
                 self.part = Part::Events(left, kind, EventHeader::default());
             }
             Part::Events(0, ..) | Part::Threads(0) => self.part = Part::ObjectEnd,
@@ -306,7 +344,7 @@ impl Stream {
                 let header = EventHeader::read(&mut cursor, before)?;
                 let payload = u64::from(header.payload);
                 let event = payload.saturating_add(cursor.at as u64);
-                let left = left.checked_sub(event).ok_or(Stop::Broken)?;
+                let left = left.checked_sub(event).ok_or(Stop::Broken(EVENT))?;
                 let mut looked_at = 0;
                 if matches!(kind, Kind::Metadata) {
                     looked_at = payload.min(MAX_DESCRIPTION_BYTES);
@@ -324,7 +362,7 @@ impl Stream {
                 cursor.take(8)?;
                 let count = u64::from(cursor.u32()?);
                 if count.checked_mul(12).and_then(|all| all.checked_add(12)) != Some(length) {
-                    return Err(Stop::Broken);
+                    return Err(Stop::Broken(SEQUENCE_POINT));
                 }
                 self.part = Part::Threads(count);
             }
@@ -335,13 +373,12 @@ impl Stream {
             }
             Part::ObjectEnd => {
                 if cursor.u8()? != END {
-                    return Err(Stop::Broken);
+                    return Err(Stop::Broken(OBJECT_END));
                 }
                 self.part = Part::Object;
             }
-            // Nothing follows the last tag.
-            Part::Over | Part::BlocksOver | Part::Broken(_) | Part::Unknown => {
-                return Err(Stop::Broken);
+            Part::Over | Part::BlocksOver | Part::Broken(..) | Part::Unknown => {
+                return Err(Stop::Broken(NOTHING));
             }
         }
         Ok(cursor.at)
@@ -382,17 +419,21 @@ impl Stream {
         let (version, _oldest_reader) = (cursor.u32()?, cursor.u32()?);
         let length = usize::try_from(cursor.u32()?).unwrap_or(usize::MAX);
         if tags != [BEGIN, LAST] || length > MAX_NAME_BYTES {
-            return Err(Stop::Broken);
+            return Err(Stop::Broken(OBJECT));
         }
         let name = cursor.take(length)?;
         if cursor.u8()? != END {
-            return Err(Stop::Broken);
+            return Err(Stop::Broken(OBJECT));
         }
         self.is_past_start |= name != b"Trace";
         Ok(match name {
-            b"Trace" if version > 5 => return Err(Stop::Unknown),
-            b"Trace" if version < 4 => return Err(Stop::Broken),
+            b"Trace" if version > 5 => {
+                self.version = Some(version);
+                return Err(Stop::Unknown);
+            }
+            b"Trace" if version < 4 => return Err(Stop::Broken(OBJECT)),
             b"Trace" => {
+                self.version = Some(version);
                 self.skipped = 48;
                 Part::ObjectEnd
             }
@@ -400,14 +441,14 @@ impl Stream {
             b"SPBlock" => Part::Length(Kind::SequencePoint),
             b"MetadataBlock" => Part::Length(Kind::Metadata),
             b"StackBlock" => Part::Length(Kind::Other),
-            _ => return Err(Stop::Broken),
+            _ => return Err(Stop::Broken(OBJECT)),
         })
     }
 
     /// Notes that a thread is at `now`, and should have been at `before`.
     fn seen(&mut self, thread: u64, before: u32, now: u32) -> Result<(), Stop> {
         if self.threads.len() >= MAX_THREADS {
-            return Err(Stop::Broken);
+            return Err(Stop::Broken(FEWER_THREADS));
         }
         let last = self.threads.insert(thread, now).unwrap_or_default();
         let gap = before.wrapping_sub(last);
@@ -462,7 +503,7 @@ struct Cursor<'b> {
 
 impl<'b> Cursor<'b> {
     fn take(&mut self, count: usize) -> Result<&'b [u8], Stop> {
-        let end = self.at.checked_add(count).ok_or(Stop::Broken)?;
+        let end = self.at.checked_add(count).ok_or(Stop::Broken(EVENT))?;
         let taken = self.bytes.get(self.at..end).ok_or(Stop::Short)?;
         self.at = end;
         Ok(taken)
@@ -509,11 +550,11 @@ impl<'b> Cursor<'b> {
                 return Ok(value);
             }
         }
-        Err(Stop::Broken)
+        Err(Stop::Broken(NUMBER))
     }
 
     fn varuint32(&mut self) -> Result<u32, Stop> {
-        u32::try_from(self.varuint()?).map_err(|_| Stop::Broken)
+        u32::try_from(self.varuint()?).map_err(|_| Stop::Broken(NUMBER))
     }
 }
 

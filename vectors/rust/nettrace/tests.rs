@@ -166,7 +166,7 @@ fn end_of_version_6_is_its_last_block() {
         assert_eq!(state(six, piece), StreamState::Unknown);
         let longer = [&six[..], b"\0"].concat();
         let at = six.len() as u64;
-        assert_eq!(state(&longer, piece), StreamState::Broken { at });
+        assert_eq!(state(&longer, piece), StreamState::Broken { at, expected: NOTHING });
     }
 }
 
@@ -207,17 +207,25 @@ fn stream_that_cannot_be_followed_is_broken_where_it_ends_to_make_sense() {
     let count = stream(&[("SPBlock", b"tttttttt\xff\xff\xff\xff")]);
     let beyond = stream(&[("EventBlock", b"\x14\0\x01\0................\x81\x01\x10\x7fxx")]);
     let front = 32;
-    for (stream, at) in [
-        (older, front),
-        (twice, end - 1),
-        (longer, end),
-        (plain, end + 29),
-        (count, end + 29),
-        (beyond, end + 49),
-        (b"hello".to_vec(), 0),
-        (stream(&[("X", b"")]), end - 1),
+    let endless =
+        stream(&[("EventBlock", b"\x14\0\x01\0................\x81\xff\xff\xff\xff\xff")]);
+    for (stream, at, expected, found) in [
+        (older, front, OBJECT, &b"\x05\x05\x01\x03\0\0\0\x04\0\0\0\x05\0\0\0T"[..]),
+        (twice, end - 1, TAG, b"Nettrace\x14\0\0\0!Fas"),
+        (longer, end, NOTHING, b"\x01"),
+        (plain, end + 29, COMPRESSED, b"\x14\0\0\0............"),
+        (count, end + 29, SEQUENCE_POINT, b"tttttttt\xff\xff\xff\xff\x06\x01"),
+        (beyond, end + 49, EVENT, b"\x81\x01\x10\x7fxx\x06\x01"),
+        (endless, end + 49, NUMBER, b"\x81\xff\xff\xff\xff\xff\x06\x01"),
+        (b"hello".to_vec(), 0, FRONT, b"hello"),
+        (stream(&[("X", b"")]), end - 1, OBJECT, b"\x05\x05\x01\x04\0\0\0\x04\0\0\0\x01\0\0\0X"),
     ] {
-        let broken = StreamState::Broken { at };
-        assert_eq!(state(&stream, 64), broken, "{}", stream.escape_ascii());
+        for piece in [1, 64, stream.len()] {
+            let mut read = Stream::default();
+            stream.chunks(piece).for_each(|piece| read.feed(piece));
+            let broken = StreamState::Broken { at, expected };
+            assert_eq!(read.state(), broken, "{} by {piece}", stream.escape_ascii());
+            assert_eq!(read.found(), found, "{} by {piece}", stream.escape_ascii());
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use super::PasteError;
+use super::{PasteError, Pasted};
 
 /// Reads numbers and characters.
 pub(super) fn read_array(text: &str) -> Result<Vec<u8>, PasteError> {
@@ -87,23 +87,30 @@ fn number(scanner: &mut Scanner<'_>) -> Result<u8, PasteError> {
     })
 }
 
-/// Reads the strings in a text.
-pub(super) fn read_strings(text: &str) -> Result<Vec<u8>, PasteError> {
-    let mut bytes = Vec::new();
+/// Reads the strings in a text. One that strace has cut leaves a gap.
+pub(super) fn read_strings(text: &str) -> Result<Pasted, PasteError> {
+    let (mut pasted, mut bytes) = (Pasted::default(), Vec::new());
     let Some(quote) = ["\"", "'"].into_iter().find(|quote| text.contains(quote)) else {
         let mut scanner = Scanner::new(text.trim_end());
         scanner.take_while(usize::MAX, char::is_whitespace);
         while scanner.peek().is_some() {
             character(&mut scanner, &mut bytes)?;
         }
-        return Ok(bytes);
+        pasted.push(&bytes, None);
+        return Ok(pasted);
     };
     let mut scanner = Scanner::new(text);
+    // Of this line: the number of bytes, and whether a string was cut before.
+    let (mut on_line, mut was_cut) = (0, false);
     loop {
         let before = scanner.rest();
         scanner.skip_past(quote);
         if scanner.rest().is_empty() && !before.contains(quote) {
-            return Ok(bytes);
+            return Ok(pasted);
+        }
+        let skipped = before.len().saturating_sub(scanner.rest().len());
+        if before.get(..skipped).is_some_and(|skipped| skipped.contains('\n')) {
+            (on_line, was_cut) = (0, false);
         }
         let begin = scanner.at().saturating_sub(1);
         is_of_bytes(text, begin, &scanner)?;
@@ -113,12 +120,54 @@ pub(super) fn read_strings(text: &str) -> Result<Vec<u8>, PasteError> {
             }
             character(&mut scanner, &mut bytes)?;
         }
-        if scanner.rest().starts_with("...") {
-            let message = "the string was cut here; strace -s 65536 prints all of it";
-            return Err(scanner.error(scanner.at(), message));
+        pasted.push(&bytes, None);
+        on_line = bytes.len().saturating_add(on_line);
+        bytes.clear();
+        if scanner.takes("...") {
+            // With another string on the line the result is not of this one.
+            let line = scanner.rest().lines().next().unwrap_or_default();
+            let is_only = !was_cut && !line.contains(quote);
+            let result = line.rsplit_once(" = ").filter(|_| is_only);
+            let result = result.and_then(|(_, result)| result.trim().parse::<usize>().ok());
+            let missing = result.and_then(|result| result.checked_sub(on_line));
+            pasted.close(Some(match missing {
+                Some(missing) => format!("{missing} bytes that strace has cut"),
+                None => "what strace has cut".into(),
+            }));
+            was_cut = true;
         }
     }
 }
+
+/// Reads what Node prints of a `Buffer`, which leaves out bytes after the first 50.
+pub(super) fn read_buffers(text: &str) -> Result<Pasted, PasteError> {
+    let mut pasted = Pasted::default();
+    let mut scanner = Scanner::new(text);
+    while scanner.rest().contains(BUFFER) {
+        scanner.skip_past(BUFFER);
+        let at = scanner.at();
+        let inside = scanner.take_while(usize::MAX, |one| one != '>');
+        if !scanner.takes(">") {
+            return Err(scanner.error(at, "this <Buffer does not end with >"));
+        }
+        let (digits, more) =
+            inside.split_once("...").map_or((inside, None), |(digits, more)| (digits, Some(more)));
+        let read = super::digits::read_hexadecimal(digits);
+        let before = text.get(..at).unwrap_or_default();
+        let bytes = read.map_err(|error| {
+            let column = error.column.saturating_sub(1);
+            PasteError::at(text, before.len().saturating_add(column), error.message)
+        })?;
+        pasted.push(&bytes, None);
+        if let Some(more) = more {
+            pasted.close(Some(format!("{} that Node has left out", more.trim())));
+        }
+    }
+    Ok(pasted)
+}
+
+/// The start of a buffer that Node has printed.
+pub(super) const BUFFER: &str = "<Buffer ";
 
 /// What stands before a quote may change what is in the string.
 fn is_of_bytes(text: &str, quote: usize, scanner: &Scanner<'_>) -> Result<(), PasteError> {

@@ -2,14 +2,17 @@
 
 use alloc::{format, vec::Vec};
 
-use super::PastedForm::{self, Array, Base64, HexDump, Hexadecimal, Strings};
+use super::PastedForm::{
+    self, Array, Base64, CharacterDump, HexDump, Hexadecimal, NodeBuffer, SocatLog, Strings,
+};
+use super::*;
 
 const RESUME: &[u8] = b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0";
 
 #[track_caller]
 fn reads(text: &str, form: PastedForm, bytes: &[u8]) {
     assert_eq!(PastedForm::of(text), form, "{text}");
-    assert_eq!(form.read(text).as_deref(), Ok(bytes), "{text}");
+    assert_eq!(form.read(text), Ok(Pasted::from(bytes.to_vec())), "{text}");
 }
 
 #[test]
@@ -178,7 +181,7 @@ fn what_is_wrong_is_named_with_its_place() {
             ),
             (
                 "00000000  01 02\n*\n00000020  04\n",
-                "2:1 * leaves out lines; hexdump -v and xxd print all of them",
+                "2:1 * leaves out lines; hexdump -v, od -v and xxd print all of them",
             ),
             (
                 "00000000  01 02  |..|\n00000003\n",
@@ -223,10 +226,6 @@ fn what_is_wrong_is_named_with_its_place() {
             (r#""\u0041""#, r"1:2 \u is a character and not a byte: write its bytes with \x"),
             (r"a\", "1:2 the text ends with a backslash"),
             (r#"L"a""#, "1:1 a string with L before it may have other characters or no escapes"),
-            (
-                r#"read(3, "DOT"..., 20) = 20"#,
-                "1:14 the string was cut here; strace -s 65536 prints all of it",
-            ),
         ],
     );
     refuses(
@@ -240,5 +239,241 @@ fn what_is_wrong_is_named_with_its_place() {
             ),
             ("RE9UTh==", "1:9 the last character has bits that belong to no byte"),
         ],
+    );
+}
+
+/// `StopTracing` of session 0x41200a0d0000000a, whose bytes have a line feed, a carriage return and a
+/// space.
+const STOP: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x0a\0\0\0\x0d\x0a\x20\x41";
+/// The reply of session 42.
+const STOPPED: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
+
+/// As the programs print it.
+#[test]
+fn a_request_is_read_from_what_programs_print() {
+    for (text, form) in [
+        // od -c, which has octal offsets, decimal and hexadecimal ones.
+        (
+            "0000000   D   O   T   N   E   T   _   I   P   C   _   V   1  \\0 034  \\0\n\
+             0000020 002 001  \\0  \\0  \\n  \\0  \\0  \\0  \\r  \\n       A\n0000034\n",
+            CharacterDump,
+        ),
+        (
+            "0000000   D   O   T   N   E   T   _   I   P   C   _   V   1  \\0 034  \\0\n\
+             0000016 002 001  \\0  \\0  \\n  \\0  \\0  \\0  \\r  \\n       A\n0000028\n",
+            CharacterDump,
+        ),
+        (
+            "000000   D   O   T   N   E   T   _   I   P   C   _   V   1  \\0 034  \\0\n\
+             000010 002 001  \\0  \\0  \\n  \\0  \\0  \\0  \\r  \\n       A\n00001c\n",
+            CharacterDump,
+        ),
+        // od -b
+        (
+            "0000000 104 117 124 116 105 124 137 111 120 103 137 126 061 000 034 000\n\
+             0000020 002 001 000 000 012 000 000 000 015 012 040 101\n0000034\n",
+            CharacterDump,
+        ),
+        // od -t x1, and with -z.
+        (
+            "0000000 44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00 1c 00\n\
+             0000020 02 01 00 00 0a 00 00 00 0d 0a 20 41\n0000034\n",
+            HexDump,
+        ),
+        (
+            "0000000 44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00 1c 00  >DOTNET_IPC_V1...<\n\
+             0000020 02 01 00 00 0a 00 00 00 0d 0a 20 41              >.......... A<\n0000034\n",
+            HexDump,
+        ),
+        // WinDbg, of 64 bits and of 32.
+        (
+            "0:000> db 1f4`3c5a1000 L1c\n\
+             000001f4`3c5a1000  44 4f 54 4e 45 54 5f 49-50 43 5f 56 31 00 1c 00  DOTNET_IPC_V1...\n\
+             000001f4`3c5a1010  02 01 00 00 0a 00 00 00-0d 0a 20 41              .......... A\n",
+            HexDump,
+        ),
+        (
+            "0014ff00  44 4f 54 4e 45 54 5f 49-50 43 5f 56 31 00 1c 00  DOTNET_IPC_V1...\n\
+             0014ff10  02 01 00 00 0a 00 00 00-0d 0a 20 41              .......... A\n",
+            HexDump,
+        ),
+        (
+            "got [\n  <Buffer 44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00 1c 00>,\n  \
+             <Buffer 02 01 00 00 0a 00 00 00 0d 0a 20 41>\n]\n",
+            NodeBuffer,
+        ),
+    ] {
+        reads(text, form, STOP);
+    }
+}
+
+#[test]
+fn quotes_fences_and_log_prefixes_are_not_of_the_bytes() {
+    const XXD: &str = "00000000: 444f 544e 4554 5f49 5043 5f56 3100 1c00  DOTNET_IPC_V1...\n\
+        00000010: 0201 0000 0a00 0000 0d0a 2041            .......... A\n";
+    let each =
+        |prefix: &str| format!("{prefix}{}", XXD.trim_end().replace('\n', &format!("\n{prefix}")));
+    for prefix in [
+        "> ",
+        ">> ",
+        "DEBUG ",
+        "2026-11-27T10:00:00.125Z DEBUG ",
+        "2026-11-27 10:00:00,125 [7] INFO Ipc.Client - ",
+        "10:00:00.125 ",
+        "10:00:00 [DBG] ",
+        "[2026-11-27 10:00:00] ",
+        "[  12.345678] ",
+        "Nov 27 10:00:00 host dotnet[4242]: ",
+        "> 2026/11/27 10:00:00 debug: ",
+    ] {
+        reads(&each(prefix), HexDump, STOP);
+    }
+    let digits = "444f544e45545f4950435f5631001c00020100000a0000000d0a2041";
+    for text in [
+        format!("Here it is:\n\n```text\n{digits}\n```\n\nIs that right?\n"),
+        format!("> Here it is:\n>\n> ~~~\n> {digits}\n> ~~~\n"),
+        format!("> {digits}\n"),
+        format!("dbug: My.Client[0]\n      {digits}\n"),
+        format!("Payload: {digits}\n"),
+        format!("[10:00:00 DBG] sent -> {digits}\n").replace("10:00:00 DBG", "DBG"),
+        format!("2026-11-27T10:00:00+01:00 TRACE sent: {digits}\n"),
+    ] {
+        reads(&text, Hexadecimal, STOP);
+    }
+    let array = "```js\nconst stop = [0x44, 0x4f, /* one */ 84];\n```\n";
+    reads(array, Array, b"DOT");
+    // The place of a mistake is that in the text.
+    let error = Hexadecimal.read("x\n```\n> DEBUG 44 4g\n```").unwrap_err();
+    assert_eq!(error.to_string(), "line 3, column 13: 'g' is not a hexadecimal digit");
+    // Nothing that may be bytes is left out.
+    for (text, message) in [
+        (
+            "10:00:00 44 4f",
+            "line 1, column 1: 10:00:00 is a time or three bytes: leave it out, or separate all bytes alike",
+        ),
+        ("DEBUG 4g 4f", "line 1, column 8: 'g' is not a hexadecimal digit"),
+        ("g4 4f", "line 1, column 1: 'g' is not a hexadecimal digit"),
+    ] {
+        assert_eq!(Hexadecimal.read(text).unwrap_err().to_string(), message, "{text}");
+    }
+    reads("10:00:00", Hexadecimal, &[0x10, 0, 0]);
+    reads("2026-11-27", Hexadecimal, &[0x20, 0x26, 0x11, 0x27]);
+}
+
+fn part(len: usize, sender: Option<Direction>) -> PastedPart {
+    PastedPart { len, sender, gap: None }
+}
+
+const CLIENT: Option<Direction> = Some(Direction::Client);
+const SERVER: Option<Direction> = Some(Direction::Server);
+
+/// As socat 1.7.4 printed it.
+#[test]
+fn log_of_socat_names_the_sender() {
+    const BOTH: &str = "\
+> 2026/11/29 01:00:23.000883525  length=28 from=0 to=27
+ 44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00 1c 00  DOTNET_IPC_V1...
+ 02 01 00 00 0a                                   .....
+ 00 00 00 0d 0a                                   .....
+ 20 41                                             A
+--
+< 2026/11/29 01:00:23.000892504  length=28 from=0 to=27
+ 44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00 1c 00  DOTNET_IPC_V1...
+ ff 00 00 00 2a 00 00 00 00 00 00 00              ....*.......
+--
+";
+    const PLAIN: &str = "\
+> 2020/09/17 10:00:00.000883  length=10 from=0 to=9
+ 44 4f 54 4e 45 54 5f 49 50 43
+> 2020/09/17 10:00:00.000884  length=18 from=10 to=27
+ 5f 56 31 00 1c 00 02 01 00 00 0a 00 00 00 0d 0a 20 41
+< 2020/09/17 10:00:00.000892  length=28 from=0 to=27
+ 44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00 1c 00 ff 00 00 00 2a 00 00 00 00 00 00 00
+";
+    let quoted = format!("> {}", BOTH.trim_end().replace('\n', "\n> "));
+    for text in [BOTH, PLAIN, &quoted] {
+        assert_eq!(PastedForm::of(text), SocatLog, "{text}");
+        let read = SocatLog.read(text).unwrap();
+        assert_eq!(read.bytes, [STOP, STOPPED].concat());
+        assert_eq!(read.parts, [part(28, CLIENT), part(28, SERVER)], "{text}");
+    }
+    // The runtime connects to the first address: what it says names it.
+    let turned: String = BOTH.replace("> 2026", "= 2026").replace("< 2026", "> 2026");
+    let read = SocatLog.read(&turned.replace("= 2026", "< 2026")).unwrap();
+    assert_eq!(read.parts, [part(28, CLIENT), part(28, SERVER)]);
+    for (text, message) in [
+        (BOTH.replace(" 20 41", " 20   "), "line 1, column 1: length=28, but 27 bytes follow"),
+        (
+            PLAIN.replace("from=10", "from=11"),
+            "line 3, column 1: from=11, expected 10 after the bytes of this side",
+        ),
+        (
+            "> 2026/11/29 01:00:26.000169801  length=28 from=0 to=27\nDOTNET_IPC_V1.......\n"
+                .into(),
+            "line 2, column 1: expected bytes in hexadecimal: socat -x prints them, -v alone does not",
+        ),
+    ] {
+        assert_eq!(SocatLog.read(&text).unwrap_err().to_string(), message, "{text}");
+    }
+}
+
+#[test]
+fn what_a_text_leaves_out_is_said() {
+    for (text, form, bytes, gaps) in [
+        (
+            "read(3, \"DOTNET_I\"..., 131072)          = 28\n",
+            Strings,
+            &b"DOTNET_I"[..],
+            &["after byte 8: 20 bytes that strace has cut"][..],
+        ),
+        (
+            "write(3, \"DOT\"..., 20) = 20\nread(3, \"ADVR_V1\\0\", 34) = 8\n",
+            Strings,
+            b"DOTADVR_V1\0",
+            &["after byte 3: 17 bytes that strace has cut"],
+        ),
+        // The result is that of both.
+        (
+            "sendmsg(3, {msg_iov=[{iov_base=\"DOT\"..., iov_len=20}, {iov_base=\"A\", iov_len=1}]}, 0) = 21",
+            Strings,
+            b"DOTA",
+            &["after byte 3: what strace has cut"],
+        ),
+        ("x = \"DOT\"...", Strings, b"DOT", &["after byte 3: what strace has cut"]),
+        (
+            "<Buffer 44 4f 54 ... 67 more bytes>",
+            NodeBuffer,
+            b"DOT",
+            &["after byte 3: 67 more bytes that Node has left out"],
+        ),
+    ] {
+        let (found, read) = read(text);
+        let read = read.unwrap();
+        assert_eq!((found, &*read.bytes), (form, bytes), "{text}");
+        assert_eq!(read.gaps(), gaps, "{text}");
+    }
+    for (text, message) in [
+        (
+            "00000000`00001000  44 4f ?? ??-?? ??  DO????\n",
+            "line 1, column 1: ?? is memory that the debugger could not read",
+        ),
+        ("<Buffer 44 4f", "line 1, column 9: this <Buffer does not end with >"),
+        ("> <Buffer 44 4g>", "line 1, column 15: 'g' is not a hexadecimal digit"),
+        (
+            "0000000   D   O\n*\n0000040   D\n",
+            "line 2, column 1: * leaves out lines; hexdump -v, od -v and xxd print all of them",
+        ),
+        (
+            "0000000   D   O\n0000777\n",
+            "line 2, column 1: this offset does not follow from the line before it",
+        ),
+    ] {
+        assert_eq!(PastedForm::of(text).read(text).unwrap_err().to_string(), message, "{text}");
+    }
+    // As macOS prints two bytes of UTF-8.
+    let error = CharacterDump.read("0000000   D  \u{e9}  **\n").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "line 1, column 12: expected four columns for a byte, such as \"  \\n\""
     );
 }

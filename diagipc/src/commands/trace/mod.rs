@@ -278,7 +278,7 @@ fn trace(
             format!("the stream ended before its first byte{waits}")
         }
         (Ok(_), _) => match state {
-            StreamState::Broken { at } => {
+            StreamState::Broken { at, .. } => {
                 format!("what begins at byte {at} is not nettrace, so no reader gets further")
             }
             _ => "the stream was cut short".to_owned(),
