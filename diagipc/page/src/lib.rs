@@ -9,4 +9,6 @@
 mod explained;
 mod exports;
 
-pub use explained::{MOST_BYTES, MOST_PARTS, MOST_TEXT, ExplainOptions, choices, explained, read, take};
+pub use explained::{
+    ExplainOptions, MOST_BYTES, MOST_PARTS, MOST_TEXT, choices, explained, read, take,
+};
