@@ -109,7 +109,7 @@ impl<T: Transport> Write for Link<T> {
 }
 
 #[cfg(unix)]
-type Connection = Link<dotnet_diagnostics_ipc::io::UnixTransport>;
+type Connection = Link<dotnet_diagnostics_ipc::io::SocketTransport>;
 #[cfg(windows)]
 type Connection = Link<dotnet_diagnostics_ipc::io::windows::PipeTransport>;
 

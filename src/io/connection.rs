@@ -63,12 +63,12 @@ impl<C: Connect + ?Sized> Connect for &C {
 /// ```
 /// # #[cfg(unix)] {
 /// use std::os::unix::net::UnixStream;
-/// use dotnet_diagnostics_ipc::io::{Connection, UnixTransport};
+/// use dotnet_diagnostics_ipc::io::{Connection, SocketTransport};
 /// use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 ///
 /// let (ours, mut theirs) = UnixStream::pair()?;
 /// std::io::Write::write_all(&mut theirs, b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0")?;
-/// let answer = Connection::new(UnixTransport::new(ours)).call(&StopTracing { session_id: 42 })?;
+/// let answer = Connection::new(SocketTransport::new(ours)).call(&StopTracing { session_id: 42 })?;
 /// assert_eq!(answer.payload().unwrap().session_id, 42);
 /// # }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -112,13 +112,13 @@ impl<R> Answer<R> {
 /// ```
 /// # #[cfg(unix)] {
 /// use std::os::unix::net::UnixStream;
-/// use dotnet_diagnostics_ipc::io::{Connection, ErrorKind, Phase, UnixTransport};
+/// use dotnet_diagnostics_ipc::io::{Connection, ErrorKind, Phase, SocketTransport};
 /// use dotnet_diagnostics_ipc::message::process::ProcessInfo3;
 ///
 /// // A peer that speaks another protocol.
 /// let (ours, mut theirs) = UnixStream::pair()?;
 /// std::io::Write::write_all(&mut theirs, b"HTTP/1.1 400 Bad Request\r\n")?;
-/// let error = Connection::new(UnixTransport::new(ours)).call(&ProcessInfo3 {}).unwrap_err();
+/// let error = Connection::new(SocketTransport::new(ours)).call(&ProcessInfo3 {}).unwrap_err();
 /// assert!(matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Malformed(_))));
 /// # }
 /// # Ok::<(), std::io::Error>(())

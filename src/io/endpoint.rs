@@ -13,7 +13,7 @@ use super::trust::TrustPolicy;
 use super::{Connect, Error, ErrorKind, Phase, WaitLimit};
 #[cfg(unix)]
 use super::{
-    UnixTransport, discovery,
+    SocketTransport, discovery,
     trust::{self, VerifiedSocket},
 };
 
@@ -155,14 +155,14 @@ impl Endpoint {
         Ok(stream)
     }
 
-    fn open(&self, socket: &VerifiedSocket, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
-        super::unix::connected(until, || self.try_open(socket)).map(UnixTransport::new)
+    fn open(&self, socket: &VerifiedSocket, until: &WaitLimit<'_>) -> Result<SocketTransport, Error> {
+        super::unix::connected(until, || self.try_open(socket)).map(SocketTransport::new)
     }
 }
 
 #[cfg(unix)]
 impl Connect for Endpoint {
-    type Transport = UnixTransport;
+    type Transport = SocketTransport;
 
     fn connect(&self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error> {
         if let Some(socket) = self.found_before() {

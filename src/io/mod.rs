@@ -80,7 +80,7 @@ pub use private_socket::{SocketGuard, bind_private, bind_trusting};
 pub use trace::{StopHandle, Trace};
 pub use transport::{Stream, Transport};
 #[cfg(unix)]
-pub use unix::UnixTransport;
+pub use unix::SocketTransport;
 #[cfg(unix)]
 pub use user_events::UserEvents;
 pub use wait::{Canceller, Deadlines, ReplyWithin, WaitLimit};

@@ -27,17 +27,17 @@ use crate::endpoint::check_path_len;
 ///
 /// ```
 /// use std::os::unix::net::UnixStream;
-/// use dotnet_diagnostics_ipc::io::{Connection, UnixTransport};
+/// use dotnet_diagnostics_ipc::io::{Connection, SocketTransport};
 /// use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
 ///
 /// let (ours, mut theirs) = UnixStream::pair()?;
 /// std::io::Write::write_all(&mut theirs, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0")?;
-/// let answer = Connection::new(UnixTransport::new(ours)).call(&ResumeRuntime {})?;
+/// let answer = Connection::new(SocketTransport::new(ours)).call(&ResumeRuntime {})?;
 /// assert!(answer.result().is_success());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct UnixTransport {
+pub struct SocketTransport {
     stream: UnixStream,
     /// Whether the socket itself blocks. It is left unchanged while possible: querying it costs a
     /// system call.
@@ -49,7 +49,7 @@ pub struct UnixTransport {
     mute: bool,
 }
 
-impl UnixTransport {
+impl SocketTransport {
     /// Takes over a connected stream.
     pub fn new(stream: UnixStream) -> Self {
         let mute = fd::without_signal(&stream).is_err();
@@ -92,21 +92,21 @@ impl UnixTransport {
 }
 
 /// The socket, which blocks.
-impl From<UnixTransport> for UnixStream {
-    fn from(transport: UnixTransport) -> Self {
+impl From<SocketTransport> for UnixStream {
+    fn from(transport: SocketTransport) -> Self {
         transport.make_blocking();
         transport.stream
     }
 }
 
-impl AsFd for UnixTransport {
-    /// As [`stream`](UnixTransport::stream): it blocks.
+impl AsFd for SocketTransport {
+    /// As [`stream`](SocketTransport::stream): it blocks.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream().as_fd()
     }
 }
 
-impl Transport for UnixTransport {
+impl Transport for SocketTransport {
     fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         until.check()?;
         self.awaited = true;
@@ -157,9 +157,9 @@ impl Transport for UnixTransport {
 
 /// The listener is made non-blocking.
 impl Listen for &UnixListener {
-    type Transport = UnixTransport;
+    type Transport = SocketTransport;
 
-    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
+    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<SocketTransport, Error> {
         let accept = || match UnixListener::accept(self) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {
                 Err(io::ErrorKind::Interrupted.into())
@@ -171,7 +171,7 @@ impl Listen for &UnixListener {
             .and_then(|()| until.check())
             .and_then(|()| until.retried(self.as_fd(), PollFlags::IN, accept));
         accepted
-            .map(|(stream, _)| UnixTransport::new(stream))
+            .map(|(stream, _)| SocketTransport::new(stream))
             .map_err(|stopped| Error::new(Phase::Listen, stopped))
     }
 }
@@ -317,7 +317,7 @@ mod tests {
     fn transport_without_sigpipe_off_reads_and_sends_nothing() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         theirs.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0").unwrap();
-        let transport = UnixTransport { mute: true, ..UnixTransport::new(ours) };
+        let transport = SocketTransport { mute: true, ..SocketTransport::new(ours) };
         let served = serve_connection(transport, &Nothing, &ServeOptions::DEFAULT, None).unwrap();
         assert_eq!(served.outcome, ServerOutcome::Gone { end: End::Reset });
         assert_eq!(std::io::Read::read(&mut theirs, &mut [0]).unwrap(), 0);

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::endpoint::SocketName;
 use dotnet_diagnostics_ipc::io::trust::peer_of;
 use dotnet_diagnostics_ipc::io::{
-    Error, ErrorKind, SocketGuard, UnixTransport, WaitLimit, bind_trusting, fd,
+    Error, ErrorKind, SocketGuard, SocketTransport, WaitLimit, bind_trusting, fd,
 };
 use dotnet_diagnostics_ipc_vectors::player::{Flow, PlayerError};
 use dotnet_diagnostics_ipc_vectors::script::{FdKind, SignalKind, Step};
@@ -88,7 +88,7 @@ pub(super) const fn lacks(_: &Step) -> Option<&'static str> {
 pub(super) fn connect(path: &Path, until: &WaitLimit<'_>) -> Result<Stream, PlayerError> {
     let mut missing = None;
     loop {
-        match UnixTransport::connect(path, until) {
+        match SocketTransport::connect(path, until) {
             Ok(transport) => return Ok(transport.into()),
             Err(error) if is_missing(&error) && until.left().is_none_or(|left| !left.is_zero()) => {
                 if let Some(id) = named_process(path).filter(|id| !lives(*id)) {
@@ -125,7 +125,7 @@ fn is_missing(error: &Error) -> bool {
 pub(crate) fn is_served(path: &Path) -> bool {
     let until =
         WaitLimit { deadline: Instant::now().checked_add(CONNECT_TIMEOUT), canceller: None };
-    UnixTransport::connect(path, &until).err().is_none_or(|error| !is_missing(&error))
+    SocketTransport::connect(path, &until).err().is_none_or(|error| !is_missing(&error))
 }
 
 /// The process at the other end, if the system reports it: the one that called `listen`, or that

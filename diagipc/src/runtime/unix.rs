@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Error, ErrorKind, Phase, SocketGuard, UnixTransport, WaitLimit, bind_trusting,
+    Canceller, Error, ErrorKind, Phase, SocketGuard, SocketTransport, WaitLimit, bind_trusting,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
@@ -20,7 +20,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The connection to a client, or to a tool's port.
-pub(super) type Link = UnixTransport;
+pub(super) type Link = SocketTransport;
 
 /// Why a fault cannot be shown on this system.
 pub(super) const LACKING: &[MisbehaviourKind] = &[];
@@ -48,7 +48,7 @@ impl Listening {
             std::thread::sleep(ACCEPT_PAUSE);
             return None;
         };
-        Some(UnixTransport::new(stream))
+        Some(SocketTransport::new(stream))
     }
 
     /// Waits for the next event, and returns its port, `None` for the default port, and whether a
@@ -98,7 +98,7 @@ impl Guard {
 
 /// Connects to a tool's port. If the backlog is full it waits, and serves nobody else (P-24).
 pub(super) fn connect(path: &Path, stop: &Canceller) -> Option<Link> {
-    UnixTransport::connect(path, &WaitLimit { deadline: None, canceller: Some(stop) }).ok()
+    SocketTransport::connect(path, &WaitLimit { deadline: None, canceller: Some(stop) }).ok()
 }
 
 fn has_byte(link: &Link) -> bool {

@@ -41,7 +41,7 @@ use crate::io::windows::{PipeListener as Listener, PipeTransport as PeerTranspor
 use crate::message::process::ResumeRuntime;
 use crate::wire::Guid;
 #[cfg(unix)]
-use {super::UnixTransport as PeerTransport, std::os::unix::net::UnixListener as Listener};
+use {super::SocketTransport as PeerTransport, std::os::unix::net::UnixListener as Listener};
 
 /// What happened to a runtime of a port, for [`PortListener::next_event`].
 ///

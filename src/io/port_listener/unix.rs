@@ -16,7 +16,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::io::fd::without_signal;
 use crate::io::trust::TrustPolicy;
-use crate::io::{Error, UnixTransport, private_socket};
+use crate::io::{Error, SocketTransport, private_socket};
 
 /// The number of the listener among the ready ones. Connections have higher numbers.
 pub(super) const LISTENER: u64 = 0;
@@ -41,8 +41,8 @@ pub(super) fn bind_private(
 
 /// The type of a connection that is handed out.
 #[allow(clippy::unnecessary_wraps, reason = "on Windows it may fail")]
-pub(super) fn transport(connection: Connection) -> io::Result<UnixTransport> {
-    Ok(UnixTransport::new(connection))
+pub(super) fn transport(connection: Connection) -> io::Result<SocketTransport> {
+    Ok(SocketTransport::new(connection))
 }
 
 /// Wakes a port's thread.

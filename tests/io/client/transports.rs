@@ -175,7 +175,7 @@ fn transport_miscounting_is_reported() {
 #[cfg(target_os = "linux")]
 fn transport_that_does_not_block_sleeps_until_data_arrives() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
-    let mut transport = UnixTransport::new(ours);
+    let mut transport = SocketTransport::new(ours);
     transport.stream().set_nonblocking(true).unwrap();
     let (says, thread) = std::sync::mpsc::channel();
     let receiving = std::thread::spawn(move || {
@@ -199,8 +199,8 @@ fn transport_that_does_not_block_sleeps_until_data_arrives() {
 #[test]
 fn transport_stream_blocks_after_call_with_deadline() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
-    let mut transport = UnixTransport::new(ours);
-    let hand_out: [fn(&UnixTransport) -> io::Result<std::os::fd::OwnedFd>; 2] = [
+    let mut transport = SocketTransport::new(ours);
+    let hand_out: [fn(&SocketTransport) -> io::Result<std::os::fd::OwnedFd>; 2] = [
         |transport| transport.stream().as_fd().try_clone_to_owned(),
         |transport| transport.as_fd().try_clone_to_owned(),
     ];
