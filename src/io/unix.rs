@@ -1,4 +1,4 @@
-//! Unix sockets, with deadlines.
+//! Connected sockets, with deadlines; and Unix sockets.
 
 use std::format;
 use std::io;
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType, recv, send};
 
 use super::server::Listen;
@@ -23,7 +24,8 @@ pub(super) use crate::endpoint::SUN_PATH_LINUX as SUN_PATH;
 pub(super) use crate::endpoint::SUN_PATH_MACOS as SUN_PATH;
 use crate::endpoint::check_path_len;
 
-/// A Unix socket whose waits end at a deadline or by a [`Canceller`](super::Canceller).
+/// A Unix socket or TCP connection whose waits end at a deadline or by a
+/// [`Canceller`](super::Canceller). Only a Unix socket passes descriptors.
 ///
 /// ```
 /// use std::os::unix::net::UnixStream;
@@ -38,7 +40,7 @@ use crate::endpoint::check_path_len;
 /// ```
 #[derive(Debug)]
 pub struct SocketTransport {
-    stream: UnixStream,
+    stream: OwnedFd,
     /// Whether the socket itself blocks. It is left unchanged while possible: querying it costs a
     /// system call.
     blocks: AtomicBool,
@@ -50,13 +52,14 @@ pub struct SocketTransport {
 }
 
 impl SocketTransport {
-    /// Takes over a connected stream.
-    pub fn new(stream: UnixStream) -> Self {
+    /// Takes over a connected stream of any family.
+    pub fn new(stream: impl Into<OwnedFd>) -> Self {
+        let stream = stream.into();
         let mute = fd::without_signal(&stream).is_err();
         Self { stream, blocks: AtomicBool::new(false), awaited: false, mute }
     }
 
-    /// Connects to the socket at `path`. Waits while its backlog is full.
+    /// Connects to the Unix socket at `path`. Waits while its backlog is full.
     ///
     /// Whoever listens there is not checked: see [`trust`](super::trust).
     ///
@@ -68,20 +71,14 @@ impl SocketTransport {
         connected(until, || try_connect(path.as_ref())).map(Self::new)
     }
 
-    /// The socket. It blocks; operations that must not wait request that per call.
-    pub fn stream(&self) -> &UnixStream {
-        self.make_blocking();
-        &self.stream
-    }
-
     /// Lets the socket block without limit. If the system refuses that, as macOS does once the peer
     /// has closed, a read needs a `poll` before it.
     fn make_blocking(&self) -> bool {
         if self.blocks.load(Ordering::Relaxed) {
             return true;
         }
-        let blocks = self.stream.set_nonblocking(false).is_ok()
-            && self.stream.set_read_timeout(None).is_ok();
+        let blocks = rustix::io::ioctl_fionbio(&self.stream, false).is_ok()
+            && set_socket_timeout(&self.stream, Timeout::Recv, None).is_ok();
         self.blocks.store(blocks, Ordering::Relaxed);
         blocks
     }
@@ -92,7 +89,7 @@ impl SocketTransport {
 }
 
 /// The socket, which blocks.
-impl From<SocketTransport> for UnixStream {
+impl From<SocketTransport> for OwnedFd {
     fn from(transport: SocketTransport) -> Self {
         transport.make_blocking();
         transport.stream
@@ -100,9 +97,10 @@ impl From<SocketTransport> for UnixStream {
 }
 
 impl AsFd for SocketTransport {
-    /// As [`stream`](SocketTransport::stream): it blocks.
+    /// The socket. It blocks; operations that must not wait request that per call.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream().as_fd()
+        self.make_blocking();
+        self.stream.as_fd()
     }
 }
 
@@ -136,6 +134,7 @@ impl Transport for SocketTransport {
     fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         until.check()?;
         self.check_can_send()?;
+        fd::check_can_pass(&self.stream)?;
         let stream = self.stream.as_fd();
         until.retried(stream, PollFlags::OUT, || fd::send_fd(stream, fd))
     }
@@ -145,6 +144,7 @@ impl Transport for SocketTransport {
         until: &WaitLimit<'_>,
     ) -> Result<Option<(FdByte, Option<OwnedFd>)>, ErrorKind> {
         until.check()?;
+        fd::check_can_pass(&self.stream)?;
         let stream = self.stream.as_fd();
         until.retried(stream, PollFlags::IN, || fd::receive_fd(stream))
     }
@@ -160,20 +160,26 @@ impl Listen for &UnixListener {
     type Transport = SocketTransport;
 
     fn accept(&mut self, until: &WaitLimit<'_>) -> Result<SocketTransport, Error> {
-        let accept = || match UnixListener::accept(self) {
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {
-                Err(io::ErrorKind::Interrupted.into())
-            }
-            accepted => accepted,
-        };
-        // Between the wait and the accept another process may take the connection.
-        let accepted = (self.set_nonblocking(true).map_err(ErrorKind::from))
-            .and_then(|()| until.check())
-            .and_then(|()| until.retried(self.as_fd(), PollFlags::IN, accept));
-        accepted
-            .map(|(stream, _)| SocketTransport::new(stream))
-            .map_err(|stopped| Error::new(Phase::Listen, stopped))
+        self.set_nonblocking(true).map_err(|error| Error::new(Phase::Listen, error))?;
+        accepted(self.as_fd(), until, || UnixListener::accept(self).map(|(stream, _)| stream))
     }
+}
+
+/// Waits for a connection with `accept`, which does not block.
+pub(super) fn accepted<S: Into<OwnedFd>>(
+    listener: BorrowedFd<'_>,
+    until: &WaitLimit<'_>,
+    mut accept: impl FnMut() -> io::Result<S>,
+) -> Result<SocketTransport, Error> {
+    let accept = || match accept() {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {
+            Err(io::ErrorKind::Interrupted.into())
+        }
+        accepted => accepted,
+    };
+    // Between the wait and the accept another process may take the connection.
+    let accepted = until.check().and_then(|()| until.retried(listener, PollFlags::IN, accept));
+    accepted.map(SocketTransport::new).map_err(|stopped| Error::new(Phase::Listen, stopped))
 }
 
 /// How long to wait before retrying a listener whose backlog is full: a Unix socket does not report
@@ -222,9 +228,9 @@ pub(super) fn try_connect(path: &Path) -> Result<Option<UnixStream>, Error> {
 
 /// Connects without waiting. The stream does not block.
 fn connect_at_once(address: &SocketAddrUnix) -> io::Result<Result<UnixStream, Errno>> {
-    let stream = socket()?;
+    let stream = socket(AddressFamily::UNIX)?;
     let connected = rustix::io::retry_on_intr(|| rustix::net::connect(&stream, address));
-    Ok(connected.map(|()| stream))
+    Ok(connected.map(|()| UnixStream::from(stream)))
 }
 
 /// The state of a socket, found by connecting and closing at once.
@@ -251,25 +257,19 @@ pub(super) fn probe(address: &SocketAddrUnix) -> io::Result<Probe> {
 
 /// A non-blocking socket that no other program inherits.
 #[cfg(not(target_vendor = "apple"))]
-pub(super) fn socket() -> io::Result<UnixStream> {
+pub(super) fn socket(family: AddressFamily) -> io::Result<OwnedFd> {
     use rustix::net::{SocketFlags, socket_with};
-    let fd = socket_with(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
-        None,
-    )?;
-    Ok(UnixStream::from(fd))
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(family, SocketType::STREAM, flags, None)?)
 }
 
 /// There are no flags for it: a program started between the two calls inherits the socket too.
 #[cfg(target_vendor = "apple")]
-pub(super) fn socket() -> io::Result<UnixStream> {
-    let stream =
-        UnixStream::from(rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?);
+pub(super) fn socket(family: AddressFamily) -> io::Result<OwnedFd> {
+    let stream = rustix::net::socket(family, SocketType::STREAM, None)?;
     rustix::io::fcntl_setfd(&stream, rustix::io::FdFlags::CLOEXEC)?;
     fd::without_signal(&stream)?;
-    stream.set_nonblocking(true)?;
+    rustix::io::ioctl_fionbio(&stream, true)?;
     Ok(stream)
 }
 

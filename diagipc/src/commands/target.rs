@@ -7,6 +7,8 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use anyhow::bail;
+#[cfg(unix)]
+use diagipc::network::tcp_address;
 use diagipc::network::trust_policy;
 use diagipc::{Address, Program, SpawnCommand};
 #[cfg(unix)]
@@ -26,7 +28,7 @@ use crate::commands::{Outcome, interrupt, refusal};
 #[derive(Clone, clap::Args)]
 #[allow(clippy::doc_markdown, reason = "this is the help of a command")]
 pub(crate) struct TargetArguments {
-    /// A process id or name, the path of a socket, or a pipe (`\\.\pipe\NAME`)
+    /// A process id or name, the path of a socket, a pipe (`\\.\pipe\NAME`), or HOST:PORT
     #[arg(value_parser = listening)]
     target: Address,
 
@@ -152,8 +154,8 @@ pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(clap::Args)]
 #[allow(clippy::doc_markdown, reason = "this is the help of a command")]
 pub(crate) struct AddressArguments {
-    /// A process id, the path of a socket, a pipe (`\\.\pipe\NAME`), or port:PATH to wait there
-    /// for a runtime that connects. On Windows a process id, a pipe, or port:NAME for a pipe
+    /// A process id, the path of a socket, a pipe (`\\.\pipe\NAME`), HOST:PORT, or port:PATH or
+    /// HOST:PORT,listen to wait there for a runtime that connects. On Windows a process id, a pipe, or port:NAME for a pipe
     /// that it connects to
     #[arg(required_unless_present_any = ["spawn", "list"])]
     endpoint: Option<Address>,
@@ -177,7 +179,8 @@ pub(crate) struct AddressArguments {
 #[cfg(unix)]
 pub(crate) fn existing(runtime: &Address) -> Result<PathBuf, String> {
     let path = runtime.find(&WaitLimit::FOREVER)?;
-    if path.exists() { Ok(path) } else { Err(format!("{} does not exist", path.display())) }
+    let is_there = tcp_address(&path).is_some() || path.exists();
+    if is_there { Ok(path) } else { Err(format!("{} does not exist", path.display())) }
 }
 
 impl AddressArguments {

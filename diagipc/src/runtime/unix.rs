@@ -1,18 +1,15 @@
-//! Sockets for the reference runtime.
+//! Sockets and TCP for the reference runtime.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::io::{
-    Canceller, Error, ErrorKind, Phase, SocketGuard, SocketTransport, WaitLimit, bind_trusting,
-};
+use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, SocketTransport, WaitLimit};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 
 use super::misbehaviour::MisbehaviourKind;
-use crate::network::{has_hung_up, sends_no_more, trust_policy};
+use crate::network::{Listener, connect_to, has_hung_up, sends_no_more, tcp_address};
 
 /// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
@@ -27,22 +24,18 @@ pub(super) const LACKING: &[MisbehaviourKind] = &[];
 
 #[derive(Debug)]
 pub(super) struct Listening {
-    /// Does not block.
-    listener: UnixListener,
+    listener: Listener,
 }
 
 impl Listening {
-    /// Listens; the guard removes the socket file.
+    /// Listens; the guard keeps the socket file, and removes it.
     pub(super) fn bind(path: &Path) -> Result<(Self, Guard), Error> {
-        let (listener, guard) = bind_trusting(path, trust_policy())?;
-        listener
-            .set_nonblocking(true)
-            .map_err(|error| Error::new(Phase::Listen, ErrorKind::Io(error)))?;
-        Ok((Self { listener }, Guard(guard)))
+        let listener = Listener::bind(path)?;
+        Ok((Self { listener: listener.clone() }, Guard(listener)))
     }
 
     pub(super) fn accept(&mut self) -> Option<Link> {
-        let Ok((stream, _)) = self.listener.accept() else {
+        let Ok(stream) = self.listener.accept_now() else {
             // A client that has disconnected again is skipped; and a system without descriptors is
             // not polled in a loop.
             std::thread::sleep(ACCEPT_PAUSE);
@@ -88,22 +81,22 @@ impl Listening {
 
 /// Removes the socket file at the end.
 #[derive(Debug)]
-pub(super) struct Guard(SocketGuard);
+pub(super) struct Guard(Listener);
 
 impl Guard {
     pub(super) fn path(&self) -> &Path {
-        self.0.path()
+        self.0.place()
     }
 }
 
 /// Connects to a tool's port. If the backlog is full it waits, and serves nobody else (P-24).
 pub(super) fn connect(path: &Path, stop: &Canceller) -> Option<Link> {
-    SocketTransport::connect(path, &WaitLimit { deadline: None, canceller: Some(stop) }).ok()
+    connect_to(path, &WaitLimit { deadline: None, canceller: Some(stop) }).ok()
 }
 
 fn has_byte(link: &Link) -> bool {
     matches!(
-        recv(link.stream(), &mut [0u8; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT),
+        recv(link.as_fd(), &mut [0u8; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT),
         Ok((_, 1))
     )
 }
@@ -161,6 +154,8 @@ impl Kept {
 
 /// The file of the default port is removed while others still have it open.
 pub(super) fn remove(path: &Path) {
-    // It may not exist any more.
-    let _ = std::fs::remove_file(path);
+    if tcp_address(path).is_none() {
+        // It may not exist any more.
+        let _ = std::fs::remove_file(path);
+    }
 }

@@ -20,7 +20,7 @@ use crate::conversation::FaultSeen;
 use crate::faults::Fault;
 use crate::known::{Family, Profile};
 use crate::network::address::{Address, SpawnCommand};
-use crate::network::{Listener, LiveNetwork, Peer, is_served};
+use crate::network::{Listener, LiveNetwork, Peer, is_served, tcp_address};
 
 /// How long a target that did not say what it is may take when it is asked again.
 const ASKED_AGAIN: Duration = Duration::from_secs(1);
@@ -69,7 +69,7 @@ impl Target {
             Address::Port(path) => {
                 Reach::Port(Listener::bind(path).map_err(|error| format!("{error:#}"))?)
             }
-            Address::Process(_) | Address::Socket(_) | Address::Pipe(_) => {
+            Address::Process(_) | Address::Socket(_) | Address::Pipe(_) | Address::Tcp(_) => {
                 let endpoint = address.find(&WaitLimit { deadline: None, canceller })?;
                 let deadline = Instant::now().checked_add(within);
                 system::check(&endpoint, &WaitLimit { deadline, canceller }, trust)?;
@@ -174,7 +174,8 @@ impl Target {
 
     /// Whether the socket of the shared target no longer exists. A pipe ends with its process.
     pub(super) fn has_lost_its_socket(&self) -> bool {
-        cfg!(unix) && self.endpoint().is_some_and(|socket| !socket.exists())
+        let socket = self.endpoint().filter(|place| cfg!(unix) && tcp_address(place).is_none());
+        socket.is_some_and(|socket| !socket.exists())
     }
 
     /// Returns how the shared target ended, if known.

@@ -1,9 +1,10 @@
-//! Named pipes, on both sides, with deadlines.
+//! Named pipes, on both sides, and TCP connections, with deadlines.
 //!
 //! | | |
 //! |---|---|
 //! | [`PipeTransport`] | one end of a connected pipe |
 //! | [`PipeListener`] | a pipe that clients connect to |
+//! | [`TcpTransport`], [`EndpointTransport`] | a TCP connection; either |
 //!
 //! A pipe is in byte mode, accepts no remote clients, and has buffers of 16 KiB, like a runtime's
 //! (F-62). A pipe has no half-close, and cannot pass descriptors.
@@ -47,6 +48,7 @@ use user::Rights;
 pub(super) use user::Sid;
 
 use super::server::Listen;
+pub use super::tcp::{EndpointTransport, TcpTransport};
 use super::{Error, ErrorKind, Phase, Transport, WaitLimit};
 
 /// A pipe that clients connect to: the address of a diagnostic port, or the pipe of a runtime.

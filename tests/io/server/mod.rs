@@ -21,7 +21,9 @@ use dotnet_diagnostics_ipc::exchange::{
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::{Entries, Handler, ServeOptions, serve};
-use dotnet_diagnostics_ipc::io::{Canceller, Connection, Transport as _, SocketTransport, WaitLimit};
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Connection, SocketTransport, Transport as _, WaitLimit,
+};
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfoReply};
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};

@@ -14,7 +14,7 @@ use dotnet_diagnostics_ipc::exchange::{AfterReply, End, Outcome, ServerOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::*;
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Error, ErrorKind, Phase, Stream, Transport, SocketTransport, WaitLimit,
+    Canceller, Error, ErrorKind, Phase, SocketTransport, Stream, Transport, WaitLimit,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::UserEventsSession;
 use dotnet_diagnostics_ipc::message::process::ProcessInfo;
