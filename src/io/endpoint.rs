@@ -227,7 +227,7 @@ impl Endpoint {
     /// The name of its pipe.
     pub(super) fn pipe_name(&self) -> Result<String, Error> {
         match &self.place {
-            Place::Process(process_id) => Ok(std::format!("dotnet-diagnostic-{process_id}")),
+            Place::Process(process_id) => super::discovery::pipe_of(*process_id),
             Place::Pipe(name) => Ok(name.clone()),
             Place::Socket(_) | Place::Tcp(_) => Err(Error::new(
                 Phase::Find,

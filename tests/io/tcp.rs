@@ -1,6 +1,8 @@
 //! TCP: a server, the clients, and a port.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+#[cfg(unix)]
+use std::net::TcpStream;
+use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use dotnet_diagnostics_ipc::hresult::HResult;
