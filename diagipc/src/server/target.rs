@@ -97,6 +97,10 @@ impl Target {
         matches!(self.reach, Reach::Spawn { .. })
     }
 
+    pub(super) fn is_tcp(&self) -> bool {
+        self.endpoint().is_some_and(|place| tcp_address(place).is_some())
+    }
+
     /// Whether it connects to us: one connection at a time.
     pub(super) const fn is_at_port(&self) -> bool {
         matches!(self.reach, Reach::Port(_))
