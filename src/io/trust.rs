@@ -97,14 +97,20 @@ pub struct TrustPolicy {
     checks_directories: bool,
     checks_nothing: bool,
     needs_process: bool,
-    /// Whether a TCP address must be a loopback address.
-    needs_loopback: bool,
+    addresses: Addresses,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Owners {
     OursAndRoot,
     And(u32),
+    Any,
+}
+
+/// Which addresses of TCP are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Addresses {
+    Loopback,
     Any,
 }
 
@@ -115,7 +121,7 @@ impl TrustPolicy {
         checks_directories: true,
         checks_nothing: false,
         needs_process: false,
-        needs_loopback: true,
+        addresses: Addresses::Loopback,
     };
 
     /// Only the requested process, whoever owns it and its socket: the system must report that it is
@@ -135,7 +141,7 @@ impl TrustPolicy {
         checks_directories: false,
         checks_nothing: false,
         needs_process: true,
-        needs_loopback: true,
+        addresses: Addresses::Loopback,
     };
 
     /// No checks. For endpoints whose path, owner or address the caller has checked.
@@ -144,7 +150,7 @@ impl TrustPolicy {
         checks_directories: false,
         checks_nothing: true,
         needs_process: false,
-        needs_loopback: false,
+        addresses: Addresses::Any,
     };
 
     /// Also trusts this user.
@@ -174,7 +180,7 @@ impl TrustPolicy {
     /// a runtime controls its process.
     #[must_use]
     pub const fn allowing_any_address(mut self) -> Self {
-        self.needs_loopback = false;
+        self.addresses = Addresses::Any;
         self
     }
 
@@ -183,7 +189,7 @@ impl TrustPolicy {
         if self.needs_process {
             return Err(Distrust::UnknownProcess { expected: None });
         }
-        if self.needs_loopback && !address.ip().to_canonical().is_loopback() {
+        if self.addresses == Addresses::Loopback && !address.ip().to_canonical().is_loopback() {
             return Err(Distrust::NotLoopback { address });
         }
         Ok(())

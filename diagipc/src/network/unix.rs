@@ -56,16 +56,13 @@ impl Listener {
     /// Returns whatever [`bind_trusting`] and [`bind_tcp`] return.
     pub fn bind(address: impl AsRef<Path>) -> Result<Self, Error> {
         let failed = |error| Error::new(Phase::Listen, error);
-        let inner = match tcp_address(address.as_ref()) {
-            Some(address) => {
-                let listener = bind_tcp(address, trust_policy())?;
-                let address = listener.local_addr().map_err(failed)?;
-                Inner::Tcp(listener, address.to_string().into())
-            }
-            None => {
-                let (listener, guard) = bind_trusting(address, trust_policy())?;
-                Inner::Socket(listener, guard)
-            }
+        let inner = if let Some(address) = tcp_address(address.as_ref()) {
+            let listener = bind_tcp(address, trust_policy())?;
+            let address = listener.local_addr().map_err(failed)?;
+            Inner::Tcp(listener, address.to_string().into())
+        } else {
+            let (listener, guard) = bind_trusting(address, trust_policy())?;
+            Inner::Socket(listener, guard)
         };
         let listener = Self(Arc::new(inner));
         rustix::io::ioctl_fionbio(&listener, true).map_err(|errno| failed(errno.into()))?;

@@ -3,14 +3,14 @@
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
 
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
 use dotnet_diagnostics_ipc::wire::Guid;
 
 use crate::cli::{diagipc, errors, run, text};
-use crate::tool::Runtime;
+use crate::tool::{DIAGIPC, Runtime};
 
 const LOOPBACK: &str = "127.0.0.1:0";
 
@@ -106,6 +106,32 @@ fn trace_reaches_a_runtime_through_a_router_in_every_direction() {
             assert!(text(&output).ends_with(" bytes, complete\n"), "{case}");
         }
     }
+}
+
+/// F-162. A process id has two rows if both of its endpoints are there.
+#[test]
+fn process_id_of_a_router_means_its_device_and_that_is_said() {
+    let home = crate::tool::directory();
+    let socket = "\"$TMPDIR/dotnet-diagnostic-dsrouter-$$-1747000000-socket\"";
+    let script = format!("exec {DIAGIPC} runtime --until-eof --socket {socket}");
+    let mut router = Command::new("sh")
+        .args(["-c", &script])
+        .env("TMPDIR", home.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut device = String::new();
+    BufReader::new(router.stdout.take().unwrap()).read_line(&mut device).unwrap();
+    let (device, pid) = (device.trim_end(), router.id().to_string());
+    let said = format!("process {pid} is dotnet-dsrouter: this is its device, at {device}\n");
+    for command in ["info", "env"] {
+        assert_eq!(errors(&[command, &pid], 0), said);
+    }
+    let rows = text(&run(&["ps", &pid], b"", 0));
+    assert!(rows.contains(device), "{rows}");
+    drop(router.stdin.take());
+    assert!(router.wait().unwrap().success());
 }
 
 #[test]
