@@ -2,6 +2,7 @@
 
 use std::format;
 use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -11,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_error};
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType, recv, send};
 
 use super::server::Listen;
 use super::trust::{Peer, peer_of};
-use super::{Error, ErrorKind, Phase, Transport, WaitLimit, fd};
+use super::{Error, ErrorKind, Phase, Transport, WaitLimit, fd, tcp};
 use crate::continuation::FdByte;
 #[cfg(not(target_vendor = "apple"))]
 pub(super) use crate::endpoint::SUN_PATH_LINUX as SUN_PATH;
@@ -165,8 +166,18 @@ impl Listen for &UnixListener {
     }
 }
 
+/// The listener is made non-blocking.
+impl Listen for &TcpListener {
+    type Transport = SocketTransport;
+
+    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<SocketTransport, Error> {
+        self.set_nonblocking(true).map_err(|error| Error::new(Phase::Listen, error))?;
+        accepted(self.as_fd(), until, || tcp::accept(self))
+    }
+}
+
 /// Waits for a connection with `accept`, which does not block.
-pub(super) fn accepted<S: Into<OwnedFd>>(
+fn accepted<S: Into<OwnedFd>>(
     listener: BorrowedFd<'_>,
     until: &WaitLimit<'_>,
     mut accept: impl FnMut() -> io::Result<S>,
@@ -202,6 +213,24 @@ pub(super) fn connected(
         let deadline = until.deadline.into_iter().chain(pause).min();
         WaitLimit { deadline, ..*until }.sleep().map_err(stopped)?;
     }
+}
+
+/// Connects to a TCP address.
+pub(super) fn tcp_connected(
+    address: SocketAddr,
+    until: &WaitLimit<'_>,
+) -> Result<SocketTransport, ErrorKind> {
+    until.check()?;
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let stream = socket(family)?;
+    match rustix::net::connect(&stream, &address) {
+        Err(Errno::INPROGRESS | Errno::INTR) => until.ready(stream.as_fd(), PollFlags::OUT)?,
+        connected => connected.map_err(io::Error::from)?,
+    }
+    socket_error(&stream).and_then(|done| done).map_err(io::Error::from)?;
+    let stream = TcpStream::from(stream);
+    tcp::prepare(&stream)?;
+    Ok(SocketTransport::new(stream))
 }
 
 /// Connects without waiting: `None` if the backlog is full. The stream does not block.

@@ -78,7 +78,8 @@ impl Address {
             )),
             Self::Pipe(name) if cfg!(windows) => Ok(name.into()),
             Self::Pipe(_) => Err(format!("{self}: named pipes are only on Windows")),
-            Self::Tcp(address) => Ok(address.to_string().into()),
+            Self::Tcp(address) if cfg!(unix) => Ok(address.to_string().into()),
+            Self::Tcp(_) => Err(format!("{self}: on Windows the suites use pipes, not TCP")),
             Self::Port(_) | Self::Spawn(_) => Err(NO_RUNTIME.to_owned()),
         }
     }

@@ -26,6 +26,7 @@
 //! - Who may open a pipe: this user, administrators and the system. Under wine there is one user.
 
 mod handle;
+mod tcp;
 mod user;
 
 use std::collections::BTreeMap;
@@ -44,11 +45,12 @@ use windows_sys::Win32::Foundation::{
 
 pub(super) use handle::{Event, PipePath, server_process_id};
 use handle::{InFlight, Operation, Pipe, is, is_end};
+pub(super) use tcp::tcp_connected;
+pub use tcp::{EndpointTransport, TcpTransport};
 use user::Rights;
 pub(super) use user::Sid;
 
 use super::server::Listen;
-pub use super::tcp::{EndpointTransport, TcpTransport};
 use super::{Error, ErrorKind, Phase, Transport, WaitLimit};
 
 /// A pipe that clients connect to: the address of a diagnostic port, or the pipe of a runtime.
