@@ -202,7 +202,8 @@ impl Connect for Endpoint {
     fn connect(&self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error> {
         if let Some(address) = self.tcp_address() {
             self.check_address(address)?;
-            return tcp::connect(address, until);
+            let connected = super::unix::tcp_connected(address, until);
+            return connected.map_err(|stopped| tcp::failed(address, stopped));
         }
         if let Some(socket) = self.found_before() {
             match self.open(&socket, until) {
@@ -252,7 +253,9 @@ impl Connect for Endpoint {
     fn connect(&self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error> {
         if let Some(address) = self.tcp_address() {
             self.check_address(address)?;
-            return tcp::connect(address, until).map(Self::Transport::Tcp);
+            let connected = super::windows::tcp_connected(address, until);
+            let connected = connected.map_err(|stopped| tcp::failed(address, stopped));
+            return connected.map(Self::Transport::Tcp);
         }
         let pipe = super::windows::PipeTransport::connect(&self.pipe_name()?, until)?;
         self.check_pipe(&pipe)?;

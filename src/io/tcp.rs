@@ -3,11 +3,7 @@
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use super::trust::TrustPolicy;
-#[cfg(windows)]
-use super::windows::{TcpTransport, tcp_connected};
-use super::{Error, ErrorKind, Phase, WaitLimit};
-#[cfg(unix)]
-use super::{SocketTransport as TcpTransport, unix::tcp_connected};
+use super::{Error, ErrorKind, Phase};
 
 /// Listens at a TCP address of this machine, for a [server](super::server). Port 0 is a free port.
 ///
@@ -33,21 +29,16 @@ pub fn bind_tcp(address: impl Into<SocketAddr>, policy: TrustPolicy) -> Result<T
     TcpListener::bind(address).map_err(|error| Error::new(Phase::Listen, error))
 }
 
-/// Connects to an address that was checked.
-pub(super) fn connect(address: SocketAddr, until: &WaitLimit<'_>) -> Result<TcpTransport, Error> {
-    tcp_connected(address, until).map_err(|stopped| match stopped {
-        ErrorKind::Io(error) => failed(address, error),
-        stopped => Error::new(Phase::Connect, stopped),
-    })
-}
-
 /// The error of an attempt to connect.
-pub(super) fn failed(address: SocketAddr, error: std::io::Error) -> Error {
-    if error.kind() == std::io::ErrorKind::ConnectionRefused {
-        let text = std::format!("no process listens at {address}");
-        return Error::new(Phase::Find, ErrorKind::NotAnEndpoint(text));
+pub(super) fn failed(address: SocketAddr, stopped: ErrorKind) -> Error {
+    match stopped {
+        ErrorKind::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+            let text = std::format!("no process listens at {address}");
+            Error::new(Phase::Find, ErrorKind::NotAnEndpoint(text))
+        }
+        ErrorKind::Io(error) => Error::connecting(error),
+        stopped => Error::new(Phase::Connect, stopped),
     }
-    Error::connecting(error)
 }
 
 /// Lets small messages be sent at once. A connection to a free port may have that port itself, and is

@@ -186,7 +186,7 @@ impl Endpoint {
             let stream = TcpStream::connect(address).await?;
             stream.set_nodelay(true).map(|()| stream)
         };
-        let stream = connected.await.map_err(|error| tcp::failed(address, error))?;
+        let stream = connected.await.map_err(|error| tcp::failed(address, error.into()))?;
         Ok(EndpointStream(Inner::Tcp(stream)))
     }
 }
