@@ -133,12 +133,12 @@ impl AsyncConnect for Endpoint {
     type Stream = EndpointStream;
 
     async fn connect(&self) -> Result<Self::Stream, Error> {
-        if let Some(address) = self.tcp_address() {
-            return self.connect_tcp(address).await;
-        }
         use super::windows::{PipePath, opened, rate_limited, wait_until_free};
         use tokio::net::windows::named_pipe::ClientOptions;
 
+        if let Some(address) = self.tcp_address() {
+            return self.connect_tcp(address).await;
+        }
         let path =
             PipePath::new(&self.pipe_name()?).map_err(|error| Error::new(Phase::Find, error))?;
         loop {
