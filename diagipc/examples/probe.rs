@@ -24,7 +24,7 @@ use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
-use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, ErrorKind, Transport, WaitLimit};
+use dotnet_diagnostics_ipc::io::{Connect, Endpoint, ErrorKind, Transport, WaitLimit};
 use dotnet_diagnostics_ipc::message::dump::{DumpFlags, DumpType, GenerateCoreDump3};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
@@ -108,10 +108,7 @@ impl<T: Transport> Write for Link<T> {
     }
 }
 
-#[cfg(unix)]
-type Connection = Link<dotnet_diagnostics_ipc::io::UnixTransport>;
-#[cfg(windows)]
-type Connection = Link<dotnet_diagnostics_ipc::io::windows::PipeTransport>;
+type Connection = Link<<Endpoint as Connect>::Transport>;
 
 impl Probe {
     fn connect(&self) -> Outcome<Connection> {
@@ -140,7 +137,7 @@ impl Probe {
         stream.write_all(request)?;
         #[cfg(unix)]
         if request.len() < HEADER_LEN {
-            stream.0.stream().shutdown(std::net::Shutdown::Write)?;
+            rustix::net::shutdown(&stream.0, rustix::net::Shutdown::Write)?;
         }
         let bytes = read_message(&mut stream)?;
         let message = Message::decode(&bytes)?;

@@ -35,6 +35,10 @@ struct Arguments {
     /// still checked.
     #[arg(long, global = true)]
     shared_directory: bool,
+
+    /// Allow TCP addresses of other machines: whoever reaches such an address controls the process
+    #[arg(long, global = true)]
+    any_address: bool,
 }
 
 /// What people look for here, and where it is.
@@ -78,6 +82,9 @@ fn main() -> ExitCode {
     let arguments = arguments.unwrap_or_else(|error| with_route(error).exit());
     if arguments.shared_directory {
         diagipc::network::trust_shared_directories();
+    }
+    if arguments.any_address {
+        diagipc::network::allow_any_address();
     }
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = commands::run(&arguments.command, Arguments::command, &mut out);

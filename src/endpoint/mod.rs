@@ -9,6 +9,8 @@
 //! | Unix | [`SocketName`]: `dotnet-diagnostic-{pid}-{key}-socket` | [`directory`] |
 //! | Windows | [`PipeName`]: `dotnet-diagnostic-{pid}` | `\\.\pipe\` |
 //!
+//! For the device behind it, dotnet-dsrouter has a second one, with [`NamePrefix::Router`].
+//!
 //! The key is the start time of the process. On Linux it is in jiffies since boot, from
 //! `/proc/PID/stat` ([`ProcessStat`]). On macOS it is in seconds since 1970, and the system returns
 //! it. [`UNKNOWN_KEY`] means that the runtime could not determine it (F-61).
@@ -50,7 +52,7 @@ pub const SUN_PATH_LINUX: usize = 107;
 /// The maximum length of a socket path on macOS: `sun_path` has 104 bytes, one for the NUL (F-61).
 pub const SUN_PATH_MACOS: usize = 103;
 
-/// The prefix of a name, which depends on the edition.
+/// The prefix of the names of an edition, or of dotnet-dsrouter.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::endpoint::NamePrefix;
@@ -64,6 +66,9 @@ pub enum NamePrefix {
     Current,
     /// `dotnetcore-diagnostic-`, from the draft of 2019-05.
     Draft,
+    /// `dotnet-diagnostic-dsrouter-`: not a runtime, but the device behind the `dotnet-dsrouter` with this
+    /// process id (F-162).
+    Router,
 }
 
 impl NamePrefix {
@@ -72,12 +77,14 @@ impl NamePrefix {
         match self {
             Self::Current => "dotnet-diagnostic-",
             Self::Draft => "dotnetcore-diagnostic-",
+            Self::Router => "dotnet-diagnostic-dsrouter-",
         }
     }
 
     /// Returns the prefix of `name`, and the rest.
     fn strip(name: &str) -> Option<(Self, &str)> {
-        [Self::Current, Self::Draft]
+        // The first begins with the second.
+        [Self::Router, Self::Current, Self::Draft]
             .into_iter()
             .find_map(|prefix| Some((prefix, name.strip_prefix(prefix.text())?)))
     }

@@ -21,7 +21,7 @@ const SUFFIX: &str = "-socket";
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SocketName {
-    /// The prefix, which depends on the edition.
+    /// The prefix: of an edition, or of dotnet-dsrouter.
     pub prefix: NamePrefix,
     /// The process id, in the runtime's own pid namespace.
     pub pid: u32,
@@ -119,7 +119,7 @@ pub const PIPE_PREFIX: &str = r"\\.\pipe\";
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PipeName {
-    /// The prefix, which depends on the edition.
+    /// The prefix: of an edition, or of dotnet-dsrouter.
     pub prefix: NamePrefix,
     /// The process id.
     pub pid: u32,

@@ -18,26 +18,25 @@ use crate::message::server::{ErrorReply, ResultReply};
 use crate::message::{Message, Reply, Request};
 use crate::wire::{Encode, WireError, WireErrorKind};
 
-/// Provides a [`Client`](super::Client) with a new connection for each request.
+/// Provides a [`Client`](super::Client) with a new connection for each request: an
+/// [`Endpoint`](super::Endpoint), a runtime of a port, or connections of your own.
 ///
 /// ```
-/// use std::net::TcpStream;
-/// use dotnet_diagnostics_ipc::io::{Client, Connect, Error, Stream, WaitLimit};
+/// use dotnet_diagnostics_ipc::io::{Client, Connect, Endpoint, Error, WaitLimit};
 ///
-/// /// A runtime whose port is forwarded.
-/// struct Forwarded(&'static str);
+/// /// A runtime whose port is forwarded to one of two addresses.
+/// struct Forwarded([Endpoint; 2]);
 ///
 /// impl Connect for Forwarded {
-///     type Transport = Stream<TcpStream>;
+///     type Transport = <Endpoint as Connect>::Transport;
 ///
 ///     fn connect(&self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error> {
-///         let stream = TcpStream::connect(self.0).map_err(Error::connecting)?;
-///         stream.set_read_timeout(until.left()).map_err(Error::connecting)?;
-///         Ok(Stream(stream))
+///         self.0[0].connect(until).or_else(|_| self.0[1].connect(until))
 ///     }
 /// }
 ///
-/// assert!(Client::new(Forwarded("127.0.0.1:1")).process_info().is_err());
+/// let ports = [1, 2].map(|port| Endpoint::tcp(([127, 0, 0, 1], port)));
+/// assert!(Client::new(Forwarded(ports)).process_info().is_err());
 /// ```
 pub trait Connect {
     /// The connection type. A session keeps one on which a stop was sent but not yet answered.
@@ -63,12 +62,12 @@ impl<C: Connect + ?Sized> Connect for &C {
 /// ```
 /// # #[cfg(unix)] {
 /// use std::os::unix::net::UnixStream;
-/// use dotnet_diagnostics_ipc::io::{Connection, UnixTransport};
+/// use dotnet_diagnostics_ipc::io::{Connection, SocketTransport};
 /// use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 ///
 /// let (ours, mut theirs) = UnixStream::pair()?;
 /// std::io::Write::write_all(&mut theirs, b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0")?;
-/// let answer = Connection::new(UnixTransport::new(ours)).call(&StopTracing { session_id: 42 })?;
+/// let answer = Connection::new(SocketTransport::new(ours)).call(&StopTracing { session_id: 42 })?;
 /// assert_eq!(answer.payload().unwrap().session_id, 42);
 /// # }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -112,13 +111,13 @@ impl<R> Answer<R> {
 /// ```
 /// # #[cfg(unix)] {
 /// use std::os::unix::net::UnixStream;
-/// use dotnet_diagnostics_ipc::io::{Connection, ErrorKind, Phase, UnixTransport};
+/// use dotnet_diagnostics_ipc::io::{Connection, ErrorKind, Phase, SocketTransport};
 /// use dotnet_diagnostics_ipc::message::process::ProcessInfo3;
 ///
 /// // A peer that speaks another protocol.
 /// let (ours, mut theirs) = UnixStream::pair()?;
 /// std::io::Write::write_all(&mut theirs, b"HTTP/1.1 400 Bad Request\r\n")?;
-/// let error = Connection::new(UnixTransport::new(ours)).call(&ProcessInfo3 {}).unwrap_err();
+/// let error = Connection::new(SocketTransport::new(ours)).call(&ProcessInfo3 {}).unwrap_err();
 /// assert!(matches!((error.phase(), error.kind()), (Phase::Reply, ErrorKind::Malformed(_))));
 /// # }
 /// # Ok::<(), std::io::Error>(())

@@ -1,6 +1,7 @@
 //! The address of a runtime.
 
 use std::fmt;
+use std::net::SocketAddr;
 #[cfg(unix)]
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -9,15 +10,17 @@ use std::string::String;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::discovery::DiscoveredEndpoint;
+use super::tcp;
 use super::trust::TrustPolicy;
 use super::{Connect, Error, ErrorKind, Phase, WaitLimit};
 #[cfg(unix)]
 use super::{
-    UnixTransport, discovery,
+    SocketTransport, discovery,
     trust::{self, VerifiedSocket},
 };
 
-/// The address of a runtime's default port: a process, the path of a socket, or the name of a pipe.
+/// The address of a runtime's default port: a process, the path of a socket, the name of a pipe, or a
+/// TCP address.
 ///
 /// An untrusted endpoint is refused before a byte is sent: [`trust`](super::trust) lists the
 /// checks. The endpoint found is cached for the next connection while the socket stays the same;
@@ -46,6 +49,7 @@ enum Place {
     Process(u32),
     Socket(PathBuf),
     Pipe(String),
+    Tcp(SocketAddr),
 }
 
 impl Endpoint {
@@ -66,6 +70,19 @@ impl Endpoint {
         Self::at(Place::Pipe(name))
     }
 
+    /// A TCP address: a forwarded port of a device, or a router. Another than a loopback address needs
+    /// [`TrustPolicy::allowing_any_address`].
+    ///
+    /// ```
+    /// use dotnet_diagnostics_ipc::io::{Client, Endpoint, ErrorKind};
+    ///
+    /// let client = Client::new(Endpoint::tcp(([192, 0, 2, 1], 9000)));
+    /// assert!(matches!(client.process_info().unwrap_err().kind(), ErrorKind::Untrusted(_)));
+    /// ```
+    pub fn tcp(address: impl Into<SocketAddr>) -> Self {
+        Self::at(Place::Tcp(address.into()))
+    }
+
     fn at(place: Place) -> Self {
         Self {
             place,
@@ -74,6 +91,18 @@ impl Endpoint {
             #[cfg(unix)]
             cache: Arc::default(),
         }
+    }
+
+    pub(super) const fn tcp_address(&self) -> Option<SocketAddr> {
+        match self.place {
+            Place::Tcp(address) => Some(address),
+            _ => None,
+        }
+    }
+
+    /// Checks the TCP address before it is connected to.
+    pub(super) fn check_address(&self, address: SocketAddr) -> Result<(), Error> {
+        self.trust.check_address(address).map_err(|reason| Error::new(Phase::Trust, reason))
     }
 
     /// Sets the trust policy.
@@ -114,6 +143,7 @@ impl fmt::Display for Endpoint {
             Place::Process(process_id) => write!(f, "process {process_id}"),
             Place::Socket(path) => path.display().fmt(f),
             Place::Pipe(name) => write!(f, r"\\.\pipe\{name}"),
+            Place::Tcp(address) => address.fmt(f),
         }
     }
 }
@@ -125,7 +155,8 @@ impl Endpoint {
         let path = match &self.place {
             Place::Process(process_id) => discovery::endpoint_of(*process_id, until)?,
             Place::Socket(path) => path.clone(),
-            Place::Pipe(_) => {
+            // A TCP address is not searched.
+            Place::Pipe(_) | Place::Tcp(_) => {
                 return Err(Error::new(
                     Phase::Find,
                     ErrorKind::Unsupported("this system has no named pipes"),
@@ -155,16 +186,25 @@ impl Endpoint {
         Ok(stream)
     }
 
-    fn open(&self, socket: &VerifiedSocket, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
-        super::unix::connected(until, || self.try_open(socket)).map(UnixTransport::new)
+    fn open(
+        &self,
+        socket: &VerifiedSocket,
+        until: &WaitLimit<'_>,
+    ) -> Result<SocketTransport, Error> {
+        super::unix::connected(until, || self.try_open(socket)).map(SocketTransport::new)
     }
 }
 
 #[cfg(unix)]
 impl Connect for Endpoint {
-    type Transport = UnixTransport;
+    type Transport = SocketTransport;
 
     fn connect(&self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error> {
+        if let Some(address) = self.tcp_address() {
+            self.check_address(address)?;
+            let connected = super::unix::tcp_connected(address, until);
+            return connected.map_err(|stopped| tcp::failed(address, stopped));
+        }
         if let Some(socket) = self.found_before() {
             match self.open(&socket, until) {
                 // No process listens there any longer, or another does: search again below.
@@ -188,9 +228,9 @@ impl Endpoint {
     /// The name of its pipe.
     pub(super) fn pipe_name(&self) -> Result<String, Error> {
         match &self.place {
-            Place::Process(process_id) => Ok(std::format!("dotnet-diagnostic-{process_id}")),
+            Place::Process(process_id) => super::discovery::pipe_of(*process_id),
             Place::Pipe(name) => Ok(name.clone()),
-            Place::Socket(_) => Err(Error::new(
+            Place::Socket(_) | Place::Tcp(_) => Err(Error::new(
                 Phase::Find,
                 ErrorKind::Unsupported("on Windows a runtime has a pipe, not a socket"),
             )),
@@ -208,11 +248,17 @@ impl Endpoint {
 
 #[cfg(windows)]
 impl Connect for Endpoint {
-    type Transport = super::windows::PipeTransport;
+    type Transport = super::windows::EndpointTransport;
 
     fn connect(&self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error> {
+        if let Some(address) = self.tcp_address() {
+            self.check_address(address)?;
+            let connected = super::windows::tcp_connected(address, until);
+            let connected = connected.map_err(|stopped| tcp::failed(address, stopped));
+            return connected.map(Self::Transport::Tcp);
+        }
         let pipe = super::windows::PipeTransport::connect(&self.pipe_name()?, until)?;
         self.check_pipe(&pipe)?;
-        Ok(pipe)
+        Ok(Self::Transport::Pipe(pipe))
     }
 }

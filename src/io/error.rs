@@ -2,6 +2,7 @@
 
 use std::boxed::Box;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::string::String;
 
@@ -207,6 +208,11 @@ pub enum Distrust {
         /// The requested process.
         expected: u32,
     },
+    /// A TCP address is reachable from other machines, and the protocol has no authentication.
+    NotLoopback {
+        /// The address.
+        address: SocketAddr,
+    },
 }
 
 /// The users that are trusted by default: this one and root.
@@ -262,6 +268,12 @@ impl fmt::Display for Distrust {
             }
             Self::PeerProcess { process_id, expected } => {
                 write!(f, "process {process_id} listens there, expected process {expected}")
+            }
+            Self::NotLoopback { address } => {
+                write!(
+                    f,
+                    "{address} is not a loopback address, and the protocol has no authentication"
+                )
             }
         }
     }

@@ -11,10 +11,12 @@ use std::vec::Vec;
 
 use rustix::io::retry_on_intr;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, getsockname, recvmsg, sendmsg,
 };
 
+use super::ErrorKind;
+use super::transport::CANNOT_PASS_FDS;
 use crate::continuation::FdByte;
 
 /// The most descriptors in one message (`SCM_MAX_FD` of Linux). With room for all of them none is
@@ -102,6 +104,14 @@ fn received(
         rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?;
     }
     Ok((received.bytes, fds))
+}
+
+/// Checks that it is not of a family that would drop descriptors silently, as TCP does.
+pub(super) fn check_can_pass(stream: impl AsFd) -> Result<(), ErrorKind> {
+    match getsockname(stream) {
+        Ok(address) if address.address_family() != AddressFamily::UNIX => Err(CANNOT_PASS_FDS),
+        _ => Ok(()),
+    }
 }
 
 /// Sends the byte of [`FdByte`] with `fd` attached, in one `sendmsg` (F-20).

@@ -9,7 +9,7 @@
 //! | [`Client`] | a blocking client: one method per command, one connection per call; [`RuntimeInfo`] |
 //! | [`Connection`] | one request over one existing connection |
 //! | [`Trace`], [`StopHandle`] | the stream of a session, and its stop from another thread |
-//! | [`Endpoint`] | a process, a socket, a pipe; found ([`discovery`]) and checked ([`trust`]) before a byte is sent |
+//! | [`Endpoint`] | a process, a socket, a pipe, a TCP address; found ([`discovery`]) and checked ([`trust`]) before a byte is sent |
 //! | [`Deadlines`], [`Canceller`] | time limits for each phase, and early cancellation |
 //! | [`port_listener`] | a diagnostic port: accepts runtimes, without a thread for each |
 //! | [`server`] | the runtime's side: a [`Handler`](server::Handler) with one method per command |
@@ -58,6 +58,7 @@ mod environment;
 mod error;
 #[cfg(unix)]
 mod private_socket;
+mod tcp;
 #[cfg(feature = "tokio")]
 mod tokio;
 mod trace;
@@ -69,7 +70,7 @@ mod user_events;
 mod wait;
 
 #[cfg(feature = "tokio")]
-pub use self::tokio::{AsyncClient, AsyncConnect};
+pub use self::tokio::{AsyncClient, AsyncConnect, EndpointStream};
 pub use client::{Client, RuntimeInfo};
 pub use connection::{Answer, Connect, Connection};
 pub use endpoint::Endpoint;
@@ -77,10 +78,11 @@ pub use environment::EnvironmentBlock;
 pub use error::{Error, ErrorKind, Phase};
 #[cfg(unix)]
 pub use private_socket::{SocketGuard, bind_private, bind_trusting};
+pub use tcp::bind_tcp;
 pub use trace::{StopHandle, Trace};
 pub use transport::{Stream, Transport};
 #[cfg(unix)]
-pub use unix::UnixTransport;
+pub use unix::SocketTransport;
 #[cfg(unix)]
 pub use user_events::UserEvents;
 pub use wait::{Canceller, Deadlines, ReplyWithin, WaitLimit};

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{
     DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _,
 };
@@ -13,7 +12,7 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
-use rustix::net::SocketAddrUnix;
+use rustix::net::{AddressFamily, SocketAddrUnix};
 
 use super::error::Distrust;
 use super::trust::{self, TrustPolicy};
@@ -100,15 +99,15 @@ fn bind(path: &Path, policy: TrustPolicy) -> Result<(UnixListener, SocketGuard),
     trust::check_directory(directory, policy)?;
     let _lock = PathLock::take(&absolute)?;
     make_way(&absolute, &address)?;
-    let socket = unix::socket()?;
-    socket.set_nonblocking(false)?;
+    let socket = unix::socket(AddressFamily::UNIX)?;
+    rustix::io::ioctl_fionbio(&socket, false).map_err(io::Error::from)?;
     rustix::net::bind(&socket, &address).map_err(io::Error::from)?;
     let guard =
         SocketGuard { identity: identity(&fs::symlink_metadata(&absolute)?), path: absolute };
     // Until `listen` all connections are refused, so none arrives early.
     fs::set_permissions(&guard.path, fs::Permissions::from_mode(0o600))?;
     rustix::net::listen(&socket, BACKLOG).map_err(io::Error::from)?;
-    Ok((UnixListener::from(OwnedFd::from(socket)), guard))
+    Ok((UnixListener::from(socket), guard))
 }
 
 /// Creates a missing directory. Nothing is created where others could replace it.

@@ -5,14 +5,18 @@
 //! does both. There is no canceller: dropping a call cancels it, and closes its connection.
 
 use std::io;
+use std::net::SocketAddr;
 #[cfg(unix)]
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::net::TcpStream;
 #[cfg(unix)]
-use tokio::io::Interest;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::UnixStream;
 use tokio::time::timeout_at;
 
 use super::connection::{ClientDriver, Finished, NO_FD, Step};
@@ -23,30 +27,36 @@ use super::port_listener::PortRuntime;
 #[cfg(unix)]
 use super::trust::VerifiedSocket;
 use super::wait::{CallOptions, Clock};
-use super::{Answer, Connection, Deadlines, Endpoint, Error, ErrorKind, Phase, Trace, WaitLimit};
+use super::{
+    Answer, Connection, Deadlines, Endpoint, Error, ErrorKind, Phase, Trace, WaitLimit, tcp,
+};
 use crate::exchange::Outcome;
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
 
-/// Provides an [`AsyncClient`] with a new connection for each request.
+/// Provides an [`AsyncClient`] with a new connection for each request: an [`Endpoint`], a runtime of a
+/// port, or streams of your own.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::io::{AsyncClient, AsyncConnect, Error};
-/// use tokio::net::TcpStream;
+/// use dotnet_diagnostics_ipc::io::{AsyncClient, AsyncConnect, Endpoint, EndpointStream, Error};
 ///
-/// /// A runtime whose port is forwarded.
-/// struct Forwarded(&'static str);
+/// /// A runtime whose port is forwarded to one of two addresses.
+/// struct Forwarded([Endpoint; 2]);
 ///
 /// impl AsyncConnect for Forwarded {
-///     type Stream = TcpStream;
+///     type Stream = EndpointStream;
 ///
-///     async fn connect(&self) -> Result<TcpStream, Error> {
-///         TcpStream::connect(self.0).await.map_err(Error::connecting)
+///     async fn connect(&self) -> Result<EndpointStream, Error> {
+///         match self.0[0].connect().await {
+///             Err(_) => self.0[1].connect().await,
+///             connected => connected,
+///         }
 ///     }
 /// }
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-/// assert!(AsyncClient::new(Forwarded("127.0.0.1:1")).process_info().await.is_err());
+/// let ports = [1, 2].map(|port| Endpoint::tcp(([127, 0, 0, 1], port)));
+/// assert!(AsyncClient::new(Forwarded(ports)).process_info().await.is_err());
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -87,9 +97,12 @@ async fn pause(length: Duration) -> Result<(), Error> {
 /// [`trust`](super::trust).
 #[cfg(unix)]
 impl AsyncConnect for Endpoint {
-    type Stream = tokio::net::UnixStream;
+    type Stream = EndpointStream;
 
     async fn connect(&self) -> Result<Self::Stream, Error> {
+        if let Some(address) = self.tcp_address() {
+            return self.connect_tcp(address).await;
+        }
         if let Some(found) = self.found_before() {
             match connect_to(self, &found).await {
                 // No process listens there any longer, or another does: search again below.
@@ -106,13 +119,10 @@ impl AsyncConnect for Endpoint {
 }
 
 #[cfg(unix)]
-async fn connect_to(
-    endpoint: &Endpoint,
-    found: &VerifiedSocket,
-) -> Result<tokio::net::UnixStream, Error> {
+async fn connect_to(endpoint: &Endpoint, found: &VerifiedSocket) -> Result<EndpointStream, Error> {
     loop {
         if let Some(stream) = endpoint.try_open(found)? {
-            return tokio::net::UnixStream::from_std(stream).map_err(Error::connecting);
+            return EndpointStream::local(stream);
         }
         pause(super::unix::BACKLOG_PAUSE).await?;
     }
@@ -120,12 +130,15 @@ async fn connect_to(
 
 #[cfg(windows)]
 impl AsyncConnect for Endpoint {
-    type Stream = tokio::net::windows::named_pipe::NamedPipeClient;
+    type Stream = EndpointStream;
 
     async fn connect(&self) -> Result<Self::Stream, Error> {
         use super::windows::{PipePath, opened, rate_limited, wait_until_free};
         use tokio::net::windows::named_pipe::ClientOptions;
 
+        if let Some(address) = self.tcp_address() {
+            return self.connect_tcp(address).await;
+        }
         let path =
             PipePath::new(&self.pipe_name()?).map_err(|error| Error::new(Phase::Find, error))?;
         loop {
@@ -139,7 +152,7 @@ impl AsyncConnect for Endpoint {
             };
             if let Some(pipe) = opened(&path, tried)? {
                 self.check_pipe(&pipe)?;
-                return Ok(pipe);
+                return Ok(EndpointStream(Inner::Local(pipe)));
             }
             let path = path.clone();
             blocking(move || wait_until_free(&path, &WaitLimit::FOREVER)).await?;
@@ -152,12 +165,99 @@ impl AsyncConnect for Endpoint {
 /// closed, and the runtime connects again (F-57).
 #[cfg(unix)]
 impl AsyncConnect for PortRuntime {
-    type Stream = tokio::net::UnixStream;
+    type Stream = EndpointStream;
 
     async fn connect(&self) -> Result<Self::Stream, Error> {
-        let stream = std::os::unix::net::UnixStream::from(self.next_connection().await?);
-        stream.set_nonblocking(true).map_err(Error::connecting)?;
-        tokio::net::UnixStream::from_std(stream).map_err(Error::connecting)
+        let stream = OwnedFd::from(self.next_connection().await?);
+        rustix::io::ioctl_fionbio(&stream, true)
+            .map_err(|errno| Error::connecting(errno.into()))?;
+        if fd::check_can_pass(&stream).is_ok() {
+            return EndpointStream::local(stream.into());
+        }
+        let stream = TcpStream::from_std(stream.into()).map_err(Error::connecting)?;
+        Ok(EndpointStream(Inner::Tcp(stream)))
+    }
+}
+
+impl Endpoint {
+    async fn connect_tcp(&self, address: SocketAddr) -> Result<EndpointStream, Error> {
+        self.check_address(address)?;
+        let connected = async {
+            let stream = TcpStream::connect(address).await?;
+            stream.set_nodelay(true).map(|()| stream)
+        };
+        let stream = connected.await.map_err(|error| tcp::failed(address, error.into()))?;
+        Ok(EndpointStream(Inner::Tcp(stream)))
+    }
+}
+
+/// A connection of an [`Endpoint`] or a port: a Unix socket, a pipe, or TCP.
+#[derive(Debug)]
+pub struct EndpointStream(Inner);
+
+#[derive(Debug)]
+enum Inner {
+    #[cfg(unix)]
+    Local(UnixStream),
+    #[cfg(windows)]
+    Local(tokio::net::windows::named_pipe::NamedPipeClient),
+    Tcp(TcpStream),
+}
+
+/// Calls a method of the stream inside.
+macro_rules! inner {
+    ($stream:expr, $inner:ident => $call:expr) => {
+        match &mut $stream.get_mut().0 {
+            Inner::Local($inner) => $call,
+            Inner::Tcp($inner) => $call,
+        }
+    };
+}
+
+impl AsyncRead for EndpointStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        inner!(self, stream => Pin::new(stream).poll_read(context, into))
+    }
+}
+
+impl AsyncWrite for EndpointStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        inner!(self, stream => Pin::new(stream).poll_write(context, bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        inner!(self, stream => Pin::new(stream).poll_flush(context))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        inner!(self, stream => Pin::new(stream).poll_shutdown(context))
+    }
+}
+
+#[cfg(unix)]
+impl EndpointStream {
+    /// Takes over a stream that does not block.
+    fn local(stream: std::os::unix::net::UnixStream) -> Result<Self, Error> {
+        let stream = UnixStream::from_std(stream).map_err(Error::connecting)?;
+        Ok(Self(Inner::Local(stream)))
+    }
+}
+
+#[cfg(unix)]
+impl AsFd for EndpointStream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.0 {
+            Inner::Local(stream) => stream.as_fd(),
+            Inner::Tcp(stream) => stream.as_fd(),
+        }
     }
 }
 
@@ -322,7 +422,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 }
 
 #[cfg(unix)]
-impl Connection<tokio::net::UnixStream> {
+impl<S: AsyncRead + AsyncWrite + Unpin + AsFd> Connection<S> {
     /// Performs the exchange's actions, of which one passes this descriptor.
     pub(super) async fn perform_with_fd_async(
         &mut self,
@@ -334,9 +434,23 @@ impl Connection<tokio::net::UnixStream> {
             if let Some(outcome) = self.perform_until_fd(driver).await? {
                 return Ok(outcome);
             }
-            let send_fd = || fd::send_fd(self.transport.as_fd(), fd);
-            let sent = until(sending, self.transport.async_io(Interest::WRITABLE, send_fd)).await;
+            let sent = match fd::check_can_pass(&self.transport) {
+                Ok(()) => until(sending, self.send_fd(fd)).await,
+                Err(reason) => Err(reason),
+            };
             driver.fd_sent(sent)?;
+        }
+    }
+
+    /// Sends a descriptor once there is room for its byte, which is rarely missing.
+    async fn send_fd(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        loop {
+            match fd::send_fd(self.transport.as_fd(), fd) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    pause(super::unix::BACKLOG_PAUSE).await.map_err(io::Error::from)?;
+                }
+                sent => return sent,
+            }
         }
     }
 }

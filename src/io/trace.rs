@@ -75,7 +75,7 @@ impl<T: Transport> Connection<T> {
     /// # #[cfg(unix)] {
     /// use std::io::{Read as _, Write as _};
     /// use std::os::unix::net::UnixStream;
-    /// use dotnet_diagnostics_ipc::io::{Connection, UnixTransport};
+    /// use dotnet_diagnostics_ipc::io::{Connection, SocketTransport};
     /// use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format, ProviderConfig};
     /// use dotnet_diagnostics_ipc::wire::Array;
     ///
@@ -84,7 +84,7 @@ impl<T: Transport> Connection<T> {
     /// let providers = [ProviderConfig::new("P", 1, EventLevel::ERROR)];
     /// let request =
     ///     CollectTracing2 { circular_buffer_mb: 1, format: Format::NET_TRACE, request_rundown: true, providers: Array::new(&providers) };
-    /// let mut trace = Connection::new(UnixTransport::new(ours)).trace(&request)?;
+    /// let mut trace = Connection::new(SocketTransport::new(ours)).trace(&request)?;
     /// let mut magic = [0; 8];
     /// trace.read_exact(&mut magic)?;
     /// assert_eq!((trace.session_id(), &magic), (Some(42), b"Nettrace"));
@@ -162,9 +162,9 @@ impl<T> Trace<T> {
     /// ```
     /// # #[cfg(unix)] {
     /// use std::os::fd::{AsFd as _, BorrowedFd};
-    /// use dotnet_diagnostics_ipc::io::{Trace, UnixTransport};
+    /// use dotnet_diagnostics_ipc::io::{Trace, SocketTransport};
     ///
-    /// fn to_poll(traces: &[Trace<UnixTransport>]) -> Vec<BorrowedFd<'_>> {
+    /// fn to_poll(traces: &[Trace<SocketTransport>]) -> Vec<BorrowedFd<'_>> {
     ///     traces.iter().filter_map(|trace| Some(trace.transport()?.as_fd())).collect()
     /// }
     /// # assert!(to_poll(&[]).is_empty());

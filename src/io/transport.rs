@@ -67,7 +67,7 @@ pub trait Transport {
 }
 
 #[cfg(unix)]
-const CANNOT_PASS_FDS: ErrorKind =
+pub(super) const CANNOT_PASS_FDS: ErrorKind =
     ErrorKind::Unsupported("this connection cannot pass descriptors");
 
 impl<T: Transport + ?Sized> Transport for &mut T {

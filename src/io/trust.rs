@@ -52,6 +52,11 @@
 //! connecting, the kernel resolves absolute links from our root: [`discovery`](super::discovery)
 //! gives paths without symbolic links.
 //!
+//! # TCP
+//! An address of TCP has no owner: any user of the machine can listen at it, or connect to it, and no
+//! system says who did. Only loopback addresses are used, except by
+//! [`TrustPolicy::allowing_any_address`].
+//!
 //! # Windows
 //! Nobody can change the path of a pipe, but any process can be the first to create a pipe of any
 //! name. So after connecting, the system is asked which process created the pipe, and as which user
@@ -63,6 +68,8 @@
 
 #[cfg(unix)]
 mod unix;
+
+use std::net::SocketAddr;
 
 pub use super::error::Distrust;
 #[cfg(windows)]
@@ -90,12 +97,20 @@ pub struct TrustPolicy {
     checks_directories: bool,
     checks_nothing: bool,
     needs_process: bool,
+    addresses: Addresses,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Owners {
     OursAndRoot,
     And(u32),
+    Any,
+}
+
+/// Which addresses of TCP are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Addresses {
+    Loopback,
     Any,
 }
 
@@ -106,6 +121,7 @@ impl TrustPolicy {
         checks_directories: true,
         checks_nothing: false,
         needs_process: false,
+        addresses: Addresses::Loopback,
     };
 
     /// Only the requested process, whoever owns it and its socket: the system must report that it is
@@ -125,14 +141,16 @@ impl TrustPolicy {
         checks_directories: false,
         checks_nothing: false,
         needs_process: true,
+        addresses: Addresses::Loopback,
     };
 
-    /// No checks. For endpoints whose path and owner the caller has checked.
+    /// No checks. For endpoints whose path, owner or address the caller has checked.
     pub const UNCHECKED: Self = Self {
         owners: Owners::Any,
         checks_directories: false,
         checks_nothing: true,
         needs_process: false,
+        addresses: Addresses::Any,
     };
 
     /// Also trusts this user.
@@ -156,6 +174,25 @@ impl TrustPolicy {
     pub const fn allowing_shared_directory(mut self) -> Self {
         self.checks_directories = false;
         self
+    }
+
+    /// Allows TCP addresses beyond this machine. The protocol has no authentication: whoever reaches
+    /// a runtime controls its process.
+    #[must_use]
+    pub const fn allowing_any_address(mut self) -> Self {
+        self.addresses = Addresses::Any;
+        self
+    }
+
+    /// Checks a TCP address before it is connected to, or listened at.
+    pub(super) fn check_address(self, address: SocketAddr) -> Result<(), Distrust> {
+        if self.needs_process {
+            return Err(Distrust::UnknownProcess { expected: None });
+        }
+        if self.addresses == Addresses::Loopback && !address.ip().to_canonical().is_loopback() {
+            return Err(Distrust::NotLoopback { address });
+        }
+        Ok(())
     }
 
     /// Whether this owner is trusted, whoever that is.

@@ -1,7 +1,8 @@
-//! Unix sockets, with deadlines.
+//! Connected sockets, with deadlines; and Unix sockets.
 
 use std::format;
 use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -11,11 +12,12 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_error};
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType, recv, send};
 
 use super::server::Listen;
 use super::trust::{Peer, peer_of};
-use super::{Error, ErrorKind, Phase, Transport, WaitLimit, fd};
+use super::{Error, ErrorKind, Phase, Transport, WaitLimit, fd, tcp};
 use crate::continuation::FdByte;
 #[cfg(not(target_vendor = "apple"))]
 pub(super) use crate::endpoint::SUN_PATH_LINUX as SUN_PATH;
@@ -23,22 +25,23 @@ pub(super) use crate::endpoint::SUN_PATH_LINUX as SUN_PATH;
 pub(super) use crate::endpoint::SUN_PATH_MACOS as SUN_PATH;
 use crate::endpoint::check_path_len;
 
-/// A Unix socket whose waits end at a deadline or by a [`Canceller`](super::Canceller).
+/// A Unix socket or TCP connection whose waits end at a deadline or by a
+/// [`Canceller`](super::Canceller). Only a Unix socket passes descriptors.
 ///
 /// ```
 /// use std::os::unix::net::UnixStream;
-/// use dotnet_diagnostics_ipc::io::{Connection, UnixTransport};
+/// use dotnet_diagnostics_ipc::io::{Connection, SocketTransport};
 /// use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
 ///
 /// let (ours, mut theirs) = UnixStream::pair()?;
 /// std::io::Write::write_all(&mut theirs, b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0")?;
-/// let answer = Connection::new(UnixTransport::new(ours)).call(&ResumeRuntime {})?;
+/// let answer = Connection::new(SocketTransport::new(ours)).call(&ResumeRuntime {})?;
 /// assert!(answer.result().is_success());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct UnixTransport {
-    stream: UnixStream,
+pub struct SocketTransport {
+    stream: OwnedFd,
     /// Whether the socket itself blocks. It is left unchanged while possible: querying it costs a
     /// system call.
     blocks: AtomicBool,
@@ -49,14 +52,15 @@ pub struct UnixTransport {
     mute: bool,
 }
 
-impl UnixTransport {
-    /// Takes over a connected stream.
-    pub fn new(stream: UnixStream) -> Self {
+impl SocketTransport {
+    /// Takes over a connected stream of any family.
+    pub fn new(stream: impl Into<OwnedFd>) -> Self {
+        let stream = stream.into();
         let mute = fd::without_signal(&stream).is_err();
         Self { stream, blocks: AtomicBool::new(false), awaited: false, mute }
     }
 
-    /// Connects to the socket at `path`. Waits while its backlog is full.
+    /// Connects to the Unix socket at `path`. Waits while its backlog is full.
     ///
     /// Whoever listens there is not checked: see [`trust`](super::trust).
     ///
@@ -68,20 +72,14 @@ impl UnixTransport {
         connected(until, || try_connect(path.as_ref())).map(Self::new)
     }
 
-    /// The socket. It blocks; operations that must not wait request that per call.
-    pub fn stream(&self) -> &UnixStream {
-        self.make_blocking();
-        &self.stream
-    }
-
     /// Lets the socket block without limit. If the system refuses that, as macOS does once the peer
     /// has closed, a read needs a `poll` before it.
     fn make_blocking(&self) -> bool {
         if self.blocks.load(Ordering::Relaxed) {
             return true;
         }
-        let blocks = self.stream.set_nonblocking(false).is_ok()
-            && self.stream.set_read_timeout(None).is_ok();
+        let blocks = rustix::io::ioctl_fionbio(&self.stream, false).is_ok()
+            && set_socket_timeout(&self.stream, Timeout::Recv, None).is_ok();
         self.blocks.store(blocks, Ordering::Relaxed);
         blocks
     }
@@ -92,21 +90,22 @@ impl UnixTransport {
 }
 
 /// The socket, which blocks.
-impl From<UnixTransport> for UnixStream {
-    fn from(transport: UnixTransport) -> Self {
+impl From<SocketTransport> for OwnedFd {
+    fn from(transport: SocketTransport) -> Self {
         transport.make_blocking();
         transport.stream
     }
 }
 
-impl AsFd for UnixTransport {
-    /// As [`stream`](UnixTransport::stream): it blocks.
+impl AsFd for SocketTransport {
+    /// The socket. It blocks; operations that must not wait request that per call.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream().as_fd()
+        self.make_blocking();
+        self.stream.as_fd()
     }
 }
 
-impl Transport for UnixTransport {
+impl Transport for SocketTransport {
     fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         until.check()?;
         self.awaited = true;
@@ -136,6 +135,7 @@ impl Transport for UnixTransport {
     fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         until.check()?;
         self.check_can_send()?;
+        fd::check_can_pass(&self.stream)?;
         let stream = self.stream.as_fd();
         until.retried(stream, PollFlags::OUT, || fd::send_fd(stream, fd))
     }
@@ -145,6 +145,7 @@ impl Transport for UnixTransport {
         until: &WaitLimit<'_>,
     ) -> Result<Option<(FdByte, Option<OwnedFd>)>, ErrorKind> {
         until.check()?;
+        fd::check_can_pass(&self.stream)?;
         let stream = self.stream.as_fd();
         until.retried(stream, PollFlags::IN, || fd::receive_fd(stream))
     }
@@ -157,23 +158,39 @@ impl Transport for UnixTransport {
 
 /// The listener is made non-blocking.
 impl Listen for &UnixListener {
-    type Transport = UnixTransport;
+    type Transport = SocketTransport;
 
-    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
-        let accept = || match UnixListener::accept(self) {
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {
-                Err(io::ErrorKind::Interrupted.into())
-            }
-            accepted => accepted,
-        };
-        // Between the wait and the accept another process may take the connection.
-        let accepted = (self.set_nonblocking(true).map_err(ErrorKind::from))
-            .and_then(|()| until.check())
-            .and_then(|()| until.retried(self.as_fd(), PollFlags::IN, accept));
-        accepted
-            .map(|(stream, _)| UnixTransport::new(stream))
-            .map_err(|stopped| Error::new(Phase::Listen, stopped))
+    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<SocketTransport, Error> {
+        self.set_nonblocking(true).map_err(|error| Error::new(Phase::Listen, error))?;
+        accepted(self.as_fd(), until, || UnixListener::accept(self).map(|(stream, _)| stream))
     }
+}
+
+/// The listener is made non-blocking.
+impl Listen for &TcpListener {
+    type Transport = SocketTransport;
+
+    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<SocketTransport, Error> {
+        self.set_nonblocking(true).map_err(|error| Error::new(Phase::Listen, error))?;
+        accepted(self.as_fd(), until, || tcp::accept(self))
+    }
+}
+
+/// Waits for a connection with `accept`, which does not block.
+fn accepted<S: Into<OwnedFd>>(
+    listener: BorrowedFd<'_>,
+    until: &WaitLimit<'_>,
+    mut accept: impl FnMut() -> io::Result<S>,
+) -> Result<SocketTransport, Error> {
+    let accept = || match accept() {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {
+            Err(io::ErrorKind::Interrupted.into())
+        }
+        accepted => accepted,
+    };
+    // Between the wait and the accept another process may take the connection.
+    let accepted = until.check().and_then(|()| until.retried(listener, PollFlags::IN, accept));
+    accepted.map(SocketTransport::new).map_err(|stopped| Error::new(Phase::Listen, stopped))
 }
 
 /// How long to wait before retrying a listener whose backlog is full: a Unix socket does not report
@@ -196,6 +213,24 @@ pub(super) fn connected(
         let deadline = until.deadline.into_iter().chain(pause).min();
         WaitLimit { deadline, ..*until }.sleep().map_err(stopped)?;
     }
+}
+
+/// Connects to a TCP address.
+pub(super) fn tcp_connected(
+    address: SocketAddr,
+    until: &WaitLimit<'_>,
+) -> Result<SocketTransport, ErrorKind> {
+    until.check()?;
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let stream = socket(family)?;
+    match rustix::net::connect(&stream, &address) {
+        Err(Errno::INPROGRESS | Errno::INTR) => until.ready(stream.as_fd(), PollFlags::OUT)?,
+        connected => connected.map_err(io::Error::from)?,
+    }
+    socket_error(&stream).and_then(|done| done).map_err(io::Error::from)?;
+    let stream = TcpStream::from(stream);
+    tcp::prepare(&stream)?;
+    Ok(SocketTransport::new(stream))
 }
 
 /// Connects without waiting: `None` if the backlog is full. The stream does not block.
@@ -222,9 +257,9 @@ pub(super) fn try_connect(path: &Path) -> Result<Option<UnixStream>, Error> {
 
 /// Connects without waiting. The stream does not block.
 fn connect_at_once(address: &SocketAddrUnix) -> io::Result<Result<UnixStream, Errno>> {
-    let stream = socket()?;
+    let stream = socket(AddressFamily::UNIX)?;
     let connected = rustix::io::retry_on_intr(|| rustix::net::connect(&stream, address));
-    Ok(connected.map(|()| stream))
+    Ok(connected.map(|()| UnixStream::from(stream)))
 }
 
 /// The state of a socket, found by connecting and closing at once.
@@ -251,25 +286,19 @@ pub(super) fn probe(address: &SocketAddrUnix) -> io::Result<Probe> {
 
 /// A non-blocking socket that no other program inherits.
 #[cfg(not(target_vendor = "apple"))]
-pub(super) fn socket() -> io::Result<UnixStream> {
+pub(super) fn socket(family: AddressFamily) -> io::Result<OwnedFd> {
     use rustix::net::{SocketFlags, socket_with};
-    let fd = socket_with(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
-        None,
-    )?;
-    Ok(UnixStream::from(fd))
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(family, SocketType::STREAM, flags, None)?)
 }
 
 /// There are no flags for it: a program started between the two calls inherits the socket too.
 #[cfg(target_vendor = "apple")]
-pub(super) fn socket() -> io::Result<UnixStream> {
-    let stream =
-        UnixStream::from(rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?);
+pub(super) fn socket(family: AddressFamily) -> io::Result<OwnedFd> {
+    let stream = rustix::net::socket(family, SocketType::STREAM, None)?;
     rustix::io::fcntl_setfd(&stream, rustix::io::FdFlags::CLOEXEC)?;
     fd::without_signal(&stream)?;
-    stream.set_nonblocking(true)?;
+    rustix::io::ioctl_fionbio(&stream, true)?;
     Ok(stream)
 }
 
@@ -317,7 +346,7 @@ mod tests {
     fn transport_without_sigpipe_off_reads_and_sends_nothing() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         theirs.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\x01\0\0").unwrap();
-        let transport = UnixTransport { mute: true, ..UnixTransport::new(ours) };
+        let transport = SocketTransport { mute: true, ..SocketTransport::new(ours) };
         let served = serve_connection(transport, &Nothing, &ServeOptions::DEFAULT, None).unwrap();
         assert_eq!(served.outcome, ServerOutcome::Gone { end: End::Reset });
         assert_eq!(std::io::Read::read(&mut theirs, &mut [0]).unwrap(), 0);

@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
+#[cfg(feature = "tokio")]
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use super::connection::ClientDriver;
 #[cfg(feature = "tokio")]
@@ -130,28 +132,25 @@ impl<T: AsFd> UserEvents<T> {
 }
 
 #[cfg(feature = "tokio")]
-impl UserEvents<tokio::net::UnixStream> {
+impl<T: AsyncRead + Unpin> UserEvents<T> {
     /// Waits as [`wait`](Self::wait) does, with `async` and without a deadline.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](super::ErrorKind::Io), if the system cannot read the connection.
-    pub async fn wait_async(&self) -> Result<(), Error> {
-        let failed = |error| Error::new(Phase::Continuation, error);
+    pub async fn wait_async(&mut self) -> Result<(), Error> {
         loop {
-            self.transport.readable().await.map_err(failed)?;
-            match self.transport.try_read(&mut [0; 64]) {
+            match self.transport.read(&mut [0; 64]).await {
                 Ok(1..) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Ok(0) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
-                Err(error) => return Err(failed(error)),
+                Err(error) => return Err(Error::new(Phase::Continuation, error)),
             }
         }
     }
 }
 
 #[cfg(feature = "tokio")]
-impl<C: AsyncConnect<Stream = tokio::net::UnixStream>> AsyncClient<C> {
+impl<C: AsyncConnect<Stream: AsFd>> AsyncClient<C> {
     /// Starts a session as [`Client::user_events`] does.
     ///
     /// # Errors

@@ -49,7 +49,7 @@ of_fields! {
 }
 
 one_of! {
-    NamePrefix: Self::Current, Self::Draft;
+    NamePrefix: Self::Current, Self::Draft, Self::Router;
     SocketForm: Self::Socket, Self::AsPrinted;
     SuspendMode: Self::Suspend, Self::NoSuspend;
     UserRegSize: Self::Packed, Self::Padded;

@@ -214,6 +214,7 @@ fn io(texts: &mut Texts) {
         Distrust::UnknownProcess { expected: None },
         Distrust::UnknownProcess { expected: Some(7) },
         Distrust::PeerProcess { process_id: 5, expected: 7 },
+        Distrust::NotLoopback { address: ([192, 0, 2, 1], 9000).into() },
     ]);
     texts.all([
         EndpointState::Listening,

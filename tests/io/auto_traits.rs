@@ -41,7 +41,7 @@ fn port_types_are_send() {
 #[test]
 fn unix_types_are_send() {
     shared::<SocketGuard>();
-    shared::<UserEvents<UnixTransport>>();
+    shared::<UserEvents<SocketTransport>>();
 }
 
 #[cfg(all(unix, feature = "tokio"))]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::continuation::EnvironmentLimits;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc::io::{
-    Client, Connect, Deadlines, Endpoint, Error, ErrorKind, Phase, ReplyWithin, UnixTransport,
+    Client, Connect, Deadlines, Endpoint, Error, ErrorKind, Phase, ReplyWithin, SocketTransport,
     WaitLimit,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::{
@@ -138,9 +138,9 @@ fn peer_not_reading_times_out_in_phase() {
     /// The buffer is the smallest that the system allows.
     struct Narrow(PathBuf);
     impl Connect for Narrow {
-        type Transport = UnixTransport;
+        type Transport = SocketTransport;
 
-        fn connect(&self, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
+        fn connect(&self, until: &WaitLimit<'_>) -> Result<SocketTransport, Error> {
             let transport = Endpoint::socket(&self.0).connect(until)?;
             rustix::net::sockopt::set_socket_send_buffer_size(&transport, 0)
                 .map_err(|errno| Error::connecting(errno.into()))?;

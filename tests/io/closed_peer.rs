@@ -77,7 +77,7 @@ fn client_peer_closed_before_request_is_sent_reply_is_read() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         theirs.write_all(DONE).unwrap();
         let mut theirs = Some(theirs).filter(|_| !early);
-        let transport = UnixTransport::new(ours);
+        let transport = SocketTransport::new(ours);
         drop(theirs.take());
         let answer =
             Connection::new(transport).with_deadlines(deadlines).call(&ResumeRuntime {}).unwrap();
@@ -87,7 +87,7 @@ fn client_peer_closed_before_request_is_sent_reply_is_read() {
     theirs.write_all(ENVIRONMENT).unwrap();
     drop(theirs);
     let mut entries = Vec::new();
-    let block = Connection::new(UnixTransport::new(ours)).environment().unwrap();
+    let block = Connection::new(SocketTransport::new(ours)).environment().unwrap();
     block.for_each(|entry| entries.push(entry.text().to_string())).unwrap();
     assert_eq!(entries, ["A=b"]);
 }
@@ -99,7 +99,7 @@ fn transport_peer_closed_between_reads_rest_is_read() {
         return;
     }
     let (ours, mut theirs) = UnixStream::pair().unwrap();
-    let (mut transport, mut bytes) = (UnixTransport::new(ours), [0; 4]);
+    let (mut transport, mut bytes) = (SocketTransport::new(ours), [0; 4]);
     let within = |millis| WaitLimit {
         deadline: Instant::now().checked_add(Duration::from_millis(millis)),
         canceller: None,

@@ -22,6 +22,7 @@ mod discovery;
 mod port_listener;
 #[cfg(unix)]
 mod server;
+mod tcp;
 #[cfg(all(unix, feature = "tokio"))]
 mod tokio;
 #[cfg(windows)]

@@ -230,7 +230,7 @@ async fn tokio_endpoint_is_checked_before_sending() {
 async fn tokio_user_events_passes_descriptor_and_lasts_until_hang_up() {
     let peer = Peer::saying(&[SESSION]);
     let client = AsyncClient::new(&peer);
-    let session = client.user_events(&USER_EVENTS, io::stdin()).await.unwrap();
+    let mut session = client.user_events(&USER_EVENTS, io::stdin()).await.unwrap();
     assert_eq!(session.session_id(), Some(42));
     let mut theirs = peer.end(0);
     let header = peer.asked(0, 20);

@@ -30,6 +30,8 @@ const (
 	NamePrefix = "dotnet-diagnostic-"
 	// DraftNamePrefix begins those of the draft of 2019.
 	DraftNamePrefix = "dotnetcore-diagnostic-"
+	// RouterNamePrefix begins those of the device behind dotnet-dsrouter, whose process id follows (F-162).
+	RouterNamePrefix = "dotnet-diagnostic-dsrouter-"
 	// PipeDirectory is the directory of pipes.
 	PipeDirectory = `\\.\pipe\`
 
@@ -38,7 +40,7 @@ const (
 
 // SocketName is the name of a runtime's socket, without its directory.
 type SocketName struct {
-	// Prefix is [NamePrefix] or [DraftNamePrefix].
+	// Prefix is [NamePrefix], [DraftNamePrefix] or [RouterNamePrefix].
 	Prefix string `ipc:"prefix"`
 	// PID is the id of the process.
 	PID uint32 `ipc:"pid"`
@@ -70,7 +72,7 @@ func (s SocketName) String() string {
 
 // PipeName is the name of a runtime's pipe on Windows.
 type PipeName struct {
-	// Prefix is [NamePrefix] or [DraftNamePrefix].
+	// Prefix is [NamePrefix], [DraftNamePrefix] or [RouterNamePrefix].
 	Prefix string `ipc:"prefix"`
 	// PID is the id of the process.
 	PID uint32 `ipc:"pid"`
@@ -288,7 +290,7 @@ func (p *parser) refuse(problem Problem) {
 }
 
 func (p *parser) prefix() string {
-	for _, prefix := range []string{NamePrefix, DraftNamePrefix} {
+	for _, prefix := range []string{RouterNamePrefix, NamePrefix, DraftNamePrefix} {
 		if strings.HasPrefix(p.rest, prefix) {
 			p.rest = p.rest[len(prefix):]
 			return prefix

@@ -271,9 +271,10 @@ fn suspend_text(suspends: bool) -> &'static str {
 fn prefix(value: &Value) -> Result<NamePrefix, ValueError> {
     let text = value.get("prefix").unwrap_or(&Value::Null);
     let is_it = |prefix: &NamePrefix| *text == prefix.text();
-    let known = [NamePrefix::Current, NamePrefix::Draft].into_iter().find(is_it);
+    let known =
+        [NamePrefix::Current, NamePrefix::Draft, NamePrefix::Router].into_iter().find(is_it);
     known
-        .map_or_else(|| expected("one of the two prefixes", text), Ok)
+        .map_or_else(|| expected("one of the prefixes", text), Ok)
         .map_err(|error| error.within("prefix"))
 }
 

@@ -3,7 +3,7 @@ from notation import *
 
 FILE = File("endpoints", "Names of sockets and pipes", 16000, 16499)
 MADE = "written in source/endpoints.py from section Naming and Location Conventions and the facts named in spec"
-NOW, DRAFT = "dotnet-diagnostic-", "dotnetcore-diagnostic-"
+NOW, DRAFT, ROUTER = "dotnet-diagnostic-", "dotnetcore-diagnostic-", "dotnet-diagnostic-dsrouter-"
 
 
 def text(characters):
@@ -39,6 +39,10 @@ g.valid(16006, "process 0", text("dotnet-diagnostic-0-1-socket"), socket(0, 1))
 
 g = group("socket-name-draft", "socket-name", ["F-61"])
 g.valid(16020, "the prefix of the 2019 draft", text("dotnetcore-diagnostic-12-345-socket"), socket(12, 345, DRAFT), flags=["Draft"])
+
+g = group("socket-name-router", "socket-name", ["F-162"])
+g.valid(16022, "the device behind dotnet-dsrouter, whose process id and start these are", text("dotnet-diagnostic-dsrouter-12-1747000000-socket"),
+        socket(12, 1747000000, ROUTER))
 
 g = FILE.group("socket-name-printed", type="socket-name", source="table", made="as printed, with numbers in place of the names",
                edition="10", section="Diagnostic Ports", spec=["F-85"])
@@ -78,6 +82,7 @@ g.invalid(16054, "a key in hexadecimal: its digits end at the x", text("dotnet-d
 g.invalid(16055, "-socket cut short", text("dotnet-diagnostic-12-345-sock"), "payload", "unknown_suffix", 24, None, flags=["Truncated"])
 g.invalid(16056, "something after -socket", text("dotnet-diagnostic-12-345-socket~"), "payload", "unknown_suffix", 24, None)
 g.invalid(16057, "bytes that are not text", text("dotnet-diagnostic-12-345-") + hexa("ff"), "payload", "not_unicode", 25, None)
+g.invalid(16058, "a router without its process id", text("dotnet-diagnostic-dsrouter-socket"), "payload", "bad_number", 27, None)
 
 # --- pipes ---------------------------------------------------------------------------------------------------------
 g = group("pipe-name", "pipe-name", ["F-62"])
@@ -88,6 +93,9 @@ g.valid(16103, "the largest process id", text("dotnet-diagnostic-4294967295"), p
 g.valid(16104, "the prefix of the 2019 draft", text("dotnetcore-diagnostic-12"), pipe(12, DRAFT), flags=["Draft"])
 g.valid(16105, "the prefix of the 2019 draft, as a path", text("\\\\.\\pipe\\dotnetcore-diagnostic-12"), pipe(12, DRAFT, True),
         flags=["Draft"])
+
+g = group("pipe-name-router", "pipe-name", ["F-162"])
+g.valid(16108, "the device behind dotnet-dsrouter", text("dotnet-diagnostic-dsrouter-12"), pipe(12, ROUTER))
 
 g = FILE.group("pipe-name-naming", type="pipe-name", source="table", made=NUMBERS, edition="3.x", section=NAMING, spec=["F-62"])
 g.valid(16106, "process 12345", text("\\\\.\\pipe\\dotnet-diagnostic-12345"), pipe(12345, path=True), flags=["AsPrinted"])

@@ -822,7 +822,7 @@ def decode_default_suspend(wire):
 
 
 PIPE_DIRECTORY = "\\\\.\\pipe\\"
-PREFIX = "(dotnet-diagnostic-|dotnetcore-diagnostic-)"
+PREFIX = "(dotnet-diagnostic-dsrouter-|dotnet-diagnostic-|dotnetcore-diagnostic-)"
 PLAIN = "(0|[1-9][0-9]*)"
 
 

@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     #[arg(long, required_unless_present = "socket", conflicts_with = "socket")]
     pid: Option<u32>,
 
-    /// The path of its socket, or on Windows the name of its pipe
+    /// The path of its socket or HOST:PORT, on Windows the name of its pipe
     #[arg(long)]
     socket: Option<PathBuf>,
 
@@ -224,9 +224,7 @@ impl Operation {
 }
 
 #[cfg(unix)]
-fn at_address(path: &Path) -> Endpoint {
-    Endpoint::socket(path)
-}
+use diagipc::network::endpoint_at as at_address;
 
 #[cfg(windows)]
 fn at_address(name: &Path) -> Endpoint {

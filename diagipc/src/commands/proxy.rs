@@ -8,11 +8,11 @@ use std::time::Duration;
 use std::{env, fs, thread};
 
 use anyhow::{Context as _, anyhow, bail};
-use diagipc::network::trust_policy;
+use diagipc::network::{Listener, endpoint_at, place, tcp_address, trust_policy};
 use diagipc::record::{ConnectionSummary, Direction, Proxy, Witness, run_client};
 use diagipc::{Address, socket_name};
 use dotnet_diagnostics_ipc::endpoint as names;
-use dotnet_diagnostics_ipc::io::{Canceller, Endpoint, bind_trusting};
+use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc_vectors::script::Ending;
 
 use crate::commands::printable::say;
@@ -43,21 +43,21 @@ use crate::commands::{Outcome, interrupt};
     )
 )]
 pub(crate) struct Arguments {
-    /// Where clients connect: the path of a socket; or a directory, for a socket named like a
+    /// Where clients connect: the path of a socket or HOST:PORT; or a directory, for a socket named like a
     /// runtime's; or a process id, for the socket of that process in TMPDIR
-    #[arg(long, value_name = "A", required_unless_present_any = ["port", "client"], conflicts_with = "port")]
+    #[arg(long, value_name = "A", required_unless_present_any = ["port", "client"], conflicts_with = "port", value_parser = place)]
     listen: Option<PathBuf>,
 
-    /// The runtime: the path of its socket, or its process id
+    /// The runtime: the path of its socket, its process id, or HOST:PORT
     #[arg(long, value_name = "B", required_unless_present = "port", conflicts_with = "to_port")]
     to: Option<String>,
 
-    /// The reverse direction: where a runtime connects, its diagnostic port
-    #[arg(long, value_name = "A", requires = "to_port")]
+    /// The reverse direction: where a runtime connects, its diagnostic port; a path or HOST:PORT
+    #[arg(long, value_name = "A", requires = "to_port", value_parser = place)]
     port: Option<PathBuf>,
 
     /// The port where a tool listens
-    #[arg(long, value_name = "B", requires = "port")]
+    #[arg(long, value_name = "B", requires = "port", value_parser = place)]
     to_port: Option<PathBuf>,
 
     /// The process id in the name of a socket in a directory; by default the proxy's
@@ -150,14 +150,14 @@ fn forward(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome
             let runtime: Result<Address, _> = to.parse();
             let Ok(to) = runtime.and_then(|runtime| {
                 existing(&runtime)?;
-                runtime.endpoint()
+                Ok(runtime.endpoint()?.trusting(trust_policy()))
             }) else {
                 say(&format!("diagipc: {to}: no such runtime"));
                 return Ok(Outcome::Lost);
             };
             (socket(at, arguments.pid), to)
         }
-        (None, None, Some(at), Some(to)) => (at.clone(), Endpoint::socket(to)),
+        (None, None, Some(at), Some(to)) => (at.clone(), endpoint_at(to)),
         _ => return Err(anyhow!("expected --listen and --to, or --port and --to-port")),
     };
     if let Some(directory) = &arguments.out {
@@ -174,7 +174,8 @@ fn forward(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome
     if arguments.listen.is_some() {
         says_who_looks_elsewhere(&at);
     }
-    let (listener, guard) = bind_trusting(&at, trust_policy())?;
+    let listener = Listener::bind(&at)?;
+    let at = if tcp_address(&at).is_some() { listener.place().to_path_buf() } else { at };
     let witness = capture
         .clone()
         .map(|capture| -> Witness { Arc::new(move |event, bytes| capture.saw(event, bytes)) });
@@ -199,7 +200,7 @@ fn forward(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome
     out.flush()?;
     let connections = if arguments.once { Some(1) } else { arguments.connections };
     let recording = proxy.run(&canceller, connections, &report)?;
-    drop(guard);
+    drop(proxy);
     if let Some(directory) = &arguments.out {
         let name = arguments.name.as_deref().unwrap_or("recording");
         recording::write(&recording, directory, name, &mut io::stderr())?;

@@ -309,7 +309,7 @@ fn not_seen(unseen: &[UnreadablePath]) {
 #[derive(Clone, clap::Args)]
 #[allow(clippy::doc_markdown, reason = "this is the help of a command")]
 pub(crate) struct NamedTarget {
-    /// A process id or name, the path of a socket, or a pipe (`\\.\pipe\NAME`)
+    /// A process id or name, the path of a socket, a pipe (`\\.\pipe\NAME`), or HOST:PORT
     target: Option<Address>,
 
     /// The process with this id, in place of TARGET

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use diagipc::network::{Listener, LiveNetwork};
+use diagipc::network::{Listener, LiveNetwork, place};
 use diagipc::{Address, Turn};
 use dotnet_diagnostics_ipc_vectors::player::{
     Conversation, Failure, Network as _, Player, PlayerError, TurnDirection,
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     script: Option<String>,
 
-    /// The runtime: the path of its socket, or its process id; or the socket of a tool's port
+    /// The runtime: the path of its socket, its process id or HOST:PORT; or a tool's port
     #[arg(
         long,
         value_name = "ENDPOINT",
@@ -51,8 +51,8 @@ pub(crate) struct Arguments {
     )]
     to: Option<Address>,
 
-    /// Where a client connects, or a runtime to its port
-    #[arg(long, value_name = "PATH")]
+    /// Where a client connects, or a runtime to its port: a path or HOST:PORT
+    #[arg(long, value_name = "PATH", value_parser = place)]
     listen: Option<PathBuf>,
 
     /// The time limit of a step that has none of its own [default: the file's]

@@ -37,8 +37,8 @@ pub(crate) struct Arguments {
     profile: String,
 
     /// Listen here instead of where a runtime of this process would: a path, on Windows the name
-    /// of a pipe
-    #[arg(long, value_name = "PATH")]
+    /// of a pipe, or HOST:PORT, on Unix
+    #[arg(long, value_name = "PATH", value_parser = diagipc::network::place)]
     socket: Option<PathBuf>,
 
     /// Connect to these ports instead of those in DOTNET_DiagnosticPorts

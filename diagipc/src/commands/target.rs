@@ -1,21 +1,22 @@
 //! The target of a command: a process, or the server under test.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 #[cfg(unix)]
 use std::path::PathBuf;
 use std::time::Duration;
 use std::{fmt, io};
 
 use anyhow::bail;
+#[cfg(unix)]
+use diagipc::network::tcp_address;
 use diagipc::network::trust_policy;
 use diagipc::{Address, Program, SpawnCommand};
-#[cfg(unix)]
-use dotnet_diagnostics_ipc::io::WaitLimit;
+use dotnet_diagnostics_ipc::endpoint::NamePrefix;
 #[cfg(target_os = "linux")]
 use dotnet_diagnostics_ipc::io::trust::Distrust;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Client, Connect, Deadlines, Endpoint, Error, ErrorKind, Phase,
+    Canceller, Client, Connect, Deadlines, Endpoint, Error, ErrorKind, Phase, WaitLimit, discovery,
 };
 
 use crate::commands::printable::say;
@@ -26,7 +27,7 @@ use crate::commands::{Outcome, interrupt, refusal};
 #[derive(Clone, clap::Args)]
 #[allow(clippy::doc_markdown, reason = "this is the help of a command")]
 pub(crate) struct TargetArguments {
-    /// A process id or name, the path of a socket, or a pipe (`\\.\pipe\NAME`)
+    /// A process id or name, the path of a socket, a pipe (`\\.\pipe\NAME`), or HOST:PORT
     #[arg(value_parser = listening)]
     target: Address,
 
@@ -78,6 +79,7 @@ impl Reach {
         if !self.any_owner {
             is_ours(target)?;
         }
+        says_device(target);
         Ok(target.endpoint().map_err(anyhow::Error::msg)?.trusting(trust(self.any_owner)))
     }
 
@@ -88,6 +90,18 @@ impl Reach {
             whole => Deadlines { whole, ..Deadlines::NONE },
         };
         Client::new(connect).with_deadlines(deadlines).with_canceller(canceller)
+    }
+}
+
+/// Says that a process is a router, whose device is asked in its place.
+fn says_device(target: &Address) {
+    let Address::Process(id) = target else { return };
+    // If there is none, whoever connects says so.
+    let Ok(path) = discovery::endpoint_of(*id, &WaitLimit::FOREVER) else { return };
+    let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
+    if name.starts_with(NamePrefix::Router.text()) {
+        let path = path.display();
+        say(&format!("process {id} is dotnet-dsrouter: this is its device, at {path}"));
     }
 }
 
@@ -153,10 +167,10 @@ pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(clap::Args)]
 #[allow(clippy::doc_markdown, reason = "this is the help of a command")]
 pub(crate) struct AddressArguments {
-    /// A process id, a socket's path, a pipe, or port:PATH to wait for a runtime there
+    /// A process id, a socket's path, a pipe, HOST:PORT, or port:PATH to wait for a runtime
     ///
-    /// A pipe is spelled `\\.\pipe\NAME`. On Windows port:NAME is a pipe to which the runtime
-    /// connects.
+    /// HOST:PORT,listen waits for a runtime over TCP. A pipe is spelled `\\.\pipe\NAME`. On Windows
+    /// port:NAME is a pipe to which the runtime connects.
     #[arg(required_unless_present_any = ["spawn", "list"])]
     endpoint: Option<Address>,
 
@@ -179,15 +193,20 @@ pub(crate) struct AddressArguments {
 /// There is none.
 #[cfg(unix)]
 pub(crate) fn existing(runtime: &Address) -> Result<PathBuf, String> {
+    says_device(runtime);
     let path = runtime.find(&WaitLimit::FOREVER)?;
-    if path.exists() { Ok(path) } else { Err(format!("{} does not exist", path.display())) }
+    let is_there = tcp_address(&path).is_some() || path.exists();
+    if is_there { Ok(path) } else { Err(format!("{} does not exist", path.display())) }
 }
 
 impl AddressArguments {
     pub(crate) fn address(&self) -> anyhow::Result<Address> {
         let mut command = self.command.iter().cloned();
         Ok(match (&self.endpoint, command.next()) {
-            (Some(address), None) => address.clone(),
+            (Some(address), None) => {
+                says_device(address);
+                address.clone()
+            }
             (None, Some(program)) => {
                 #[cfg(unix)]
                 crate::commands::interrupt::own()?;

@@ -1,7 +1,8 @@
 //! Where a target listens, and how it is found.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ use crate::process::program::Program;
 /// assert!(matches!("4242".parse()?, Address::Process(4242)));
 /// assert!(matches!("/tmp/my.socket".parse()?, Address::Socket(_)));
 /// assert!(matches!("port:/tmp/my.port".parse()?, Address::Port(_)));
+/// assert!(matches!("localhost:9000".parse()?, Address::Tcp(_)));
+/// assert!(matches!("localhost:9000,listen".parse()?, Address::Port(_)));
 /// assert!(matches!(r"\\.\pipe\my-server".parse()?, Address::Pipe(name) if name == "my-server"));
 /// assert!(matches!("dotnet-diagnostic-4242".parse()?, Address::Pipe(_)));
 /// # Ok::<(), String>(())
@@ -31,8 +34,10 @@ pub enum Address {
     Socket(PathBuf),
     /// It listens at the pipe of this name. Only on Windows.
     Pipe(String),
+    /// It listens at this TCP address, or a router does for it.
+    Tcp(SocketAddr),
     /// It is a runtime that connects to this diagnostic port, where the suite listens: a socket's
-    /// path, or on Windows a pipe's name.
+    /// path, on Windows a pipe's name, or the text of a TCP address.
     Port(PathBuf),
     /// It is started, and restarted after its death.
     Spawn(SpawnCommand),
@@ -40,7 +45,7 @@ pub enum Address {
 
 /// Why there is no endpoint at a port.
 const NO_RUNTIME: &str =
-    "no runtime listens at a port: expected a process id, a socket path or a pipe";
+    "no runtime listens at a port: expected a process id, a socket path, a pipe or HOST:PORT";
 
 impl Address {
     /// The endpoint of a runtime that listens.
@@ -52,11 +57,13 @@ impl Address {
             Self::Process(id) => Ok(Endpoint::process(*id)),
             Self::Socket(path) => Ok(Endpoint::socket(path)),
             Self::Pipe(name) => Ok(Endpoint::pipe(name.as_str())),
+            Self::Tcp(address) => Ok(Endpoint::tcp(*address)),
             Self::Port(_) | Self::Spawn(_) => Err(NO_RUNTIME.to_owned()),
         }
     }
 
-    /// The socket of a runtime that listens, or on Windows its pipe. That of a process is searched.
+    /// The socket of a runtime that listens, on Windows its pipe, or the text of its TCP address. That
+    /// of a process is searched.
     ///
     /// # Errors
     /// As [`endpoint`](Self::endpoint); there is none, or not on this system.
@@ -71,6 +78,8 @@ impl Address {
             )),
             Self::Pipe(name) if cfg!(windows) => Ok(name.into()),
             Self::Pipe(_) => Err(format!("{self}: named pipes are only on Windows")),
+            Self::Tcp(address) if cfg!(unix) => Ok(address.to_string().into()),
+            Self::Tcp(_) => Err(format!("{self}: on Windows the suites use pipes, not TCP")),
             Self::Port(_) | Self::Spawn(_) => Err(NO_RUNTIME.to_owned()),
         }
     }
@@ -91,11 +100,19 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, String> {
         const WANTED: &str =
-            "expected an endpoint: a process id, a socket's path, a pipe, or port:PATH";
+            "expected an endpoint: a process id, a socket's path, a pipe, HOST:PORT, or port:PATH";
         if let Ok(id) = text.parse() {
             return Ok(Self::Process(id));
         }
-        if let Some(path) = text.strip_prefix("port:") {
+        let port = text.strip_prefix("port:");
+        if let Some((address, listens)) = tcp(port.unwrap_or(text))? {
+            return Ok(if listens.unwrap_or(port.is_some()) {
+                Self::Port(address.to_string().into())
+            } else {
+                Self::Tcp(address)
+            });
+        }
+        if let Some(path) = port {
             return if path.is_empty() {
                 Err("expected a path after port:".to_owned())
             } else {
@@ -109,6 +126,51 @@ impl FromStr for Address {
             None => Ok(Self::Socket(text.into())),
         }
     }
+}
+
+/// Reads `HOST:PORT`, and whether `,listen` or `,connect` follows, as dotnet-dsrouter and .NET's tools
+/// write them. A socket of such a name in the current directory is `./HOST:PORT`.
+fn tcp(text: &str) -> Result<Option<(SocketAddr, Option<bool>)>, String> {
+    if ["ws://", "wss://"].iter().any(|scheme| text.starts_with(scheme)) {
+        return Err(format!(
+            "{text}: dotnet-dsrouter connects a browser: start `dotnet-dsrouter server-websocket`, and use its process id"
+        ));
+    }
+    let (place, tag) = text.split_once(',').map_or((text, None), |(at, tag)| (at, Some(tag)));
+    let Some((host, number)) = place.rsplit_once(':') else { return Ok(None) };
+    let is_name = |host: &str| {
+        !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b))
+    };
+    let address = match (place.parse(), host, number.parse::<u16>()) {
+        (Ok(address), ..) => address,
+        (_, "localhost", Ok(number)) => (Ipv4Addr::LOCALHOST, number).into(),
+        (_, "*", Ok(number)) => (Ipv4Addr::UNSPECIFIED, number).into(),
+        (_, host, Ok(number)) if is_name(host) => {
+            let found = (host, number).to_socket_addrs().map(|mut found| found.next());
+            let found = found.map_err(|error| format!("{place}: {error}"))?;
+            found.ok_or_else(|| format!("{place}: the host has no address"))?
+        }
+        _ => return Ok(None),
+    };
+    match tag {
+        None => Ok(Some((address, None))),
+        Some("listen") => Ok(Some((address, Some(true)))),
+        Some("connect") => Ok(Some((address, Some(false)))),
+        Some(tag) => Err(format!("{place},{tag}: expected listen or connect after HOST:PORT")),
+    }
+}
+
+/// Reads a place where this tool listens or connects: a path, a pipe's name, or `HOST:PORT`.
+///
+/// # Errors
+/// It is the address of a browser, or a host that was not found.
+pub fn place(text: &str) -> Result<PathBuf, String> {
+    Ok(tcp(text)?.map_or_else(|| text.into(), |(address, _)| address.to_string().into()))
+}
+
+/// Returns the TCP address of a [`place`], if it is one.
+pub fn tcp_address(place: &Path) -> Option<SocketAddr> {
+    place.to_str()?.parse().ok()
 }
 
 /// The name of the pipe, if the text is one: after its prefix, in any case, or that of a default
@@ -126,6 +188,7 @@ impl fmt::Display for Address {
             Self::Process(id) => write!(f, "process {id}"),
             Self::Socket(path) => path.display().fmt(f),
             Self::Pipe(name) => write!(f, "{PIPE_PREFIX}{name}"),
+            Self::Tcp(address) => address.fmt(f),
             Self::Port(path) => write!(f, "port:{}", path.display()),
             Self::Spawn(command) => command.program.fmt(f),
         }
@@ -184,10 +247,32 @@ mod tests {
     }
 
     #[test]
+    fn tcp_address_is_distinguished_from_socket_and_direction_from_port() {
+        for (text, is_port, shown) in [
+            ("127.0.0.1:9000", false, "127.0.0.1:9000"),
+            ("127.0.0.1:9000,connect", false, "127.0.0.1:9000"),
+            ("[::1]:9000", false, "[::1]:9000"),
+            ("localhost:9000,listen", true, "port:127.0.0.1:9000"),
+            ("port:127.0.0.1:9000", true, "port:127.0.0.1:9000"),
+            ("port:*:9000", true, "port:0.0.0.0:9000"),
+            ("port:127.0.0.1:9000,connect", false, "127.0.0.1:9000"),
+        ] {
+            let address: Address = text.parse().unwrap();
+            assert_eq!(matches!(address, Address::Port(_)), is_port, "{text}");
+            assert_eq!(address.to_string(), shown, "{text}");
+        }
+        for text in ["./127.0.0.1:9000", "/tmp/a:1", "a:b", ":9000", "127.0.0.1:99999"] {
+            assert!(matches!(text.parse(), Ok(Address::Socket(_))), "{text}");
+        }
+    }
+
+    #[test]
     fn invalid_address_names_what_is_missing() {
         for (text, said) in [
             ("", "expected an endpoint"),
             ("port:", "expected a path after port:"),
+            ("ws://127.0.0.1:8088/x", "ws://127.0.0.1:8088/x: dotnet-dsrouter connects a browser"),
+            ("127.0.0.1:1,suspend", "127.0.0.1:1,suspend: expected listen or connect"),
             (r"\\.\pipe\", r"expected a name after \\.\pipe\"),
         ] {
             assert!(text.parse::<Address>().unwrap_err().starts_with(said), "{text}");

@@ -37,14 +37,16 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc_vectors::player::{Flow, PlayerError};
 
+pub use address::{place, tcp_address};
 pub use live::LiveNetwork;
 pub(crate) use live::Peer;
-pub use trust::{advice, advised, trust_policy, trust_shared_directories};
+pub use trust::{advice, advised, allow_any_address, trust_policy, trust_shared_directories};
 #[cfg(unix)]
-pub use unix::Listener;
+pub use unix::{Listener, endpoint_at};
 #[cfg(unix)]
 pub(crate) use unix::{
-    exited_process, has_hung_up, is_served, kind_of, lives, named_process, sends_no_more,
+    connect_to, exited_process, has_hung_up, is_served, kind_of, lives, named_process,
+    sends_no_more,
 };
 #[cfg(windows)]
 pub use windows::Listener;

@@ -1,4 +1,4 @@
-//! Which directories this process trusts, and what helps if one is not.
+//! Which directories and addresses this process trusts, and what helps if one is not.
 
 use std::env;
 use std::path::Path;
@@ -9,6 +9,14 @@ use dotnet_diagnostics_ipc::io::{Error, ErrorKind};
 
 /// Whether directories that other users can write to are trusted, in the whole process.
 static TRUSTS_SHARED_DIRECTORIES: AtomicBool = AtomicBool::new(false);
+
+/// Whether TCP addresses of other machines are allowed, in the whole process.
+static ALLOWS_ANY_ADDRESS: AtomicBool = AtomicBool::new(false);
+
+/// Allows TCP addresses of other machines from now on.
+pub fn allow_any_address() {
+    ALLOWS_ANY_ADDRESS.store(true, Ordering::Relaxed);
+}
 
 /// Trusts directories that other users own or can write to, from now on.
 ///
@@ -23,16 +31,21 @@ pub fn trust_shared_directories() {
     TRUSTS_SHARED_DIRECTORIES.store(true, Ordering::Relaxed);
 }
 
-/// Returns the policy of this process for every socket.
+/// Returns the policy of this process for every socket and TCP address.
 pub fn trust_policy() -> TrustPolicy {
     let policy = TrustPolicy::CHECKED;
+    let is_anywhere = ALLOWS_ANY_ADDRESS.load(Ordering::Relaxed);
+    let policy = if is_anywhere { policy.allowing_any_address() } else { policy };
     let is_shared = TRUSTS_SHARED_DIRECTORIES.load(Ordering::Relaxed);
     if is_shared { policy.allowing_shared_directory() } else { policy }
 }
 
-/// Returns the option that helps if a directory is the reason of an error.
+/// Returns the option that helps if a directory or an address is the reason of an error.
 pub fn advice(error: &Error) -> Option<&'static str> {
     let ErrorKind::Untrusted(reason) = error.kind() else { return None };
+    if let Distrust::NotLoopback { .. } = reason {
+        return Some("--any-address allows it");
+    }
     let is_directory = match reason {
         Distrust::SharedDirectory { .. } => true,
         Distrust::UnmappedOwner { path, .. } | Distrust::OtherOwner { path, .. } => path.is_dir(),

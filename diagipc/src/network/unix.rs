@@ -1,11 +1,11 @@
-//! What only Unix sockets have: descriptors, half-closes, resets and files.
+//! What only sockets have: descriptors, half-closes, resets and files.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::net::Shutdown;
+use std::io;
+use std::net::TcpListener;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,15 +13,17 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::endpoint::SocketName;
 use dotnet_diagnostics_ipc::io::trust::peer_of;
 use dotnet_diagnostics_ipc::io::{
-    Error, ErrorKind, SocketGuard, UnixTransport, WaitLimit, bind_trusting, fd,
+    Connect as _, Endpoint, Error, ErrorKind, Phase, SocketGuard, SocketTransport, WaitLimit,
+    bind_tcp, bind_trusting, fd,
 };
 use dotnet_diagnostics_ipc_vectors::player::{Flow, PlayerError};
 use dotnet_diagnostics_ipc_vectors::script::{FdKind, SignalKind, Step};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
+use rustix::net::Shutdown;
 use rustix::process::{self, Pid, Signal, test_kill_process};
 
-use super::{Background, cancelled, failed};
+use super::{Background, cancelled, failed, tcp_address, trust_policy};
 use crate::process::procfs::Stat;
 
 /// The interval of polling.
@@ -33,19 +35,54 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(50);
 const USER_EVENTS_DATA: [&str; 2] =
     ["/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data"];
 
-pub(super) type Stream = UnixStream;
+pub(super) type Stream = OwnedFd;
 
-/// A socket on which the player listens. Its file is removed with the last copy.
+/// A socket or TCP address at which this process listens. The file of a socket is removed with the
+/// last copy.
 #[derive(Clone, Debug)]
-pub struct Listener(Arc<(UnixListener, SocketGuard)>);
+pub struct Listener(Arc<Inner>);
+
+#[derive(Debug)]
+enum Inner {
+    Socket(UnixListener, SocketGuard),
+    Tcp(TcpListener, PathBuf),
+}
 
 impl Listener {
-    /// Listens at the socket `address`, which only this user can reach.
+    /// Listens at the socket `address`, which only this user can reach, or at a TCP address. It does
+    /// not block.
     ///
     /// # Errors
-    /// Returns whatever [`bind_trusting`] returns.
+    /// Returns whatever [`bind_trusting`] and [`bind_tcp`] return.
     pub fn bind(address: impl AsRef<Path>) -> Result<Self, Error> {
-        Ok(Self(Arc::new(bind_trusting(address, super::trust_policy())?)))
+        let failed = |error| Error::new(Phase::Listen, error);
+        let inner = if let Some(address) = tcp_address(address.as_ref()) {
+            let listener = bind_tcp(address, trust_policy())?;
+            let address = listener.local_addr().map_err(failed)?;
+            Inner::Tcp(listener, address.to_string().into())
+        } else {
+            let (listener, guard) = bind_trusting(address, trust_policy())?;
+            Inner::Socket(listener, guard)
+        };
+        let listener = Self(Arc::new(inner));
+        rustix::io::ioctl_fionbio(&listener, true).map_err(|errno| failed(errno.into()))?;
+        Ok(listener)
+    }
+
+    /// Returns where it listens: the absolute path, or the TCP address with the port that it got.
+    pub fn place(&self) -> &Path {
+        match &*self.0 {
+            Inner::Socket(_, guard) => guard.path(),
+            Inner::Tcp(_, place) => place,
+        }
+    }
+
+    /// Accepts a connection that waits.
+    pub(crate) fn accept_now(&self) -> io::Result<OwnedFd> {
+        Ok(match &*self.0 {
+            Inner::Socket(listener, _) => listener.accept()?.0.into(),
+            Inner::Tcp(listener, _) => listener.accept()?.0.into(),
+        })
     }
 
     /// Accepts a connection, or `None` on a timeout.
@@ -53,8 +90,7 @@ impl Listener {
         if !self.is_called(until)? {
             return Ok(None);
         }
-        let (listener, _) = &*self.0;
-        let (stream, _) = listener.accept().map_err(failed("accepting"))?;
+        let stream = self.accept_now().map_err(failed("accepting"))?;
         // If the peer has closed already, its bytes are still readable.
         let _ = fd::without_signal(&stream);
         Ok(Some(stream))
@@ -73,8 +109,10 @@ impl Listener {
 
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        let (listener, _) = &*self.0;
-        listener.as_fd()
+        match &*self.0 {
+            Inner::Socket(listener, _) => listener.as_fd(),
+            Inner::Tcp(listener, _) => listener.as_fd(),
+        }
     }
 }
 
@@ -83,12 +121,27 @@ pub(super) const fn lacks(_: &Step) -> Option<&'static str> {
     None
 }
 
+/// Returns the endpoint at a [`place`](super::place), with the trust policy of this process.
+#[must_use]
+pub fn endpoint_at(place: &Path) -> Endpoint {
+    let endpoint = tcp_address(place).map_or_else(|| Endpoint::socket(place), Endpoint::tcp);
+    endpoint.trusting(trust_policy())
+}
+
+/// Connects to a [`place`](super::place). The owner of a socket is not checked.
+pub(crate) fn connect_to(place: &Path, until: &WaitLimit<'_>) -> Result<SocketTransport, Error> {
+    match tcp_address(place) {
+        Some(_) => endpoint_at(place).connect(until),
+        None => SocketTransport::connect(place, until),
+    }
+}
+
 /// Connects, once there is a listener: the file of a socket exists a moment before, so a refusal is
 /// not final.
 pub(super) fn connect(path: &Path, until: &WaitLimit<'_>) -> Result<Stream, PlayerError> {
     let mut missing = None;
     loop {
-        match UnixTransport::connect(path, until) {
+        match connect_to(path, until) {
             Ok(transport) => return Ok(transport.into()),
             Err(error) if is_missing(&error) && until.left().is_none_or(|left| !left.is_zero()) => {
                 if let Some(id) = named_process(path).filter(|id| !lives(*id)) {
@@ -125,7 +178,7 @@ fn is_missing(error: &Error) -> bool {
 pub(crate) fn is_served(path: &Path) -> bool {
     let until =
         WaitLimit { deadline: Instant::now().checked_add(CONNECT_TIMEOUT), canceller: None };
-    UnixTransport::connect(path, &until).err().is_none_or(|error| !is_missing(&error))
+    connect_to(path, &until).err().is_none_or(|error| !is_missing(&error))
 }
 
 /// The process at the other end, if the system reports it: the one that called `listen`, or that
@@ -211,16 +264,19 @@ fn is_now(stream: &impl AsFd, flags: PollFlags) -> bool {
 }
 
 pub(super) fn half_close(stream: &Stream) -> io::Result<()> {
-    stream.shutdown(Shutdown::Write)
+    Ok(rustix::net::shutdown(stream, Shutdown::Write)?)
 }
 
 pub(super) fn in_background(stream: &Stream, flow: Flow) -> io::Result<Background> {
-    let (mut reader, stopper) = (stream.try_clone()?, stream.try_clone()?);
-    reader.set_nonblocking(false)?;
+    let (reader, stopper) = (stream.try_clone()?, stream.try_clone()?);
+    rustix::io::ioctl_fionbio(&reader, false)?;
     Background::start(
         flow,
-        move |into| reader.read(into),
-        move || drop(stopper.shutdown(Shutdown::Both)),
+        move |into| Ok(rustix::io::read(&reader, into)?),
+        move || {
+            // A connection that has ended needs no end.
+            let _ = rustix::net::shutdown(&stopper, Shutdown::Both);
+        },
     )
 }
 

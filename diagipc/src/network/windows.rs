@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
-use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, Transport as _, WaitLimit};
+use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, Phase, Transport as _, WaitLimit};
 use dotnet_diagnostics_ipc_vectors::player::{Flow, PlayerError};
 use dotnet_diagnostics_ipc_vectors::script::{
     EndStep, Ending, ExpectEnd, ExpectedEnd, FdKind, SignalKind, Step,
 };
 use windows_sys::Win32::Foundation::{ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED};
 
-use super::{Background, cancelled};
+use super::{Background, cancelled, tcp_address};
 
 /// The interval of polling.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -50,6 +50,10 @@ impl Listener {
     /// # Errors
     /// Those of [`PipeListener::bind`].
     pub fn bind(address: impl AsRef<Path>) -> Result<Self, Error> {
+        if tcp_address(address.as_ref()).is_some() {
+            let why = "on Windows a port is a pipe; dotnet-dsrouter listens on TCP";
+            return Err(Error::new(Phase::Listen, ErrorKind::Unsupported(why)));
+        }
         let listener = PipeListener::bind(&address.as_ref().to_string_lossy())?;
         Ok(Self(Arc::new(Mutex::new(Listening { listener, called: None }))))
     }

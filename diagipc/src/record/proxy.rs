@@ -1,9 +1,7 @@
 //! Forwards between clients and a runtime.
 
 use std::collections::VecDeque;
-use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
@@ -14,9 +12,10 @@ use dotnet_diagnostics_ipc::io::{Canceller, Connect as _, Endpoint, ErrorKind, W
 use dotnet_diagnostics_ipc_vectors::Direction;
 use dotnet_diagnostics_ipc_vectors::script::Ending;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::Shutdown;
 
 use super::recording::{Log, Recording, Witness};
-use crate::network::{has_hung_up, kind_of, sends_no_more};
+use crate::network::{Listener, has_hung_up, kind_of, sends_no_more};
 
 /// The time limit for connecting to the other side.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -30,19 +29,19 @@ const MAX_ACCEPT_ATTEMPTS: u32 = 100;
 /// descriptors and ends.
 ///
 /// ```no_run
-/// use std::os::unix::net::UnixListener;
+/// use diagipc::network::Listener;
 /// use diagipc::record::Proxy;
 /// use dotnet_diagnostics_ipc::io::{Canceller, Endpoint};
 ///
-/// let listener = UnixListener::bind("/tmp/proxy")?;
+/// let listener = Listener::bind("/tmp/proxy")?;
 /// let proxy = Proxy { records: true, ..Proxy::new(listener, Endpoint::process(12345)) };
 /// let recording = proxy.run(&Canceller::new()?, Some(1), &|summary| eprintln!("{} bytes", summary.client))?;
 /// println!("{} connections", recording.conversation.connections.len());
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Proxy {
     /// The listener that clients connect to.
-    pub listener: UnixListener,
+    pub listener: Listener,
     /// The endpoint at which the runtime listens.
     pub to: Endpoint,
     /// Whether the roles are reversed: runtimes connect to `listener` as their diagnostic port, and
@@ -58,7 +57,7 @@ pub struct Proxy {
 
 impl Proxy {
     /// Returns a proxy that forwards from `listener` to a runtime at `to`, and records nothing.
-    pub const fn new(listener: UnixListener, to: Endpoint) -> Self {
+    pub const fn new(listener: Listener, to: Endpoint) -> Self {
         Self { listener, to, runtime_connects: false, records: false, witness: None, closing: None }
     }
 
@@ -75,7 +74,6 @@ impl Proxy {
     ) -> io::Result<Recording> {
         let began = Instant::now();
         let log = Log::of_proxy(self.runtime_connects, self.records, self.witness.clone());
-        self.listener.set_nonblocking(true)?;
         let until = WaitLimit {
             deadline: None,
             canceller: Some(self.closing.as_ref().unwrap_or(canceller)),
@@ -83,8 +81,8 @@ impl Proxy {
         let accepted: io::Result<()> = thread::scope(|scope| {
             let (mut number, mut failures) = (0_u64, 0);
             while connections.is_none_or(|most| number < most) && !canceller.is_cancelled() {
-                let stream = match self.listener.accept() {
-                    Ok((stream, _)) => stream,
+                let stream = match self.listener.accept_now() {
+                    Ok(stream) => stream,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                         match until.readable(&self.listener) {
@@ -116,7 +114,7 @@ impl Proxy {
 
     fn forward(
         &self,
-        accepted: UnixStream,
+        accepted: OwnedFd,
         number: u64,
         began: Instant,
         log: &Log,
@@ -144,11 +142,7 @@ impl Proxy {
         summary
     }
 
-    fn other_side(
-        &self,
-        accepted: &UnixStream,
-        canceller: &Canceller,
-    ) -> Result<UnixStream, String> {
+    fn other_side(&self, accepted: &OwnedFd, canceller: &Canceller) -> Result<OwnedFd, String> {
         loop {
             let until = WaitLimit {
                 deadline: Instant::now().checked_add(CONNECT_TIMEOUT),
@@ -157,7 +151,7 @@ impl Proxy {
             let connected = self.to.connect(&until);
             match connected {
                 Ok(transport) => {
-                    return transport.stream().try_clone().map_err(|error| error.to_string());
+                    return Ok(transport.into());
                 }
                 // A rejected runtime would reconnect immediately and repeatedly (F-77), so it is
                 // held until the tool listens.
@@ -220,15 +214,15 @@ pub struct ConnectionSummary {
 /// # Errors
 /// Returns an error if the system cannot wait.
 fn relay(
-    client: &UnixStream,
-    runtime: &UnixStream,
+    client: &OwnedFd,
+    runtime: &OwnedFd,
     log: &Log,
     connection: Option<usize>,
     canceller: &Canceller,
     summary: &mut ConnectionSummary,
 ) -> io::Result<()> {
     for stream in [client, runtime] {
-        stream.set_nonblocking(true)?;
+        rustix::io::ioctl_fionbio(stream, true)?;
         // If this fails, the peer has closed, and only its bytes matter.
         let _ = without_signal(stream);
     }
@@ -259,8 +253,8 @@ fn relay(
 }
 
 fn wait(
-    client: &UnixStream,
-    runtime: &UnixStream,
+    client: &OwnedFd,
+    runtime: &OwnedFd,
     there: &Way,
     back: &Way,
     canceller: &Canceller,
@@ -315,8 +309,8 @@ impl Way {
 
     fn step(
         &mut self,
-        from: &UnixStream,
-        to: &UnixStream,
+        from: &OwnedFd,
+        to: &OwnedFd,
         log: &Log,
         connection: Option<usize>,
         first: &mut Option<(Direction, Ending)>,
@@ -329,14 +323,14 @@ impl Way {
         if self.ended == Some(Ending::HalfClose) && self.pieces.is_empty() && !self.told {
             self.told = true;
             // A disconnected peer needs no end.
-            let _ = to.shutdown(Shutdown::Write);
+            let _ = rustix::net::shutdown(to, Shutdown::Write);
             progress = true;
         }
         Ok(progress)
     }
 
     /// Whether anything is left to learn about the sender, which may close after a half-close.
-    fn is_open(&self, from: &UnixStream) -> bool {
+    fn is_open(&self, from: &OwnedFd) -> bool {
         match self.ended {
             None => true,
             Some(Ending::HalfClose) => has_hung_up(from),
@@ -346,7 +340,7 @@ impl Way {
 
     fn take(
         &mut self,
-        from: &UnixStream,
+        from: &OwnedFd,
         log: &Log,
         connection: Option<usize>,
         first: &mut Option<(Direction, Ending)>,
@@ -405,7 +399,7 @@ impl Way {
         size.is_some_and(|size| self.taken.saturating_add(len(new)) > u64::from(size))
     }
 
-    fn give(&mut self, to: &UnixStream) -> io::Result<bool> {
+    fn give(&mut self, to: &OwnedFd) -> io::Result<bool> {
         let mut progress = false;
         while let Some(piece) = self.pieces.front_mut() {
             let rest = piece.bytes.get(self.sent..).unwrap_or_default();

@@ -15,6 +15,7 @@ use super::application::Application;
 use super::misbehaviour::MisbehaviourKind as Kind;
 use super::peer::ClientConnection;
 use super::system::{self, Kept, Link, Listening};
+use crate::network::place;
 
 /// How often it is checked whether the clients of connections left open have disconnected.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -134,7 +135,8 @@ impl Port {
             future: 0,
         };
         Self {
-            path: PathBuf::from(address.to_owned()),
+            // An address of another form is the path of a socket.
+            path: place(address).unwrap_or_else(|_| address.into()),
             exchange: ConnectPort::new(advertise),
             buffer: [0; ADVERTISE_LEN],
             transport: None,

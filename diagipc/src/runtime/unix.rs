@@ -1,18 +1,15 @@
-//! The sockets of the reference runtime.
+//! The sockets and TCP connections of the reference runtime.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::io::{
-    Canceller, Error, ErrorKind, Phase, SocketGuard, UnixTransport, WaitLimit, bind_trusting,
-};
+use dotnet_diagnostics_ipc::io::{Canceller, Error, ErrorKind, SocketTransport, WaitLimit};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 
 use super::misbehaviour::MisbehaviourKind;
-use crate::network::{has_hung_up, sends_no_more, trust_policy};
+use crate::network::{Listener, connect_to, has_hung_up, sends_no_more, tcp_address};
 
 /// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
@@ -20,7 +17,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The connection to a client, or to a tool's port.
-pub(super) type Link = UnixTransport;
+pub(super) type Link = SocketTransport;
 
 /// The faults that this system cannot show.
 pub(super) const LACKING: &[MisbehaviourKind] = &[];
@@ -28,27 +25,24 @@ pub(super) const LACKING: &[MisbehaviourKind] = &[];
 #[derive(Debug)]
 pub(super) struct Listening {
     /// The listener, which does not block.
-    listener: UnixListener,
+    listener: Listener,
 }
 
 impl Listening {
-    /// Listens on a socket. The guard removes the socket file.
+    /// Listens. The guard keeps the socket file, and removes it.
     pub(super) fn bind(path: &Path) -> Result<(Self, Guard), Error> {
-        let (listener, guard) = bind_trusting(path, trust_policy())?;
-        listener
-            .set_nonblocking(true)
-            .map_err(|error| Error::new(Phase::Listen, ErrorKind::Io(error)))?;
-        Ok((Self { listener }, Guard(guard)))
+        let listener = Listener::bind(path)?;
+        Ok((Self { listener: listener.clone() }, Guard(listener)))
     }
 
     pub(super) fn accept(&mut self) -> Option<Link> {
-        let Ok((stream, _)) = self.listener.accept() else {
+        let Ok(stream) = self.listener.accept_now() else {
             // A client that has disconnected again is skipped. The pause keeps a system without
             // descriptors from being polled in a busy loop.
             std::thread::sleep(ACCEPT_PAUSE);
             return None;
         };
-        Some(UnixTransport::new(stream))
+        Some(SocketTransport::new(stream))
     }
 
     /// Waits for the next event. Returns its port (`None` for the default port), and whether a
@@ -88,22 +82,22 @@ impl Listening {
 
 /// Removes the socket file at the end.
 #[derive(Debug)]
-pub(super) struct Guard(SocketGuard);
+pub(super) struct Guard(Listener);
 
 impl Guard {
     pub(super) fn path(&self) -> &Path {
-        self.0.path()
+        self.0.place()
     }
 }
 
 /// Connects to a tool's port. If the backlog is full it waits, and nobody else is served (P-24).
 pub(super) fn connect(path: &Path, stop: &Canceller) -> Option<Link> {
-    UnixTransport::connect(path, &WaitLimit { deadline: None, canceller: Some(stop) }).ok()
+    connect_to(path, &WaitLimit { deadline: None, canceller: Some(stop) }).ok()
 }
 
 fn has_byte(link: &Link) -> bool {
     matches!(
-        recv(link.stream(), &mut [0u8; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT),
+        recv(link.as_fd(), &mut [0u8; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT),
         Ok((_, 1))
     )
 }
@@ -161,6 +155,8 @@ impl Kept {
 
 /// Removes the file of the default port while others may still have it open.
 pub(super) fn remove(path: &Path) {
-    // The file may not exist any more.
-    let _ = std::fs::remove_file(path);
+    if tcp_address(path).is_none() {
+        // The file may not exist any more.
+        let _ = std::fs::remove_file(path);
+    }
 }

@@ -146,7 +146,7 @@ impl<'o> CasePlayer<'o> {
             ServerCaseKind::Request { test, .. } => return self.collect_request(case, test, own),
             ServerCaseKind::Script { script, target, .. } => (script, target),
         };
-        let mut first = None;
+        let (mut first, is_tcp) = (None, self.subject.is_tcp());
         for deviation in ways_of(self.known.profile, script) {
             let steps = match deviation {
                 Some(deviation) => script.steps_of(deviation),
@@ -157,6 +157,10 @@ impl<'o> CasePlayer<'o> {
                     Ok(()) => PlayEnd::AsWritten(deviation),
                     Err(Failure { trouble: PlayerError::Unavailable(why), .. }) => {
                         PlayEnd::Unavailable(why)
+                    }
+                    Err(failure) if is_tcp && relies_on_a_full_socket(&steps, failure.step) => {
+                        let why = "a TCP connection holds more than a stream that nobody reads";
+                        PlayEnd::Unavailable(why.to_owned())
                     }
                     Err(failure) => {
                         let step = steps.get(failure.step).copied();
@@ -359,4 +363,14 @@ fn dying(player: &mut Player<'_>, death: &dyn Fn() -> Option<Death>) -> Option<D
         player.network().life(Life::Dead, until)
     };
     death()
+}
+
+/// Whether a step that expects nothing is one before which a stream is left unread.
+fn relies_on_a_full_socket(steps: &[&Step], at: usize) -> bool {
+    let (before, after) = steps.split_at_checked(at).unwrap_or((steps, &[]));
+    matches!(after.first(), Some(Step::ExpectNothing(_)))
+        && after.iter().any(|step| {
+            let Step::Drain(drain) = step else { return false };
+            before.iter().any(|step| matches!(step, Step::Open(open) if open.open == drain.on))
+        })
 }

@@ -20,7 +20,7 @@ use crate::conversation::FaultSeen;
 use crate::faults::Fault;
 use crate::known::{Family, Profile};
 use crate::network::address::{Address, SpawnCommand};
-use crate::network::{Listener, LiveNetwork, Peer, is_served};
+use crate::network::{Listener, LiveNetwork, Peer, is_served, tcp_address};
 
 /// The time limit for asking a target again that did not identify itself.
 const ASKED_AGAIN: Duration = Duration::from_secs(1);
@@ -68,7 +68,7 @@ impl Target {
             Address::Port(path) => {
                 Reach::Port(Listener::bind(path).map_err(|error| format!("{error:#}"))?)
             }
-            Address::Process(_) | Address::Socket(_) | Address::Pipe(_) => {
+            Address::Process(_) | Address::Socket(_) | Address::Pipe(_) | Address::Tcp(_) => {
                 let endpoint = address.find(&WaitLimit { deadline: None, canceller })?;
                 let deadline = Instant::now().checked_add(within);
                 system::check(&endpoint, &WaitLimit { deadline, canceller }, trust)?;
@@ -94,6 +94,10 @@ impl Target {
     /// Whether a target can be started for a script that may end it.
     pub(crate) const fn can_spawn(&self) -> bool {
         matches!(self.reach, Reach::Spawn { .. })
+    }
+
+    pub(super) fn is_tcp(&self) -> bool {
+        self.endpoint().is_some_and(|place| tcp_address(place).is_some())
     }
 
     /// Whether the target connects to us, one connection at a time.
@@ -173,7 +177,8 @@ impl Target {
 
     /// Whether the socket of the shared target no longer exists. A pipe ends with its process.
     pub(super) fn has_lost_its_socket(&self) -> bool {
-        cfg!(unix) && self.endpoint().is_some_and(|socket| !socket.exists())
+        let socket = self.endpoint().filter(|place| cfg!(unix) && tcp_address(place).is_none());
+        socket.is_some_and(|socket| !socket.exists())
     }
 
     /// Returns how the shared target ended, if that is known.

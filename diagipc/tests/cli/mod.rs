@@ -14,6 +14,7 @@ mod manual;
 mod output_files;
 mod process;
 mod replay;
+mod tcp;
 mod trace;
 mod trace_options;
 mod traced_command;

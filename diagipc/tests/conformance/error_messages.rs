@@ -103,6 +103,7 @@ fn conformance(texts: &mut Texts) {
         Address::Process(4242),
         Address::Socket("/tmp/my.socket".into()),
         Address::Pipe("my-server".to_owned()),
+        Address::Tcp(([127, 0, 0, 1], 9000).into()),
         Address::Port("/tmp/my.port".into()),
         Address::Spawn(spawn),
     ]);

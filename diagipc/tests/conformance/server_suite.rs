@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use diagipc::network::Listener;
 use diagipc::record::{Proxy, Witness};
 use diagipc::{Grade, Report};
 use dotnet_diagnostics_ipc::command::Command;
@@ -104,7 +105,7 @@ fn option_that_chooses_nothing_or_is_wrong_is_refused() {
 fn sent_read_only(profile: &str) -> Vec<Vec<u8>> {
     let mut runtime = Runtime::start(&["--dies", "--profile", profile]);
     let at = runtime.path("recorded");
-    let (listener, canceller) = (UnixListener::bind(&at).unwrap(), Canceller::new().unwrap());
+    let (listener, canceller) = (Listener::bind(&at).unwrap(), Canceller::new().unwrap());
     // What clients sent, by connection.
     let sent: Arc<Mutex<BTreeMap<usize, Vec<u8>>>> = Arc::default();
     let all = Arc::clone(&sent);

@@ -48,6 +48,8 @@ use std::vec::Vec;
 #[cfg(unix)]
 pub use unix::{endpoint_of, processes};
 #[cfg(windows)]
+pub(super) use windows::pipe_of;
+#[cfg(windows)]
 pub use windows::{endpoint_of, processes};
 
 use crate::endpoint::NamePrefix;
@@ -108,7 +110,7 @@ pub struct DiscoveredEndpoint {
     pub id_in_name: u32,
     /// The key in the name; pipes have none.
     pub key: Option<u64>,
-    /// The edition's prefix of the name.
+    /// The prefix of the name: of an edition, or of the device behind dotnet-dsrouter.
     pub prefix: NamePrefix,
     /// The path of the socket or pipe.
     pub endpoint: PathBuf,

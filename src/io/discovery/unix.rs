@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::string::{String, ToString as _};
+use std::time::SystemTime;
 use std::vec::Vec;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -130,13 +131,17 @@ fn supersede(found: &mut [DiscoveredEndpoint], table: &Table<'_>) {
             found.prefix == NamePrefix::Current,
         )
     };
+    // A router has a socket of each kind.
+    let group = |one: &DiscoveredEndpoint| {
+        (one.id_in_name, one.process_id, one.prefix == NamePrefix::Router)
+    };
     let mut best = HashMap::new();
     for one in found.iter().filter(|found| !found.is_stale()) {
-        let best = best.entry((one.id_in_name, one.process_id)).or_insert_with(|| rank(one));
+        let best = best.entry(group(one)).or_insert_with(|| rank(one));
         *best = (*best).max(rank(one));
     }
     for one in found.iter_mut().filter(|found| !found.is_stale()) {
-        if best.get(&(one.id_in_name, one.process_id)).is_some_and(|best| *best > rank(one)) {
+        if best.get(&group(one)).is_some_and(|best| *best > rank(one)) {
             one.state = EndpointState::Superseded;
         }
     }
@@ -144,6 +149,9 @@ fn supersede(found: &mut [DiscoveredEndpoint], table: &Table<'_>) {
 
 /// Returns the path of a process's socket or pipe. `process_id` is from our pid namespace, whatever
 /// the process's own is.
+///
+/// For dotnet-dsrouter that is the one of its device ([`NamePrefix::Router`]), unless it is older than
+/// the router's own.
 ///
 /// A listed socket of its name and its user is not connected to: who listens there is checked by
 /// whoever connects, as [`Endpoint`](crate::io::Endpoint) does.
@@ -187,27 +195,21 @@ pub fn endpoint_of(process_id: u32, until: &WaitLimit<'_>) -> Result<PathBuf, Er
                 candidate.name.prefix == NamePrefix::Current,
             ))
         });
-        for candidate in candidates {
-            check()?;
-            // Another key means an earlier process with this id, unless this process listens there.
-            let is_named = process.is_named(&candidate)
-                || candidate.name.key == UNKNOWN_KEY
-                || process.start_time.is_none();
-            let named = is_named.then_some(&process);
-            // Connecting tells who listens: once is enough.
-            if is_named
-                && process.runs_as(candidate.owner)
-                && listeners.is_listed(&candidate.name.to_string())
-            {
-                return Ok(candidate.path);
+        let mut its = |is_router| -> Result<Option<PathBuf>, Error> {
+            for candidate in candidates.iter().filter(|one| one.is_router() == is_router) {
+                check()?;
+                if process.has(candidate, &mut listeners) {
+                    return Ok(Some(candidate.path.clone()));
+                }
+                dead.get_or_insert_with(|| candidate.path.clone());
             }
-            let Some(asked) = ask(&candidate, &mut listeners) else { continue };
-            let itself = |id| (id == process_id).then_some(Cow::Borrowed(&process));
-            let is_its = process_of(&asked, &candidate, named, itself).is_some();
-            if is_its && asked.state != EndpointState::Stale {
-                return Ok(candidate.path);
-            }
-            dead = dead.or(Some(candidate.path));
+            Ok(None)
+        };
+        // The official client makes the same choice (F-162).
+        match (its(false)?, its(true)?) {
+            (Some(own), Some(device)) if modified(&device) < modified(&own) => return Ok(own),
+            (_, Some(path)) | (Some(path), None) => return Ok(path),
+            (None, None) => {}
         }
     }
     if let Some(path) = at_cut_path(&process) {
@@ -215,6 +217,10 @@ pub fn endpoint_of(process_id: u32, until: &WaitLimit<'_>) -> Result<PathBuf, Er
     }
     let reason = no_socket(&process, &directories, dead.as_deref(), &unseen, &mut listeners);
     Err(Error::new(Phase::Find, ErrorKind::NoSocket(reason)))
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    fs::symlink_metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
 
 /// Returns the path of its socket if that was too long, and the process listens at what is left of it.
@@ -392,6 +398,13 @@ struct Candidate {
     owner: u32,
 }
 
+impl Candidate {
+    /// Whether it is the second socket of dotnet-dsrouter.
+    fn is_router(&self) -> bool {
+        self.name.prefix == NamePrefix::Router
+    }
+}
+
 /// The sockets in `directory` named like default ports. Files, directories and symbolic links with
 /// such a name are skipped.
 fn sockets(directory: &Path) -> io::Result<Vec<Candidate>> {
@@ -440,6 +453,27 @@ impl Process {
     /// Whether the name is that of its socket: the same id, the same start.
     fn is_named(&self, candidate: &Candidate) -> bool {
         self.inner_id == candidate.name.pid && self.start_time == Some(candidate.name.key)
+    }
+
+    /// Whether it listens at this socket with its id.
+    fn has(&self, candidate: &Candidate, listeners: &mut Listeners) -> bool {
+        // Another key means an earlier process with this id, unless this process listens there. A
+        // router's is of another unit. It is not connected to, which its device would see.
+        let is_named = self.is_named(candidate)
+            || candidate.name.key == UNKNOWN_KEY
+            || candidate.is_router()
+            || self.start_time.is_none();
+        // Connecting tells who listens: once is enough.
+        if is_named
+            && self.runs_as(candidate.owner)
+            && listeners.is_listed(&candidate.name.to_string())
+        {
+            return true;
+        }
+        let Some(asked) = ask(candidate, listeners) else { return false };
+        let itself = |id| (id == self.process_id).then_some(Cow::Borrowed(self));
+        let is_its = process_of(&asked, candidate, is_named.then_some(self), itself).is_some();
+        is_its && asked.state != EndpointState::Stale
     }
 
     /// Whether this user can be the one that listens for the process: its own, or root, as which

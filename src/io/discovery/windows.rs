@@ -2,10 +2,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::string::{String, ToString as _};
 use std::vec::Vec;
 
 use super::{DiscoveredEndpoint, Discovery, EndpointState};
-use crate::endpoint::{PIPE_PREFIX, PipeName};
+use crate::endpoint::{NamePrefix, PIPE_PREFIX, PipeName};
+use crate::io::windows::PipeTransport;
 use crate::io::{Error, ErrorKind, Phase, WaitLimit};
 
 /// Lists the pipes of default ports with their processes.
@@ -17,25 +19,35 @@ pub fn processes() -> Result<Discovery, Error> {
     Ok(Discovery::new(found, Vec::new()))
 }
 
-/// Returns the path of a process's pipe.
+/// Returns the path of a process's pipe. For dotnet-dsrouter that is the one of its device.
 ///
 /// # Errors
 /// [`Phase::Find`]: [`ErrorKind::NotFound`] if there is none.
 pub fn endpoint_of(process_id: u32, until: &WaitLimit<'_>) -> Result<PathBuf, Error> {
     until.check().map_err(|stopped| Error::new(Phase::Find, stopped))?;
-    let name = PipeName::new(process_id);
-    let Ok(seen) = processes() else {
-        // Not listed, as under wine: it may still exist, and connecting will tell.
-        return Ok(PathBuf::from(std::format!("{PIPE_PREFIX}{name}")));
-    };
-    let found = seen.found.into_iter().find(|found| found.process_id == Some(process_id));
-    found.map(|found| found.endpoint).ok_or_else(|| {
+    let name = pipe_of(process_id)?;
+    let path = PathBuf::from(std::format!("{PIPE_PREFIX}{name}"));
+    // Not listed, as under wine: it may still exist, and connecting will tell.
+    let Ok(seen) = processes() else { return Ok(path) };
+    let is_its = |found: &DiscoveredEndpoint| found.process_id == Some(process_id);
+    let has_name = |found: &&DiscoveredEndpoint| is_its(found) && found.endpoint == path;
+    let found =
+        seen.found.iter().find(has_name).or_else(|| seen.found.iter().find(|it| is_its(it)));
+    found.map(|found| found.endpoint.clone()).ok_or_else(|| {
         let text = std::format!(
             "{PIPE_PREFIX}{name} (no such process, not a .NET process, diagnostics are turned off by \
              DOTNET_EnableDiagnostics, or it is not ready yet)"
         );
         Error::new(Phase::Find, ErrorKind::NotFound(text))
     })
+}
+
+/// Returns the name of a process's pipe, whether it exists or not, as the official client chooses it
+/// (F-162).
+pub(in crate::io) fn pipe_of(process_id: u32) -> Result<String, Error> {
+    let own = PipeName::new(process_id);
+    let device = PipeName { prefix: NamePrefix::Router, ..own }.to_string();
+    Ok(if PipeTransport::is_there(&device)? { device } else { own.to_string() })
 }
 
 /// The pipes in `namespace` named like default ports.
@@ -62,7 +74,6 @@ fn pipes(namespace: &Path) -> io::Result<Vec<DiscoveredEndpoint>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::NamePrefix;
 
     #[test]
     fn discovery_recognises_pipe_names() {
@@ -72,6 +83,7 @@ mod tests {
         for name in [
             "dotnet-diagnostic-12",
             "dotnetcore-diagnostic-123",
+            "dotnet-diagnostic-dsrouter-12",
             "dotnet-diagnostic-12-345-socket",
             "dotnet-diagnostic-x",
             "other",
@@ -81,7 +93,9 @@ mod tests {
         let mut found = pipes(home.path()).unwrap();
         found.sort_by_key(|found| found.process_id);
         let ids: Vec<_> = found.iter().map(|found| (found.process_id, found.prefix)).collect();
-        assert_eq!(ids, [(Some(12), NamePrefix::Current), (Some(123), NamePrefix::Draft)]);
+        let of_12 = [NamePrefix::Current, NamePrefix::Router].map(|prefix| (Some(12), prefix));
+        assert!(of_12.iter().all(|one| ids.contains(one)) && ids.len() == 3, "{ids:?}");
+        assert!(ids.contains(&(Some(123), NamePrefix::Draft)));
     }
 
     #[test]

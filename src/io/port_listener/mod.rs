@@ -4,7 +4,8 @@
 //! silent peer costs a descriptor or handle until it times out, and there are at most
 //! [`PortOptions::most_silent`] of them.
 //!
-//! A port is a Unix socket or a named pipe of Windows; everything else is the same.
+//! A port is a Unix socket, a named pipe of Windows, or, on Unix, a TCP address; everything else is
+//! the same.
 
 mod options;
 mod thread;
@@ -19,6 +20,8 @@ use std::any::Any;
 use std::boxed::Box;
 use std::fmt;
 use std::io;
+#[cfg(unix)]
+use std::net::TcpListener;
 use std::path::Path;
 use std::pin::{Pin, pin};
 use std::string::{String, ToString as _};
@@ -37,11 +40,11 @@ use super::{Connect, Deadlines, Error, ErrorKind, Phase, WaitLimit};
 use crate::advertise::Advertise;
 use crate::hresult::HResult;
 #[cfg(windows)]
-use crate::io::windows::{PipeListener as Listener, PipeTransport as PeerTransport};
+use crate::io::windows::{EndpointTransport as PeerTransport, PipeListener as Listener};
 use crate::message::process::ResumeRuntime;
 use crate::wire::Guid;
 #[cfg(unix)]
-use {super::UnixTransport as PeerTransport, std::os::unix::net::UnixListener as Listener};
+use {super::SocketTransport as PeerTransport, std::os::unix::net::UnixListener as Listener};
 
 /// What happened to a runtime of a port, for [`PortListener::next_event`].
 ///
@@ -125,6 +128,25 @@ impl PortListener {
     /// [`Phase::Listen`].
     pub fn on(listener: Listener, options: PortOptions) -> Result<Self, Error> {
         Self::start(Box::new(()), options, Poller::new(listener))
+    }
+
+    /// Listens on TCP, where devices connect: the router of a device, or its application.
+    ///
+    /// ```no_run
+    /// use dotnet_diagnostics_ipc::io::bind_tcp;
+    /// use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions};
+    ///
+    /// // And then, for an emulator of Android: DOTNET_DiagnosticPorts=10.0.2.2:9000,suspend
+    /// let options = PortOptions::DEFAULT;
+    /// let port = PortListener::on_tcp(bind_tcp(([127, 0, 0, 1], 9000), options.trust)?, options)?;
+    /// # Ok::<(), dotnet_diagnostics_ipc::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Phase::Listen`].
+    #[cfg(unix)]
+    pub fn on_tcp(listener: TcpListener, options: PortOptions) -> Result<Self, Error> {
+        Self::start(Box::new(()), options, Poller::new(unix::Listener::Tcp(listener)))
     }
 
     fn start(

@@ -1,9 +1,10 @@
-//! A port on a Unix socket.
+//! A port on a Unix socket, or on TCP.
 
 use std::any::Any;
 use std::boxed::Box;
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::io::fd::without_signal;
 use crate::io::trust::TrustPolicy;
-use crate::io::{Error, UnixTransport, private_socket};
+use crate::io::{Error, SocketTransport, private_socket, tcp};
 
 /// The number of the listener among the ready ones. Connections have higher numbers.
 pub(super) const LISTENER: u64 = 0;
@@ -28,7 +29,37 @@ const EVENTS_AT_ONCE: usize = 256;
 /// The number of the channel that wakes the thread: no connection has it.
 const WAKE: u64 = u64::MAX;
 
-pub(super) type Connection = UnixStream;
+pub(super) type Connection = OwnedFd;
+
+#[derive(Debug)]
+pub(super) enum Listener {
+    Local(UnixListener),
+    Tcp(TcpListener),
+}
+
+impl From<UnixListener> for Listener {
+    fn from(listener: UnixListener) -> Self {
+        Self::Local(listener)
+    }
+}
+
+impl Listener {
+    fn accept(&self) -> io::Result<Connection> {
+        Ok(match self {
+            Self::Local(listener) => listener.accept()?.0.into(),
+            Self::Tcp(listener) => tcp::accept(listener)?.into(),
+        })
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Local(listener) => listener.as_fd(),
+            Self::Tcp(listener) => listener.as_fd(),
+        }
+    }
+}
 
 /// Listens so that only this user can connect; the last drop removes the socket.
 pub(super) fn bind_private(
@@ -41,8 +72,8 @@ pub(super) fn bind_private(
 
 /// The type of a connection that is handed out.
 #[allow(clippy::unnecessary_wraps, reason = "on Windows it may fail")]
-pub(super) fn transport(connection: Connection) -> io::Result<UnixTransport> {
-    Ok(UnixTransport::new(connection))
+pub(super) fn transport(connection: Connection) -> io::Result<SocketTransport> {
+    Ok(SocketTransport::new(connection))
 }
 
 /// Wakes a port's thread.
@@ -63,7 +94,7 @@ impl Waker {
 #[derive(Debug)]
 pub(super) struct Poller {
     readiness: Readiness,
-    listener: UnixListener,
+    listener: Listener,
     /// Readable once the thread is to be woken.
     woken: UnixStream,
     is_paused: bool,
@@ -85,25 +116,25 @@ enum Readiness {
 }
 
 impl Poller {
-    pub(super) fn new(listener: UnixListener) -> io::Result<(Self, Waker)> {
+    pub(super) fn new(listener: impl Into<Listener>) -> io::Result<(Self, Waker)> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         let readiness = Readiness::Epoll(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
         let readiness = Readiness::Poll;
-        Self::with(readiness, listener)
+        Self::with(readiness, listener.into())
     }
 
     /// A poller as on systems without `epoll`.
     #[cfg(test)]
     pub(super) fn with_poll(listener: UnixListener) -> io::Result<(Self, Waker)> {
-        Self::with(Readiness::Poll, listener)
+        Self::with(Readiness::Poll, listener.into())
     }
 
-    fn with(readiness: Readiness, listener: UnixListener) -> io::Result<(Self, Waker)> {
+    fn with(readiness: Readiness, listener: Listener) -> io::Result<(Self, Waker)> {
         let (waker, woken) = UnixStream::pair()?;
         waker.set_nonblocking(true)?;
         woken.set_nonblocking(true)?;
-        listener.set_nonblocking(true)?;
+        rustix::io::ioctl_fionbio(&listener, true)?;
         // The thread may have ended by the time of a wake-up.
         without_signal(&waker)?;
         let poller = Self { readiness, listener, woken, is_paused: false };
@@ -138,8 +169,7 @@ impl Poller {
 
     /// Accepts the next pending connection.
     pub(super) fn accept(&mut self) -> io::Result<Connection> {
-        let (stream, _) = self.listener.accept()?;
-        Ok(stream)
+        self.listener.accept()
     }
 
     /// Pauses accepting until [`resume`](Self::resume).
@@ -156,7 +186,7 @@ impl Poller {
 
     /// [`wait`](Self::wait) reports this connection under its number from now on.
     pub(super) fn add(&mut self, connection: &Connection, id: u64) -> io::Result<()> {
-        connection.set_nonblocking(true)?;
+        rustix::io::ioctl_fionbio(connection, true)?;
         self.watch(connection.as_fd(), id)
     }
 
@@ -213,7 +243,7 @@ impl Poller {
 
 /// Reads the available bytes, at most as many as `into` holds; 0 at the end.
 pub(super) fn read(from: &mut Connection, into: &mut [u8]) -> io::Result<usize> {
-    from.read(into)
+    Ok(rustix::io::read(from, into)?)
 }
 
 /// Stops reading it: it is reported when the peer ends it or sends something.

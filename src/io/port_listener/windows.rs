@@ -10,7 +10,9 @@ use std::vec::Vec;
 
 use crate::advertise::ADVERTISE_LEN;
 use crate::io::trust::TrustPolicy;
-use crate::io::windows::{Event, PipeListener, PipeMaker, PipeTransport, Watched};
+use crate::io::windows::{
+    EndpointTransport, Event, PipeListener, PipeMaker, PipeTransport, Watched,
+};
 use crate::io::{Error, Phase};
 
 /// The number of the listener among the ready ones. Connections have higher numbers.
@@ -37,8 +39,8 @@ pub(super) fn bind_private(
 }
 
 /// The type of a connection that is handed out.
-pub(super) fn transport(connection: Connection) -> io::Result<PipeTransport> {
-    PipeTransport::of(connection)
+pub(super) fn transport(connection: Connection) -> io::Result<EndpointTransport> {
+    PipeTransport::of(connection).map(EndpointTransport::Pipe)
 }
 
 /// Wakes a port's thread.

@@ -32,7 +32,7 @@ const PIECE: usize = 16 * 1024;
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve};
-/// use dotnet_diagnostics_ipc::io::{Canceller, UnixTransport};
+/// use dotnet_diagnostics_ipc::io::{Canceller, SocketTransport};
 /// use std::os::unix::net::{UnixListener, UnixStream};
 ///
 /// struct Nothing;

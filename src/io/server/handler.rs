@@ -54,7 +54,7 @@ macro_rules! commands {
 /// use std::os::unix::net::UnixStream;
 /// use dotnet_diagnostics_ipc::hresult::HResult;
 /// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, serve_connection};
-/// use dotnet_diagnostics_ipc::io::{Connection, UnixTransport};
+/// use dotnet_diagnostics_ipc::io::{Connection, SocketTransport};
 /// use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfoReply};
 /// use dotnet_diagnostics_ipc::wire::Guid;
 ///
@@ -67,7 +67,7 @@ macro_rules! commands {
 /// }
 ///
 /// let (ours, theirs) = UnixStream::pair()?;
-/// let (ours, theirs) = (UnixTransport::new(ours), UnixTransport::new(theirs));
+/// let (ours, theirs) = (SocketTransport::new(ours), SocketTransport::new(theirs));
 /// std::thread::spawn(|| serve_connection(theirs, &Runtime("app".into()), &ServeOptions::DEFAULT, None));
 /// let answer = Connection::new(ours).call(&ProcessInfo {})?;
 /// assert_eq!(answer.payload().unwrap().command_line, "app");

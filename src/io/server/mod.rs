@@ -117,7 +117,7 @@ impl Default for ServeOptions {
 /// ```
 /// use std::os::unix::net::UnixStream;
 /// use dotnet_diagnostics_ipc::exchange::{End, ServerOutcome};
-/// use dotnet_diagnostics_ipc::io::UnixTransport;
+/// use dotnet_diagnostics_ipc::io::SocketTransport;
 /// use dotnet_diagnostics_ipc::io::server::{Handler, ServeOptions, Served, serve_connection};
 ///
 /// struct Nothing;
@@ -125,7 +125,7 @@ impl Default for ServeOptions {
 ///
 /// let (_says_nothing, theirs) = UnixStream::pair()?;
 /// let options = ServeOptions { request: Some(std::time::Duration::from_millis(10)), ..ServeOptions::DEFAULT };
-/// let served = serve_connection(UnixTransport::new(theirs), &Nothing, &options, None)?;
+/// let served = serve_connection(SocketTransport::new(theirs), &Nothing, &options, None)?;
 /// assert_eq!(served, Served { command: None, outcome: ServerOutcome::Gone { end: End::TimedOut }, streamed: 0 });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -1,9 +1,10 @@
-//! Named pipes, on both sides, with deadlines.
+//! Named pipes, on both sides, and TCP connections, with deadlines.
 //!
 //! | | |
 //! |---|---|
 //! | [`PipeTransport`] | one end of a connected pipe |
 //! | [`PipeListener`] | a pipe that clients connect to |
+//! | [`TcpTransport`], [`EndpointTransport`] | a TCP connection; either |
 //!
 //! A pipe is in byte mode, accepts no remote clients, and has buffers of 16 KiB, like a runtime's
 //! (F-62). A pipe has no half-close, and cannot pass descriptors.
@@ -25,6 +26,7 @@
 //! - Who may open a pipe: this user, administrators and the system. Under wine there is one user.
 
 mod handle;
+mod tcp;
 mod user;
 
 use std::collections::BTreeMap;
@@ -43,6 +45,8 @@ use windows_sys::Win32::Foundation::{
 
 pub(super) use handle::{Event, PipePath, server_process_id};
 use handle::{InFlight, Operation, Pipe, is, is_end};
+pub(super) use tcp::tcp_connected;
+pub use tcp::{EndpointTransport, TcpTransport};
 use user::Rights;
 pub(super) use user::Sid;
 

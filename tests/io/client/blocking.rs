@@ -83,7 +83,7 @@ fn user_events_session_lasts_until_hang_up() {
 struct Closing<'p>(&'p Peer);
 
 #[derive(Debug)]
-struct NoFd(UnixTransport);
+struct NoFd(SocketTransport);
 
 impl Transport for NoFd {
     fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
@@ -225,9 +225,9 @@ fn stop_before_the_first_byte_closes_the_connection() {
 struct NotingDeadlines<'p>(&'p Peer, Mutex<Vec<Option<Instant>>>);
 
 impl Connect for NotingDeadlines<'_> {
-    type Transport = UnixTransport;
+    type Transport = SocketTransport;
 
-    fn connect(&self, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
+    fn connect(&self, until: &WaitLimit<'_>) -> Result<SocketTransport, Error> {
         self.1.lock().unwrap().push(until.deadline);
         Connect::connect(self.0, until)
     }

@@ -5,16 +5,16 @@ use std::io::Read as _;
 use super::*;
 
 type Client<C> = adapters::Client<C>;
-type Trace = adapters::Trace<UnixTransport>;
+type Trace = adapters::Trace<SocketTransport>;
 
-fn connection(peer: &Peer) -> adapters::Connection<UnixTransport> {
-    adapters::Connection::new(UnixTransport::new(peer.pair().unwrap()))
+fn connection(peer: &Peer) -> adapters::Connection<SocketTransport> {
+    adapters::Connection::new(SocketTransport::new(peer.pair().unwrap()))
 }
 
 impl adapters::Connect for Late<'_, Trace> {
-    type Transport = UnixTransport;
+    type Transport = SocketTransport;
 
-    fn connect(&self, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
+    fn connect(&self, until: &WaitLimit<'_>) -> Result<SocketTransport, Error> {
         drop(self.trace.lock().unwrap().take());
         adapters::Connect::connect(self.peer, until)
     }

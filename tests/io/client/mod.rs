@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::io::{self as adapters, Error, UnixTransport, WaitLimit};
+use dotnet_diagnostics_ipc::io::{self as adapters, Error, SocketTransport, WaitLimit};
 use dotnet_diagnostics_ipc::message::eventpipe::*;
 use dotnet_diagnostics_ipc::wire::{Array, IpcString};
 
@@ -114,10 +114,10 @@ impl Peer {
 }
 
 impl adapters::Connect for Peer {
-    type Transport = UnixTransport;
+    type Transport = SocketTransport;
 
-    fn connect(&self, _: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
-        self.pair().map(UnixTransport::new).map_err(Error::connecting)
+    fn connect(&self, _: &WaitLimit<'_>) -> Result<SocketTransport, Error> {
+        self.pair().map(SocketTransport::new).map_err(Error::connecting)
     }
 }
 

@@ -98,8 +98,8 @@ pub(crate) fn listener_of(program: &Path, tmpdir: &Path) -> Command {
     command
 }
 
-/// Not a test: what [`Process::listener`] starts. It listens under its own name, or under `NAME`,
-/// and ends with its standard input.
+/// Not a test: what [`Process::listener`] starts. It listens under its own name, or under `NAME`, with
+/// `DEVICE` as a key also as dotnet-dsrouter does for its device, and ends with its standard input.
 #[test]
 #[ignore = "started by other tests"]
 fn helper_listens_as_runtime() {
@@ -108,6 +108,9 @@ fn helper_listens_as_runtime() {
     let name = std::env::var("NAME").unwrap_or(own);
     let path = Path::new(&std::env::var_os("TMPDIR").unwrap()).join(&name);
     let _listener = UnixListener::bind(&path).unwrap();
+    let device = std::env::var("DEVICE").ok().map(|key| key.parse().unwrap());
+    let device = device.map(|key| device_of(path.parent().unwrap(), stat.pid, key));
+    let _device = device.map(|path| UnixListener::bind(path).unwrap());
     fs::write(path.with_extension("ready"), "").unwrap();
     let _ = io::stdin().read_line(&mut String::new());
 }
@@ -118,6 +121,12 @@ pub(crate) fn key_of(process_id: u32) -> u64 {
 
 pub(crate) fn path_of(directory: &Path, process_id: u32, key: u64) -> PathBuf {
     directory.join(SocketName::new(process_id, key).to_string())
+}
+
+/// The socket of the device behind a router.
+fn device_of(directory: &Path, process_id: u32, key: u64) -> PathBuf {
+    let prefix = NamePrefix::Router;
+    directory.join(SocketName { prefix, ..SocketName::new(process_id, key) }.to_string())
 }
 
 pub(crate) fn of_directory(seen: Discovery, directory: &Path) -> Vec<DiscoveredEndpoint> {
@@ -238,6 +247,35 @@ fn discovery_two_listeners_older_is_superseded() {
     let found = of_directory(processes().unwrap(), home.path());
     let state = |path| found.iter().find(|found| found.endpoint == path).unwrap().state;
     assert_eq!((state(older), state(newer)), (EndpointState::Superseded, EndpointState::Listening));
+}
+
+/// F-162. The key of the second socket is of another unit.
+#[test]
+fn endpoint_of_router_is_its_device_unless_that_is_older() {
+    use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
+
+    let home = directory();
+    let process =
+        Process::listening(listener(home.path()).env("DEVICE", "1747000000"), home.path());
+    let id = process.id();
+    let own = path_of(home.path(), id, key_of(id));
+    let device = device_of(home.path(), id, 1_747_000_000);
+    let changed = |path, tv_sec| {
+        let at = Timespec { tv_sec, tv_nsec: 0 };
+        let times = Timestamps { last_access: at, last_modification: at };
+        utimensat(CWD, path, &times, AtFlags::empty()).unwrap();
+    };
+    changed(&own, 2_000);
+    for (seconds, expected) in [(2_001, &device), (2_000, &device), (1_999, &own)] {
+        changed(&device, seconds);
+        assert_eq!(&find(id).unwrap(), expected, "{seconds}");
+        drop(Endpoint::process(id).connect(&WaitLimit::FOREVER).unwrap());
+    }
+    let mut found = of_directory(processes().unwrap(), home.path());
+    found.sort_by_key(|found| found.endpoint == device);
+    let found: Vec<_> = found.iter().map(|it| (it.process_id, it.state, &it.endpoint)).collect();
+    let listening = |path| (Some(id), EndpointState::Listening, path);
+    assert_eq!(found, [listening(&own), listening(&device)]);
 }
 
 /// The name of the draft, for the same socket: the current one counts.

@@ -8,11 +8,11 @@ mod system {
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::{Path, PathBuf};
 
-    use dotnet_diagnostics_ipc::io::UnixTransport;
+    use dotnet_diagnostics_ipc::io::SocketTransport;
 
     /// A connection as any client makes it: its reads and writes block.
     pub(crate) type Peer = UnixStream;
-    pub(crate) type PeerTransport = UnixTransport;
+    pub(crate) type PeerTransport = SocketTransport;
 
     pub(crate) struct Place {
         pub(crate) path: PathBuf,
@@ -31,8 +31,8 @@ mod system {
         UnixStream::connect(path)
     }
 
-    pub(crate) fn connect_transport(path: &Path) -> Option<UnixTransport> {
-        Some(UnixTransport::new(connect(path).ok()?))
+    pub(crate) fn connect_transport(path: &Path) -> Option<SocketTransport> {
+        Some(SocketTransport::new(connect(path).ok()?))
     }
 }
 

@@ -21,7 +21,9 @@ use dotnet_diagnostics_ipc::exchange::{
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::{Entries, Handler, ServeOptions, serve};
-use dotnet_diagnostics_ipc::io::{Canceller, Connection, Transport as _, UnixTransport, WaitLimit};
+use dotnet_diagnostics_ipc::io::{
+    Canceller, Connection, SocketTransport, Transport as _, WaitLimit,
+};
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfoReply};
 use dotnet_diagnostics_ipc::message::server::ErrorReply;
 use dotnet_diagnostics_ipc::message::{AnyReply, AnyRequest, Message};
@@ -82,7 +84,7 @@ fn ask(
                 client.sent(socket.write(&buffer[range]).unwrap()).unwrap();
             }
             ClientAction::SendFd(_) => {
-                let mut transport = UnixTransport::new(socket.try_clone().unwrap());
+                let mut transport = SocketTransport::new(socket.try_clone().unwrap());
                 transport.send_fd(fd.unwrap().as_fd(), &WaitLimit::FOREVER).unwrap();
                 socket.set_nonblocking(false).unwrap();
                 client.fd_sent().unwrap();
@@ -183,7 +185,7 @@ fn server_empty_handler_knows_no_command() {
 
 /// The entries that a client reads, and the text of the error after them.
 fn environment(path: &Path) -> (Vec<String>, Option<String>) {
-    let transport = UnixTransport::new(UnixStream::connect(path).unwrap());
+    let transport = SocketTransport::new(UnixStream::connect(path).unwrap());
     let mut entries = Vec::new();
     let block = Connection::new(transport).environment().unwrap();
     let read = block.for_each(|entry| entries.push(entry.text().to_string()));

@@ -14,7 +14,7 @@ use dotnet_diagnostics_ipc::exchange::{AfterReply, End, Outcome, ServerOutcome};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::server::*;
 use dotnet_diagnostics_ipc::io::{
-    Canceller, Error, ErrorKind, Phase, Stream, Transport, UnixTransport, WaitLimit,
+    Canceller, Error, ErrorKind, Phase, SocketTransport, Stream, Transport, WaitLimit,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::UserEventsSession;
 use dotnet_diagnostics_ipc::message::process::ProcessInfo;
@@ -76,7 +76,7 @@ fn server_serves_any_stream() {
 }
 
 /// Passes descriptors, and does not know when the other end hangs up.
-struct Blind(UnixTransport);
+struct Blind(SocketTransport);
 
 impl Transport for Blind {
     fn send(&mut self, bytes: &[u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
@@ -121,7 +121,7 @@ fn server_connection_without_hang_up_is_read_to_end() {
     let waits = Waits::default();
     let served = thread::scope(|scope| {
         let serving = scope.spawn(|| {
-            let transport = Blind(UnixTransport::new(theirs));
+            let transport = Blind(SocketTransport::new(theirs));
             serve_connection(transport, &waits, &ServeOptions::DEFAULT, None).unwrap()
         });
         let file = tempfile::tempfile().unwrap();
@@ -160,9 +160,9 @@ struct Failing {
 }
 
 impl Listen for Failing {
-    type Transport = UnixTransport;
+    type Transport = SocketTransport;
 
-    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<UnixTransport, Error> {
+    fn accept(&mut self, until: &WaitLimit<'_>) -> Result<SocketTransport, Error> {
         match self.errors.pop() {
             Some(error) => Err(Error::connecting(error)),
             None => Listen::accept(&mut &self.listener, until),
@@ -239,9 +239,9 @@ fn server_descriptor_without_room_is_refused() {
     }
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     ours.write_all(&message(&USER_EVENTS)).unwrap();
-    let mut sender = UnixTransport::new(ours.try_clone().unwrap());
+    let mut sender = SocketTransport::new(ours.try_clone().unwrap());
     sender.send_fd(std::os::fd::AsFd::as_fd(&ours), &WaitLimit::FOREVER).unwrap();
-    let (transport, runtime) = (UnixTransport::new(theirs), Runtime::default());
+    let (transport, runtime) = (SocketTransport::new(theirs), Runtime::default());
     let limit = getrlimit(Resource::Nofile);
     // Open descriptors stay open.
     setrlimit(Resource::Nofile, Rlimit { current: Some(0), maximum: limit.maximum }).unwrap();
@@ -268,6 +268,6 @@ fn server_client_not_reading_is_given_up() {
     // The peer sends 2 MB, which the server does not read.
     let options = ServeOptions { send: Some(Duration::from_millis(100)), ..ServeOptions::DEFAULT };
     let large = Large("x".repeat(10_000));
-    let served = serve_connection(UnixTransport::new(theirs), &large, &options, None).unwrap();
+    let served = serve_connection(SocketTransport::new(theirs), &large, &options, None).unwrap();
     assert_eq!(served.outcome, ServerOutcome::Gone { end: End::TimedOut });
 }

@@ -12,7 +12,7 @@ mod transport;
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
-use dotnet_diagnostics_ipc::io::{Transport as _, WaitLimit};
+use dotnet_diagnostics_ipc::io::{Transport, WaitLimit};
 
 /// A time that is longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -38,7 +38,7 @@ fn pair(test: &str) -> (PipeTransport, PipeTransport) {
     (listener.accept(&patience()).unwrap(), client)
 }
 
-fn send_all(pipe: &mut PipeTransport, mut bytes: &[u8]) {
+fn send_all(pipe: &mut impl Transport, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         let count = pipe.send(bytes, &patience()).unwrap();
         assert!(count > 0);

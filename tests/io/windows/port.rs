@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 
 use dotnet_diagnostics_ipc::io::Connect as _;
 use dotnet_diagnostics_ipc::io::port_listener::{PortListener, PortOptions, PortRuntime};
-use dotnet_diagnostics_ipc::io::windows::{PipeListener, PipeTransport};
+use dotnet_diagnostics_ipc::io::windows::{EndpointTransport, PipeListener, PipeTransport};
 
 use super::{name, patience};
 use crate::port_listener::{assert_disconnected, eventually, next_new};
@@ -49,7 +49,9 @@ fn port_connection_dropped_unused_is_disconnected() {
     let mut runtimes = [come(&path, 1), come(&path, 2)];
     let [first, second] = [1, 2].map(|_| next_new(&port));
     let [first, second] = if first.process_id() == 1 { [first, second] } else { [second, first] };
-    let unused = first.connect(&patience()).unwrap();
+    let EndpointTransport::Pipe(unused) = first.connect(&patience()).unwrap() else {
+        panic!("it is no pipe")
+    };
     let clone = unused.try_clone().unwrap();
     drop(unused);
     drop(clone);

@@ -13,8 +13,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
-use diagipc::network::{advised, trust_policy};
+use diagipc::network::{advised, tcp_address, trust_policy};
 use diagipc::{Address, OwnDirectory, Program, Started};
+#[cfg(unix)]
+use dotnet_diagnostics_ipc::io::bind_tcp;
 use dotnet_diagnostics_ipc::io::port_listener::{
     PortEvent, PortListener, PortOptions, PortRuntime,
 };
@@ -103,7 +105,7 @@ impl Source {
     pub(crate) fn process_id(&self, runtime: &Runtime) -> Option<u32> {
         match (self, runtime) {
             (Self::Listens(_, process_id), _) => *process_id,
-            (_, Runtime::Connects(runtime)) => u32::try_from(runtime.process_id()).ok(),
+            (Self::Port(port), Runtime::Connects(runtime)) => port.process_id(runtime),
             _ => None,
         }
     }
@@ -187,6 +189,8 @@ pub(crate) struct Port {
     listener: Arc<PortListener>,
     /// As runtimes are told.
     address: String,
+    /// Then processes that connect may be those of another machine.
+    is_tcp: bool,
     /// The name of the traced process, if not any.
     name: Option<String>,
     /// The command that is started for it.
@@ -201,8 +205,21 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    /// At this path, for any program.
+    /// At this path or TCP address, for any program.
     fn at(path: &Path, name: Option<String>) -> anyhow::Result<Self> {
+        let options = PortOptions { trust: trust_policy(), ..PortOptions::DEFAULT };
+        let failed = |error: Error| anyhow!("port:{}: {}", path.display(), advised(&error));
+        if let Some(address) = tcp_address(path) {
+            #[cfg(unix)]
+            {
+                let listener = bind_tcp(address, options.trust).map_err(failed)?;
+                let address = listener.local_addr()?.to_string();
+                let listener = PortListener::on_tcp(listener, options).map_err(failed)?;
+                return Self::new(listener, address, name, true);
+            }
+            #[cfg(not(unix))]
+            bail!("port:{address}: on Windows a port is a pipe; dotnet-dsrouter listens on TCP");
+        }
         // A runtime has another directory.
         let absolute = if cfg!(unix) { std::path::absolute(path)? } else { path.to_owned() };
         let address = absolute
@@ -215,12 +232,19 @@ impl Port {
                 )
             })?
             .to_owned();
-        let options = PortOptions { trust: trust_policy(), ..PortOptions::DEFAULT };
-        let listener = PortListener::bind(path, options)
-            .map_err(|error| anyhow!("port:{address}: {}", advised(&error)))?;
+        Self::new(PortListener::bind(path, options).map_err(failed)?, address, name, false)
+    }
+
+    fn new(
+        listener: PortListener,
+        address: String,
+        name: Option<String>,
+        is_tcp: bool,
+    ) -> anyhow::Result<Self> {
         Ok(Self {
             listener: Arc::new(listener),
             address,
+            is_tcp,
             name,
             program: None,
             running: Mutex::new(None),
@@ -321,11 +345,16 @@ impl Port {
         }
     }
 
+    /// Returns the process id of a runtime that has connected, if it is one of this machine.
+    fn process_id(&self, runtime: &PortRuntime) -> Option<u32> {
+        u32::try_from(runtime.process_id()).ok().filter(|_| !self.is_tcp)
+    }
+
     fn is_chosen(&self, runtime: &PortRuntime, stop: &Canceller) -> anyhow::Result<bool> {
         let Some(name) = &self.name else { return Ok(true) };
         let client = Client::new(runtime.clone()).with_canceller(stop.clone());
         let Info(info) = Info::ask(&client)?;
-        let program = u32::try_from(runtime.process_id()).ok().and_then(ps::program_of);
+        let program = self.process_id(runtime).and_then(ps::program_of);
         Ok([info.managed_entrypoint_assembly_name, program].contains(&Some(name.clone())))
     }
 

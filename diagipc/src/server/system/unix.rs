@@ -7,13 +7,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use dotnet_diagnostics_ipc::io::trust::{Distrust, TrustPolicy, check_path};
-use dotnet_diagnostics_ipc::io::{Connect as _, Endpoint, Error, ErrorKind, WaitLimit};
+use dotnet_diagnostics_ipc::io::{Connect as _, Error, ErrorKind, WaitLimit};
 use dotnet_diagnostics_ipc_vectors::script::VariableValue;
 
 use crate::conversation::FaultSeen;
 use crate::faults::Fault;
 pub(in crate::server) use crate::network::named_process;
-use crate::network::{advised, is_served, lives};
+use crate::network::{advised, endpoint_at, is_served, lives, tcp_address};
 
 /// The error text for a target that cannot be reached.
 pub(in crate::server) const NO_ENDPOINT: &str =
@@ -27,7 +27,7 @@ pub(in crate::server) fn check(
     until: &WaitLimit<'_>,
     trust: TrustPolicy,
 ) -> Result<(), String> {
-    let connected = Endpoint::socket(socket).trusting(trust).connect(until);
+    let connected = endpoint_at(socket).trusting(trust).connect(until);
     connected.map(drop).map_err(|error| advised(&error))
 }
 
@@ -40,6 +40,9 @@ pub(in crate::server) fn is_alive(socket: &Path) -> bool {
 /// Returns why other users of the machine can use or replace the socket.
 pub(in crate::server) fn exposures(socket: &Path) -> Vec<FaultSeen> {
     let mut found = Vec::new();
+    if tcp_address(socket).is_some() {
+        return found;
+    }
     if let Ok(metadata) = fs::metadata(socket) {
         let mode = metadata.mode() & 0o777;
         let text = format!("the mode of the socket is {mode:04o}, expected 0600");

@@ -47,7 +47,7 @@ fn recorded<T>(
 ) -> (T, Recording) {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("proxy");
-    let proxy = Proxy::new(UnixListener::bind(&path).unwrap(), Endpoint::socket(to));
+    let proxy = Proxy::new(Listener::bind(&path).unwrap(), Endpoint::socket(to));
     let proxy = Proxy { records: true, runtime_connects: is_port, ..proxy };
     let canceller = Canceller::new().unwrap();
     thread::scope(|scope| {
