@@ -1,26 +1,13 @@
-//! The texts of `vectors/` and of what its files cite, as of the build.
-
-/// A text.
-macro_rules! text {
-    ($path:expr) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $path))
-    };
-}
+//! The texts of `vectors/`, embedded at build time.
 
 /// Tables of the names and texts of files.
 macro_rules! tables {
     ($($(#[$doc:meta])* $TABLE:ident in $directory:literal { $($name:literal),* $(,)? })*) => {$(
         $(#[$doc])*
-        pub static $TABLE: &[(&str, &str)] = &[$(($name, text!(concat!($directory, $name)))),*];
+        pub static $TABLE: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $directory, $name)))),*];
     )*};
 }
-
-/// Where the protocol document and the shipped runtimes differ: the facts that vectors and scripts
-/// cite (`F-14`, `P-43`), as printed and as shipped: `spec/ERRATA.md`.
-pub static ERRATA: &str = text!("spec/ERRATA.md");
-
-/// The requirements of the protocol document (`R-TRN-003`), paraphrased: `spec/requirements.toml`.
-pub static REQUIREMENTS: &str = text!("spec/requirements.toml");
 
 tables! {
     /// The files of vectors: name and text of each. `vectors/README.md` defines them.
@@ -88,6 +75,7 @@ tables! {
         "schema/exchanges.schema.json",
         "schema/index.schema.json",
         "index.json",
+        "citations.json",
         "small.json",
         "go.mod",
         "vectors.go",

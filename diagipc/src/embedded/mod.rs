@@ -53,10 +53,6 @@ pub static PACKAGE: Texts = packed!("package");
 pub static SCENARIOS: Texts = packed!("scenarios");
 /// What is about testing others.
 pub static COMPANIONS: Texts = packed!("companions");
-/// `spec/ERRATA.md`.
-pub static ERRATA: Text = packed!("errata");
-/// `spec/requirements.toml`.
-pub static REQUIREMENTS: Text = packed!("requirements");
 
 impl Text {
     /// The text. Each call unpacks it.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use dotnet_diagnostics_ipc_vectors::{Group, Test};
 use serde::Deserialize;
 
-use crate::embedded::{self, ERRATA, PACKAGE, REQUIREMENTS};
+use crate::embedded::{self, PACKAGE};
 
 /// A line for each fact of `spec/ERRATA.md`, and each requirement of `spec/requirements.toml`.
 ///
@@ -18,32 +18,40 @@ use crate::embedded::{self, ERRATA, PACKAGE, REQUIREMENTS};
 /// assert!(citations.line("R-TRN-003").is_some_and(|line| line.contains("Unix domain socket")));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Citations(BTreeMap<String, String>);
+pub struct Citations(BTreeMap<&'static str, &'static str>);
+
+/// `vectors/citations.json`.
+#[derive(Default, Deserialize)]
+struct CitationsFile {
+    facts: BTreeMap<String, String>,
+    requirements: Vec<Requirement>,
+}
+
+impl CitationsFile {
+    /// Returns the embedded file, which is parsed once.
+    fn embedded() -> &'static Self {
+        // An unreadable file would be empty; `tests/conformance/report.rs` checks that it is not.
+        static FILE: LazyLock<CitationsFile> = LazyLock::new(|| {
+            let text = embedded::text(PACKAGE, "citations.json").unwrap_or_default();
+            serde_json::from_str(&text).unwrap_or_default()
+        });
+        &FILE
+    }
+}
 
 impl Citations {
-    /// From the files as of the build.
+    /// Returns the citations embedded at build time.
     pub fn embedded() -> Self {
-        let errata = ERRATA.unpacked();
-        let facts = errata.lines().filter_map(fact);
-        let requirements = Requirement::embedded().iter();
-        Self(facts.chain(requirements.map(|one| (one.id.clone(), one.statement.clone()))).collect())
+        let CitationsFile { facts, requirements } = CitationsFile::embedded();
+        let facts = facts.iter().map(|(id, line)| (id.as_str(), line.as_str()));
+        let requirements = requirements.iter().map(|one| (one.id.as_str(), one.statement.as_str()));
+        Self(facts.chain(requirements).collect())
     }
 
     /// Returns the text of `id` (`F-19`, `R-EVP-010`).
     pub fn line(&self, id: &str) -> Option<&str> {
-        self.0.get(id).map(String::as_str)
+        self.0.get(id).copied()
     }
-}
-
-/// A row of a table of facts: its number, severity, printed and shipped behaviour, and more.
-fn fact(row: &str) -> Option<(String, String)> {
-    let mut cells = row
-        .strip_prefix("| ")?
-        .split(" | ")
-        .map(|cell| cell.trim().replace('`', "").replace("**", ""));
-    let id = cells.next().filter(|id| id.starts_with("F-") || id.starts_with("P-"))?;
-    let (printed, shipped) = (cells.nth(1)?, cells.next()?);
-    Some((id, format!("As printed: {}. As shipped: {shipped}", printed.trim_end_matches('.'))))
 }
 
 named! {
@@ -111,11 +119,6 @@ pub struct Requirement {
     pub shown_by: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct File {
-    requirement: Vec<Requirement>,
-}
-
 /// What a test of the vectors cites: the facts of its group, and the requirements that say that the
 /// group or the test shows them.
 ///
@@ -149,15 +152,9 @@ pub fn cited(group: &Group, test: &Test) -> Vec<String> {
 }
 
 impl Requirement {
-    /// From the file as of the build, in its order. It is parsed once.
+    /// Returns all requirements, in the order of `spec/requirements.toml`.
     pub fn embedded() -> &'static [Self] {
-        // An unreadable file would leave them out; `tests/conformance/report.rs` checks that none
-        // is missing.
-        static ALL: LazyLock<Vec<Requirement>> = LazyLock::new(|| {
-            toml::from_str::<File>(&REQUIREMENTS.unpacked())
-                .map_or_else(|_| Vec::new(), |file| file.requirement)
-        });
-        &ALL
+        &CitationsFile::embedded().requirements
     }
 }
 
