@@ -271,13 +271,11 @@ fn errata_name_their_vectors() {
         }
         let mut groups = citing.remove(*fact).unwrap_or_default();
         groups.sort_by_key(|name| rank(name));
-        let named: Vec<_> = groups.iter().take(3).map(|name| format!("`{name}`")).collect();
-        let more = if groups.len() > 3 {
-            format!(" and {} more", groups.len() - 3)
-        } else {
-            String::new()
+        let expected = match &groups[..] {
+            [] => "–".to_owned(),
+            [only] => format!("`{only}`"),
+            [first, others @ ..] => format!("`{first}` +{}", others.len()),
         };
-        let expected = if groups.is_empty() { "–".to_owned() } else { named.join(", ") + &more };
         if *last != expected {
             let line_with = |cell: &str| line.strip_suffix(&format!("{cell} |")).unwrap();
             written = written.replace(line, &format!("{}{expected} |", line_with(last)));
