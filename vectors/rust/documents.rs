@@ -64,7 +64,7 @@ tables! {
     /// use dotnet_diagnostics_ipc_vectors::documents::PACKAGE;
     ///
     /// let readme = PACKAGE.iter().find(|(name, _)| *name == "README.md");
-    /// assert!(readme.is_some_and(|(_, text)| text.contains("\n## Flags\n")));
+    /// assert!(readme.is_some_and(|(_, text)| text.contains("\n## Types\n")));
     /// ```
     PACKAGE in "" {
         "README.md",

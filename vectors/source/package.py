@@ -50,7 +50,8 @@ def files(tests, scripts):
     """The files made from the files of tests and of scripts."""
     small = chosen(tests)
     index = made_index(tests, scripts, small)
-    cited = {"facts": facts(root("spec/ERRATA.md")), "requirements": tomllib.loads(root("spec/requirements.toml"))["requirement"]}
+    cited = {"facts": facts(root("spec/ERRATA.md")), "requirements": tomllib.loads(root("spec/requirements.toml"))["requirement"],
+             **tomllib.loads(root("vectors/source/glossary.toml"))}
     texts = [("index.json", pretty(index)), ("citations.json", pretty(cited)), ("package.json", npm(index["release"]))]
     return [small, *(Text(*text) for text in texts), *(Text(name, root(name)) for name in LICENCES)]
 
@@ -118,11 +119,11 @@ def made_index(tests, scripts, small):
 
 
 def pretty(index):
-    """JSON with one line per file, command, version, fact and requirement."""
+    """JSON with one line per file, command, version, fact, requirement, flag and word."""
     def member(key, value):
         if key in ("files", "exchanges", "requirements"):
             value = "[\n" + ",\n".join("  " + json.dumps(item, ensure_ascii=False) for item in value) + "\n ]"
-        elif key in ("commands", "versions", "facts"):
+        elif key in ("commands", "versions", "facts", "flags", "words"):
             value = "{\n" + ",\n".join(f"  {json.dumps(name)}: {json.dumps(item, ensure_ascii=False)}" for name, item in value.items()) + "\n }"
         else:
             value = json.dumps(value)

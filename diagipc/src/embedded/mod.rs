@@ -3,7 +3,7 @@
 //! ```
 //! use diagipc::embedded;
 //!
-//! assert!(embedded::text(embedded::PACKAGE, "README.md").is_some_and(|text| text.contains("\n## Flags\n")));
+//! assert!(embedded::text(embedded::PACKAGE, "README.md").is_some_and(|text| text.contains("\n## Types\n")));
 //! assert!(embedded::scripts()?.iter().any(|(name, file)| *name == "streams" && file.scripts.len() > 10));
 //! # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 //! ```

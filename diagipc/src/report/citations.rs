@@ -25,6 +25,8 @@ pub struct Citations(BTreeMap<&'static str, &'static str>);
 struct CitationsFile {
     facts: BTreeMap<String, String>,
     requirements: Vec<Requirement>,
+    flags: BTreeMap<String, String>,
+    words: BTreeMap<String, String>,
 }
 
 impl CitationsFile {
@@ -42,7 +44,7 @@ impl CitationsFile {
 impl Citations {
     /// Returns the citations embedded at build time.
     pub fn embedded() -> Self {
-        let CitationsFile { facts, requirements } = CitationsFile::embedded();
+        let CitationsFile { facts, requirements, .. } = CitationsFile::embedded();
         let facts = facts.iter().map(|(id, line)| (id.as_str(), line.as_str()));
         let requirements = requirements.iter().map(|one| (one.id.as_str(), one.statement.as_str()));
         Self(facts.chain(requirements).collect())
@@ -158,7 +160,7 @@ impl Requirement {
     }
 }
 
-/// The sections "Flags" and "Words" of `vectors/README.md`.
+/// The flags of vectors and the words of reports, with their meaning.
 ///
 /// ```
 /// use diagipc::report::Glossary;
@@ -169,46 +171,30 @@ impl Requirement {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Glossary {
-    flags: Vec<(String, String)>,
-    words: Vec<(String, String)>,
+    flags: &'static BTreeMap<String, String>,
+    words: &'static BTreeMap<String, String>,
 }
 
 impl Glossary {
-    /// From the file as of the build.
+    /// Returns the glossary embedded at build time.
     pub fn embedded() -> Self {
-        let text = embedded::text(PACKAGE, "README.md").unwrap_or_default();
-        Self { flags: section(&text, "## Flags"), words: section(&text, "## Words") }
+        let CitationsFile { flags, words, .. } = CitationsFile::embedded();
+        Self { flags, words }
     }
 
     /// Returns the flags of vectors with their meaning, by name.
-    pub fn flags(&self) -> &[(String, String)] {
-        &self.flags
+    pub fn flags(&self) -> &'static BTreeMap<String, String> {
+        self.flags
     }
 
     /// Returns the words of reports and vectors, by name.
-    pub fn words(&self) -> &[(String, String)] {
-        &self.words
+    pub fn words(&self) -> &'static BTreeMap<String, String> {
+        self.words
     }
 
     /// Returns the meaning of a flag or a word.
-    pub fn meaning(&self, name: &str) -> Option<&str> {
-        let mut all = self.flags.iter().chain(&self.words);
+    pub fn meaning(&self, name: &str) -> Option<&'static str> {
+        let mut all = self.flags.iter().chain(self.words);
         all.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, meaning)| meaning.as_str())
     }
-}
-
-/// Returns the rows of the table below a heading.
-fn section(text: &str, heading: &str) -> Vec<(String, String)> {
-    let rows = text
-        .lines()
-        .skip_while(|line| *line != heading)
-        .skip(1)
-        .take_while(|line| !line.starts_with('#'));
-    // The table begins after its two header rows.
-    rows.filter(|line| line.starts_with('|')).skip(2).filter_map(row).collect()
-}
-
-fn row(line: &str) -> Option<(String, String)> {
-    let (name, meaning) = line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ")?;
-    Some((name.trim_matches('`').to_owned(), meaning.to_owned()))
 }
