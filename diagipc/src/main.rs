@@ -2,13 +2,14 @@
 //! clients and codecs.
 
 mod commands;
+mod help;
 
 use std::io::{self, BufWriter, Write};
 use std::process::{self, ExitCode};
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
-use commands::{Command, Outcome, interrupt, printable, target};
+use commands::{Command, Outcome, exit_statuses, interrupt, printable, target};
 
 /// Asks .NET processes over the .NET Diagnostic IPC Protocol, and tests its servers, clients and
 /// codecs.
@@ -16,45 +17,24 @@ use commands::{Command, Outcome, interrupt, printable, target};
 #[command(
     name = "diagipc",
     version,
-    after_help = "Exit status: 0 success, 1 malformed input or failed checks, 2 usage error, or a file that cannot be read or written, 3 a target that cannot be reached, or is lost, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+    after_long_help = exit_statuses!(
+        "0      success",
+        "1      malformed input, or failed checks",
+        "2      usage error, or a file that cannot be read or written",
+        "3      a target that cannot be reached, or is lost",
+        "128+n  interrupted by signal n: SIGHUP, SIGINT or SIGTERM",
+    )
 )]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 
-    /// Trust directories that other users own or can write to, such as a volume that the containers
-    /// of a pod share. The owners of sockets and processes are checked nevertheless
+    /// Trust directories that other users own or can write to
+    ///
+    /// For a volume that the containers of a pod share. The owners of sockets and processes are
+    /// still checked.
     #[arg(long, global = true)]
     shared_directory: bool,
-}
-
-/// The commands by what they are for, as `--help` lists them.
-const GROUPS: [(&str, &[&str]); 4] = [
-    ("Ask a process", &["ps", "info", "env", "trace", "dump"]),
-    (
-        "Test an implementation",
-        &["server", "client", "codec", "fuzz-server", "check", "report", "explain"],
-    ),
-    ("Stand between or in place of others", &["runtime", "proxy", "replay"]),
-    ("Look at bytes and test data", &["decode", "encode", "list"]),
-];
-
-/// The command line.
-fn command() -> clap::Command {
-    let command = Arguments::command();
-    // Some are not for every system.
-    let line = |name: &&str| {
-        let about = command.find_subcommand(name)?.get_about()?;
-        Some(format!("  {name:<11}  {}\n", about.ansi()))
-    };
-    let group = |(title, names): (&str, &[&str])| {
-        let lines: String = names.iter().filter_map(line).collect();
-        format!("{title}:\n{lines}\n")
-    };
-    let groups: String = GROUPS.into_iter().map(group).collect();
-    command.help_template(format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}{{after-help}}"
-    ))
 }
 
 /// What people look for here, and where it is.
@@ -93,7 +73,7 @@ fn with_route(mut error: clap::Error) -> clap::Error {
 }
 
 fn main() -> ExitCode {
-    let matches = command().try_get_matches();
+    let matches = help::with_groups(Arguments::command()).try_get_matches();
     let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
     let arguments = arguments.unwrap_or_else(|error| with_route(error).exit());
     if arguments.shared_directory {

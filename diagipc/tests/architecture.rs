@@ -15,7 +15,7 @@ const TOOL: Floors = Floors {
         &["server"],
         &["runtime"],
         &["client", "fuzz", "record"],
-        &["commands"],
+        &["commands", "help"],
         &["main"],
     ],
 };

@@ -23,7 +23,12 @@ use crate::commands::{Outcome, interrupt};
 /// The suites use real sockets in temporary directories, and do not touch other processes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 a case failed, or an accepted fault is gone (--known), 2 usage error, or a file that cannot be read or written, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+    after_long_help = exit_statuses!(
+        "0      nothing failed",
+        "1      a case failed, or an accepted fault is gone (--known)",
+        "2      usage error, or a file that cannot be read or written",
+        "128+n  interrupted by signal n: SIGHUP, SIGINT or SIGTERM",
+    )
 )]
 pub(crate) struct Arguments {
     /// Check only the files of this directory instead of those in the program

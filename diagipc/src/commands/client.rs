@@ -27,25 +27,31 @@ const JOBS: usize = 8;
 /// command lines: diagipc/clients/README.md. A command after -- is the operation `trace`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 a case failed, an accepted fault is gone (--known), or too few were judged (--min-judged), 2 usage error, or a file that cannot be read, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+    after_long_help = exit_statuses!(
+        "0      nothing failed",
+        "1      a case failed, an accepted fault is gone (--known), or too few were judged (--min-judged)",
+        "2      usage error, or a file that cannot be read",
+        "128+n  interrupted by signal n: SIGHUP, SIGINT or SIGTERM",
+    )
 )]
 pub(crate) struct Arguments {
-    /// The client's operations and command lines
+    /// A file with the client's operations and their command lines
     #[arg(long, value_name = "FILE", required_unless_present_any = ["command", "list"])]
     operations: Option<PathBuf>,
 
     #[command(flatten)]
     output: Output,
 
-    /// The runtime to play: the client is asked only for what it knows. coreclr-VERSION,
-    /// nativeaot, mono or strict
+    /// The runtime to play: coreclr-VERSION, nativeaot, mono or strict
+    ///
+    /// The client is asked only for what this runtime knows.
     #[arg(long, value_name = "NAME", default_value = "strict")]
     profile: Profile,
 
     #[command(flatten)]
     min_judged: MinJudged,
 
-    /// How long the client waits for the next byte before it gives up; overrides the file
+    /// How long the client waits for a byte, instead of the file's value
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: Option<u64>,
 
@@ -53,7 +59,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = NonZeroUsize::new(JOBS).unwrap_or(NonZeroUsize::MIN))]
     jobs: NonZeroUsize,
 
-    /// A client that only traces, and its arguments
+    /// The client and its arguments, if it only traces
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "operations")]
     command: Vec<String>,
 }

@@ -22,13 +22,19 @@ use crate::commands::{Outcome, interrupt};
 /// object per line. diagipc/adapters/README.md defines its protocol and the grading.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 a case failed, an accepted fault is gone (--known), or too few were judged (--min-judged), 2 usage error, 3 the adapter cannot be started, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+    after_long_help = exit_statuses!(
+        "0      nothing failed",
+        "1      a case failed, an accepted fault is gone (--known), or too few were judged (--min-judged)",
+        "2      usage error",
+        "3      the adapter cannot be started, or stopped answering",
+        "128+n  interrupted by signal n: SIGHUP, SIGINT or SIGTERM",
+    )
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
     output: Output,
 
-    /// Time limit for an answer
+    /// The time limit of an answer
     #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: u64,
 

@@ -23,6 +23,13 @@ use crate::commands::{Outcome, printable};
 /// decoded one at a time. An environment block of more than 1 MiB is shown as bytes, without its
 /// entries; --kind accepts at most that much. A block of 1 MiB takes up to 200 MiB of memory.
 #[derive(clap::Args)]
+#[command(
+    after_long_help = exit_statuses!(
+        "0  all of the input was understood",
+        "1  a part of the input is malformed",
+        "2  usage error, or input that cannot be read",
+    )
+)]
 pub(crate) struct Arguments {
     /// A file, or `-` for standard input
     #[arg(required_unless_present = "text")]

@@ -27,7 +27,13 @@ use crate::commands::{Outcome, interrupt, refusal};
 #[derive(clap::Args)]
 #[command(
     group = ArgGroup::new("what").args(["target", "process_id", "name"]).required(true),
-    after_help = "Exit status: 0 written, 1 the runtime refused, or wrote no file, 2 usage error, 3 it cannot be reached, 129, 130 or 143 interrupted: a dump that was started is still written."
+    after_long_help = exit_statuses!(
+        "0      the dump is written",
+        "1      the runtime refused, or wrote no file",
+        "2      usage error",
+        "3      the process cannot be reached",
+        "128+n  interrupted by signal n; a dump that was started is still written",
+    )
 )]
 #[allow(clippy::struct_excessive_bools, reason = "these are the switches of a command")]
 pub(crate) struct Arguments {
@@ -37,15 +43,17 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     reach: Reach,
 
-    /// Path where the process writes it; by default `NAME_PID_TIME.dmp` in the current directory
+    /// The file that the process writes [default: `NAME_PID_TIME.dmp`]
     file: Option<PathBuf>,
 
-    /// Path of the dump; alternative to FILE
+    /// The file that the process writes, in place of FILE
     #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
     output: Option<PathBuf>,
 
-    /// The contents: mini has stacks and modules, heap adds the heaps, triage is mini without
-    /// personal data, full is everything
+    /// What the dump contains
+    ///
+    /// mini has stacks and modules, heap adds the heaps, triage is mini without personal data, and
+    /// full is all memory.
     #[arg(long = "type", value_name = "TYPE", value_enum, ignore_case = true, default_value_t = Type::Full)]
     dump_type: Type,
 
@@ -57,8 +65,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     log: bool,
 
-    /// Print one JSON object: the file, its bytes, the seconds, the process, whether it is complete
-    /// or why not, and the exit status
+    /// Print the result as one JSON object
+    ///
+    /// It has the file, its bytes, the seconds, the process, whether the dump is complete or why not,
+    /// and the exit status.
     #[arg(long)]
     json: bool,
 

@@ -21,6 +21,13 @@ use crate::commands::{Outcome, decode, output_file};
 /// "value": "1"}]}`. Other keys of `decode` may be omitted. The bytes are canonical: an item marked
 /// not canonical by `decode` is written in its canonical form, with a line on standard error.
 #[derive(clap::Args)]
+#[command(
+    after_long_help = exit_statuses!(
+        "0  the bytes were written",
+        "1  the JSON does not describe a message",
+        "2  usage error, or a file that cannot be read or written",
+    )
+)]
 pub(crate) struct Arguments {
     /// A file of JSON, or `-` for standard input
     file: String,

@@ -16,7 +16,13 @@ use crate::commands::{Outcome, interrupt};
 /// unchanged.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 shown, 1 the runtime refused, or a variable is not set, 2 usage error, 3 it cannot be reached, 129, 130 or 143 interrupted."
+    after_long_help = exit_statuses!(
+        "0      the environment is shown",
+        "1      the runtime refused, or a variable is not set",
+        "2      usage error",
+        "3      the process cannot be reached",
+        "128+n  interrupted by signal n: SIGHUP, SIGINT or SIGTERM",
+    )
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -29,7 +35,7 @@ pub(crate) struct Arguments {
     #[arg(short = '0', long)]
     null: bool,
 
-    /// As JSON: a list of names and values. The value of an entry without `=` is null
+    /// Print JSON: a list of names and values; an entry without `=` has the value null
     #[arg(long, conflicts_with = "null")]
     json: bool,
 }

@@ -32,7 +32,10 @@ const MAX_SUGGESTIONS: usize = 10;
 /// `DS_IPC_E_FAIL`), and profiles and levels (`gc-verbose`, `coreclr-10`, `Verbose`).
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 every name is known, 2 a name is unknown, or usage error.",
+    after_long_help = exit_statuses!(
+        "0  every name is known",
+        "2  a name is unknown, or usage error",
+    ),
     verbatim_doc_comment
 )]
 pub(crate) struct Arguments {

@@ -37,7 +37,13 @@ const MAX_LINES: usize = 8;
 /// seed gives the same cases in the same version of this program.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 no finding, or only accepted ones, 1 findings, or an accepted fault that does not exist (--known), 2 usage error, 3 the target cannot be reached, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+    after_long_help = exit_statuses!(
+        "0      no finding, or only accepted ones",
+        "1      a finding, or an accepted fault that is gone (--known)",
+        "2      usage error",
+        "3      the target cannot be reached, or stopped answering",
+        "128+n  interrupted by signal n: SIGHUP, SIGINT or SIGTERM",
+    )
 )]
 #[allow(
     clippy::struct_excessive_bools,
@@ -48,12 +54,13 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     address: AddressArguments,
 
-    /// Required: this may kill, block or exhaust the target, or make it leak its memory: it must
-    /// be yours. Nothing is sent without it
+    /// Confirm that the target is yours and may die; required
+    ///
+    /// The requests may kill, block or exhaust the target, or make it leak memory.
     #[arg(long)]
     allow_harmful: bool,
 
-    /// The seed of all cases
+    /// The seed from which all cases are made
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
@@ -61,29 +68,31 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     cases: u64,
 
-    /// The number of the first case: after the last one of another run, to continue it
+    /// The number of the first case, to continue an earlier run
     #[arg(long, value_name = "N", default_value_t = 1)]
     first: u64,
 
-    /// The most cases per second
+    /// The most cases in a second
     #[arg(long, value_name = "N", default_value = "100")]
     rate: NonZeroU32,
 
-    /// The target's time limit for a ProcessInfo, before it counts as hanging
+    /// How long a ProcessInfo may take before the target counts as hanging
     #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     timeout: u64,
 
-    /// With --spawn: the maximum number of messages for shortening a finding
+    /// With --spawn: the most messages sent to shorten a finding
     #[arg(long, value_name = "N", default_value_t = 64)]
     tries: u32,
 
-    /// The runtime whose known deviations name the findings: coreclr-10, strict, … Without it, the
-    /// runtime that the target reports to be, if it behaves like it
+    /// The runtime whose known faults name the findings: coreclr-10, strict, …
+    ///
+    /// Without it, this is the runtime that the target reports, if it behaves like that one.
     #[arg(long, value_name = "NAME")]
     profile: Option<Profile>,
 
-    /// Write for each finding NAME.json, an exchange script for `replay`, and NAME.txt, its
-    /// messages in words
+    /// Write each finding to this directory
+    ///
+    /// NAME.json is an exchange script for `replay`; NAME.txt has the messages in words.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 

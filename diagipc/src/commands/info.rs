@@ -14,13 +14,19 @@ use crate::commands::{Outcome, interrupt};
 /// Sends `ProcessInfo3`, and older versions if the runtime does not know it.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 shown, 1 the runtime does not know ProcessInfo, 2 usage error, 3 it cannot be reached, 129, 130 or 143 interrupted."
+    after_long_help = exit_statuses!(
+        "0      the process has answered",
+        "1      the runtime does not know ProcessInfo",
+        "2      usage error",
+        "3      the process cannot be reached",
+        "128+n  interrupted by signal n: SIGHUP, SIGINT or SIGTERM",
+    )
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetArguments,
 
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }

@@ -16,6 +16,12 @@ use crate::commands::printable::{self, json_array};
 use crate::commands::{Outcome, check, output_file};
 
 #[derive(clap::Args)]
+#[command(
+    after_long_help = exit_statuses!(
+        "0  the list was printed, or the files were written",
+        "2  usage error, or a file that cannot be written",
+    )
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     what: What,

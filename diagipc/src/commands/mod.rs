@@ -1,5 +1,11 @@
 //! The commands, a file or directory each, and what they share.
 
+/// Writes the table of a command's exit statuses for `--help`, from its rows.
+macro_rules! exit_statuses {
+    ($($row:literal),* $(,)?) => { concat!("Exit status:", $("\n  ", $row),*) };
+}
+pub(crate) use exit_statuses;
+
 #[cfg(unix)]
 mod backlog;
 mod call;

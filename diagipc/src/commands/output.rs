@@ -43,16 +43,18 @@ impl MinJudged {
 /// The options that all suites share.
 #[derive(clap::Args)]
 pub(crate) struct Output {
-    /// Run only the cases that match this pattern of names, or cite or concern what is after
-    /// `rule:`, `fact:`, `command:` or `level:`. May be repeated
+    /// Run only cases whose name matches this pattern; may be repeated
+    ///
+    /// `rule:`, `fact:`, `command:` and `level:` before a pattern choose by what a case cites or
+    /// concerns.
     #[arg(long, value_name = "GLOB", value_parser = glob)]
     only: Vec<Glob>,
 
-    /// Leave out the cases that match this pattern, even those of --only. May be repeated
+    /// Leave out cases that match this pattern, even those of --only
     #[arg(long, value_name = "GLOB", value_parser = glob)]
     except: Vec<Glob>,
 
-    /// Count a case that matches this pattern as failed if the target does not support it
+    /// Fail if the target does not support a case that matches this pattern
     #[arg(long, value_name = "GLOB", value_parser = glob)]
     require: Vec<Glob>,
 
@@ -86,13 +88,15 @@ pub(crate) struct Output {
 /// The files of accepted faults.
 #[derive(clap::Args)]
 pub(crate) struct Accepted {
-    /// The file of accepted faults: their failures are informational, new ones fail, and so do
-    /// entries that are no longer seen
+    /// A file of accepted faults, whose failures do not fail the run
+    ///
+    /// New failures fail it, and so do entries that are no longer seen.
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
 
-    /// Write such a file: what --known has and this run did not contradict, and the faults that
-    /// fail now
+    /// Write a file for --known, with the faults that fail now
+    ///
+    /// Entries of --known that this run did not contradict are kept.
     #[arg(long, value_name = "FILE")]
     write_known: Option<PathBuf>,
 }

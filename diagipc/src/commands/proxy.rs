@@ -34,7 +34,13 @@ use crate::commands::{Outcome, interrupt};
 /// that sends what the client sent and compares the header of each reply.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 it was ended, or the client succeeded, 1 the client failed, 2 usage error, or a socket or file that cannot be created, 3 the other side does not exist; with a client 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+    after_long_help = exit_statuses!(
+        "0      the proxy was ended, or the client succeeded",
+        "1      the client failed",
+        "2      usage error, or a socket or file that cannot be created",
+        "3      the other side does not exist",
+        "128+n  with a client: interrupted by signal n: SIGHUP, SIGINT or SIGTERM",
+    )
 )]
 pub(crate) struct Arguments {
     /// Where clients connect: the path of a socket; or a directory, for a socket named like a

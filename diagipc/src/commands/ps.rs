@@ -33,21 +33,26 @@ const MAX_THREADS: usize = 128;
 /// Sends each runtime a `ProcessInfo`, which has no side effects.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 listed, 1 a named process was not found, 2 usage error, 129, 130 or 143 interrupted."
+    after_long_help = exit_statuses!(
+        "0      the processes are listed",
+        "1      a named process was not found",
+        "2      usage error",
+        "128+n  interrupted by signal n: SIGHUP, SIGINT or SIGTERM",
+    )
 )]
 pub(crate) struct Arguments {
-    /// Only these processes
+    /// List only these processes
     process: Vec<u32>,
 
-    /// Also sockets without a listener
+    /// Also list sockets where nobody listens
     #[arg(long)]
     stale: bool,
 
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 
-    /// Time limit for all answers together: seconds, 500ms, 10s
+    /// The time limit for all answers together: seconds, 500ms, 10s
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = duration)]
     timeout: Duration,
 }
@@ -311,7 +316,7 @@ pub(crate) struct NamedTarget {
     #[arg(long, value_name = "PID", conflicts_with_all = ["target", "name"])]
     process_id: Option<u32>,
 
-    /// The only process of this name, in place of TARGET: that of its entry assembly or program
+    /// The only process with this name of entry assembly or program, in place of TARGET
     #[arg(short, long, value_name = "NAME")]
     name: Option<String>,
 }

@@ -25,7 +25,13 @@ use crate::commands::{Outcome, interrupt};
 /// tool for a runtime with that port. If several scripts in the file fit, name one.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 all steps matched the script, 1 they did not, 2 usage error, or a script that cannot be played here, 3 the other side cannot be reached, or did not connect, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+    after_long_help = exit_statuses!(
+        "0      all steps matched the script",
+        "1      a step differed",
+        "2      usage error, or a script that cannot be played here",
+        "3      the other side cannot be reached, or did not connect",
+        "128+n  interrupted by signal n: SIGHUP, SIGINT or SIGTERM",
+    )
 )]
 pub(crate) struct Arguments {
     /// A file of exchange scripts
@@ -49,7 +55,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PATH")]
     listen: Option<PathBuf>,
 
-    /// Default time limit of a step; without it, the file's
+    /// The time limit of a step that has none of its own [default: the file's]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=600_000))]
     within: Option<u32>,
 

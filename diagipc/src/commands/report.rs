@@ -16,7 +16,11 @@ use crate::commands::{Outcome, decode, output_file, text};
 /// Shows the report of a run, or compares those of several.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 the reports were read, whatever their results, 1 a file is not a report, or with --against one has a new failure, 2 usage error, or a file that cannot be read or written."
+    after_long_help = exit_statuses!(
+        "0  the reports were read, whatever their results",
+        "1  a file is not a report, or with --against one has a new failure",
+        "2  usage error, or a file that cannot be read or written",
+    )
 )]
 pub(crate) struct Arguments {
     /// Write one page: implementations by cases, with all details

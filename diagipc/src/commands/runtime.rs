@@ -24,7 +24,12 @@ use crate::commands::Outcome;
     clippy::doc_markdown,
     reason = "these are the switches and the help of a command"
 )]
-#[command(after_help = "Exit status: 0 it was ended, 2 usage error, or it cannot start.")]
+#[command(
+    after_long_help = exit_statuses!(
+        "0  it was ended",
+        "2  usage error, or it cannot start",
+    )
+)]
 pub(crate) struct Arguments {
     /// The runtime to imitate: coreclr-VERSION (or only the version), nativeaot, mono or strict. A
     /// version that was not recorded uses the nearest recorded one

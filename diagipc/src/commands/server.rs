@@ -23,7 +23,14 @@ const MAX_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// reports differences. A process that runs already gets only the cases without side effects.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 a case failed, an accepted fault is gone (--known), too few were judged (--min-judged), or --max-time or --fail-fast ended the run, 2 usage error, 3 the target cannot be reached, or stopped answering, 129, 130 or 143 interrupted by SIGHUP, SIGINT or SIGTERM."
+    after_long_help = exit_statuses!(
+        "0      nothing failed",
+        "1      a case failed, an accepted fault is gone (--known), too few were judged (--min-judged),",
+        "       or --max-time or --fail-fast ended the run",
+        "2      usage error",
+        "3      the target cannot be reached, or stopped answering",
+        "128+n  interrupted by signal n: SIGHUP, SIGINT or SIGTERM",
+    )
 )]
 #[allow(
     clippy::struct_excessive_bools,
@@ -34,20 +41,22 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     address: AddressArguments,
 
-    /// The expected behaviour: auto, coreclr-VERSION, nativeaot-VERSION, nativeaot, mono-VERSION,
-    /// mono or strict. auto recognises the target by its behaviour, and the report explains how: a
-    /// server that is not recognisably .NET is strict, which follows only the document. A build
-    /// that was never recorded is compared with the nearest recorded ones of its family
+    /// The runtime to compare with: auto, strict, coreclr-VERSION, mono, …
+    ///
+    /// Also nativeaot, nativeaot-VERSION and mono-VERSION. `auto` recognises the target by its
+    /// behaviour, and the report says how. A server that is not recognised as .NET is `strict`: only
+    /// the document counts. A build that was never recorded is compared with the nearest recorded
+    /// builds of its family.
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = profile)]
     profile: Auto,
 
-    /// What the target supports: diagipc/servers/README.md. Anything not in the file is found out
-    /// by asking
+    /// A file that says what the target supports
+    ///
+    /// The target is asked for what is not in the file. diagipc/servers/README.md has the format.
     #[arg(long, value_name = "FILE")]
     claims: Option<PathBuf>,
 
-    /// This percentage of the cases claimed by the target must be judged, or the run does not
-    /// pass: exit status 1
+    /// Fail if fewer of the cases that the target claims are judged
     #[arg(long, value_name = "PERCENT", default_value_t = TooFewJudged::LEAST_PERCENT, value_parser = clap::value_parser!(u8).range(0..=100))]
     min_judged: u8,
 
@@ -55,44 +64,50 @@ pub(crate) struct Arguments {
     #[arg(long)]
     fail_fast: bool,
 
-    /// Start no case after this time; the run then does not pass
+    /// Start no case after this time, and fail the run then
     #[arg(long, value_name = "SECONDS", default_value_t = Options::MOST_TIME.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     max_time: u64,
 
-    /// Also use a socket of another user, in directories of other users
+    /// Also use sockets of other users, in directories of other users
     #[arg(long)]
     any_owner: bool,
 
-    /// Also play cases that change the target: dumps, profilers, variables, perf maps, startup
-    /// hooks, resumes. --spawn plays them
+    /// Also play cases that change the target, as --spawn does
+    ///
+    /// They make dumps, attach profilers, set variables, write perf maps, load startup hooks and
+    /// resume the runtime.
     #[arg(long)]
     allow_side_effects: bool,
 
-    /// Also play cases that may kill, block or exhaust the target. Only for a target that is
-    /// yours. --spawn plays them
+    /// Also play cases that may kill, block or exhaust it, as --spawn does
+    ///
+    /// Only for a target that is yours.
     #[arg(long)]
     allow_harmful: bool,
 
-    /// With --spawn: leave out the cases that change the target, and those that may kill, block or
-    /// exhaust it, except what --allow-side-effects and --allow-harmful allow
+    /// With --spawn: leave out the cases that change or harm the target
+    ///
+    /// --allow-side-effects and --allow-harmful take theirs in again.
     #[arg(long, requires = "spawn")]
     spare: bool,
 
-    /// Default time limit of a step
+    /// The time limit of a step that has none of its own
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: Option<u64>,
 
-    /// If a script passes user_events_data: pass a packet socket instead of this system's file.
-    /// The target must accept it as that
-    #[arg(long)]
+    /// Pass a packet socket where a script passes user_events_data
+    ///
+    /// For a system without user_events. The target must take the socket for that file.
+    #[arg(long, hide_short_help = true)]
     stand_in_for_user_events: bool,
 
-    /// With --spawn: play harmful requests on the running target too, and start another one once it
-    /// has died. Faster for a target that survives them; what one leaves behind meets the next case
-    #[arg(long)]
+    /// With --spawn: keep the target after a harmful request, unless it died
+    ///
+    /// This is faster for a target that survives them. What one case leaves behind meets the next.
+    #[arg(long, hide_short_help = true)]
     keep_target: bool,
 
-    /// With --spawn: how many targets run at a time; by default one for each processor, at most 4
+    /// With --spawn: how many targets run at a time [default: processors, at most 4]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
 

@@ -43,12 +43,13 @@ fn listening(text: &str) -> Result<Address, String> {
 /// Whose sockets are used, and for how long.
 #[derive(Clone, clap::Args)]
 pub(crate) struct Reach {
-    /// Also use a socket of another user, in directories of other users
+    /// Also use sockets of other users, in directories of other users
     #[arg(long)]
     any_owner: bool,
 
-    /// Time limit of each exchange, from connecting to its last byte; by default each of its
-    /// phases has one
+    /// The most time for one exchange, from connecting to its last byte
+    ///
+    /// Without it, connecting, sending and each wait for bytes have limits of their own.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: Option<u64>,
 }
@@ -152,16 +153,18 @@ pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(clap::Args)]
 #[allow(clippy::doc_markdown, reason = "this is the help of a command")]
 pub(crate) struct AddressArguments {
-    /// A process id, the path of a socket, a pipe (`\\.\pipe\NAME`), or port:PATH to wait there
-    /// for a runtime that connects. On Windows a process id, a pipe, or port:NAME for a pipe
-    /// that it connects to
+    /// A process id, a socket's path, a pipe, or port:PATH to wait for a runtime there
+    ///
+    /// A pipe is spelled `\\.\pipe\NAME`. On Windows port:NAME is a pipe to which the runtime
+    /// connects.
     #[arg(required_unless_present_any = ["spawn", "list"])]
     endpoint: Option<Address>,
 
-    /// Start the target with COMMAND, and again after its death. It gets a new TMPDIR, and is
-    /// reached at its default port's socket there, or at the socket whose path or process id
-    /// is its first line of output; on Windows at the pipe of its process, or at the pipe in
-    /// its first line
+    /// Start the target with COMMAND, and start it again when it dies
+    ///
+    /// The target gets a new TMPDIR. It is reached at the socket of its default port there, or at
+    /// the one whose path or process id is the first line of its output. On Windows it is reached
+    /// at the pipe of its process, or at the pipe in its first line.
     #[arg(long, requires = "command", conflicts_with = "endpoint")]
     spawn: bool,
 

@@ -58,6 +58,7 @@ impl FaultSeen {
                 | Fault::RequestInPiecesMisread
                 | Fault::ValueDiffers
                 | Fault::ValidRequestRefused
+                | Fault::LimitsUnchecked
         );
         !self.is_certain && (is_without_message || self.is_time_out())
     }

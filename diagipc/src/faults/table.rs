@@ -252,6 +252,10 @@ faults! {
         "A byte of the stream of a session cannot be read as nettrace.",
         "Write whole objects, one after another, and nothing else on the connection: the byte is the first one \
          that no object of nettrace has there.";
+    EventNotAskedFor = "event-not-asked-for", [Server], ["R-EVP-011", "R-FLT-002", "R-FLT-003"],
+        "The stream of a session has an event that the session has not asked for.",
+        "Write an event if its keywords share a bit with those of its provider in the request, or are 0; if its \
+         level is at most the one there; and if the event_filter lets its id through.";
     StreamEmpty = "stream-empty", [Server, Fuzz], ["R-EVP-015", "R-FLW-008"],
         "The stream of a session has no bytes.",
         "Write the header of the format when the session starts, even if no event follows.";

@@ -8,6 +8,8 @@
 
 mod nearest;
 mod outcome;
+#[cfg(all(test, unix))]
+mod prediction_tests;
 mod profile;
 mod row;
 #[cfg(all(test, unix))]

@@ -60,8 +60,13 @@ pub fn harm_of(case: &str) -> String {
 /// Returns the recorded builds of a target's platform that are nearest to it: those that it may be,
 /// or else the last ones before its version and the first ones after it.
 pub(super) fn nearest(profile: Profile) -> Vec<Profile> {
+    nearest_among(&SHOWN.recorded, profile)
+}
+
+/// Returns those of some builds that are nearest to a target: see [`nearest`].
+pub(super) fn nearest_among(recorded: &[Profile], profile: Profile) -> Vec<Profile> {
     let is_own = |one: &&Profile| one.platform() == profile.platform();
-    let own: Vec<Profile> = SHOWN.recorded.iter().filter(is_own).copied().collect();
+    let own: Vec<Profile> = recorded.iter().filter(is_own).copied().collect();
     let of_version: Vec<_> =
         own.iter().copied().filter(|one| profile.is_of_version(*one)).collect();
     let builds = if of_version.is_empty() { own } else { of_version };

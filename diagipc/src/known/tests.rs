@@ -147,7 +147,7 @@ fn profile_text_names_known_builds() {
     assert_eq!(Profile::of_version("10.0.0-rc.1.25451.107"), Some(Profile::CORECLR_10));
 }
 
-fn all_recordings() -> Vec<BuildRecording> {
+pub(super) fn all_recordings() -> Vec<BuildRecording> {
     let directory = format!("{}/evidence", env!("CARGO_MANIFEST_DIR"));
     let paths = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
     let files = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
@@ -266,7 +266,7 @@ fn shown_by(recordings: &[BuildRecording]) -> (Shown<String>, Vec<String>) {
     (Shown { recorded, rows, deviations, ended }, unknown)
 }
 
-fn all_cases() -> impl Iterator<Item = ServerCase<'static>> {
+pub(super) fn all_cases() -> impl Iterator<Item = ServerCase<'static>> {
     cases(embedded::scripts().unwrap(), embedded::vectors().unwrap()).into_iter()
 }
 

@@ -108,6 +108,9 @@ pub(super) fn faults_in_failure(
                 format!("{}: the connection is reset", asked(exchange)),
             )),
             Difference::Stream(state) => fault_in_ended_stream(*state),
+            Difference::Unasked(_) => {
+                Some(FaultSeen::new(Fault::EventNotAskedFor, difference.to_string()))
+            }
             Difference::Other(text) if expect.is_of_stream() => {
                 Some(FaultSeen::new(Fault::StreamWithoutEnd, text.clone()))
             }

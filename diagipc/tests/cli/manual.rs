@@ -100,3 +100,15 @@ fn help_lists_every_command_once() {
     listed.sort();
     assert_eq!(listed, pages);
 }
+
+/// `-h` fits on a screen, and `--help` on two. Only `--help` has the exit statuses.
+#[test]
+fn help_of_every_command_is_short() {
+    for name in crate::cli::listed_commands() {
+        let [short, long] = ["-h", "--help"].map(|option| text(&run(&[&name, option], b"", 0)));
+        let lines = [&short, &long].map(|help| help.lines().count());
+        assert!(lines[0] <= 40 && lines[1] <= 80, "{name}: {lines:?} lines");
+        assert!(long.contains("\nExit status:\n  0 "), "{long}");
+        assert!(!short.contains("Exit status"), "{short}");
+    }
+}

@@ -8,6 +8,11 @@
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core::fmt;
 
+pub use self::asked::AskedEvents;
+use self::asked::unasked;
+
+mod asked;
+
 /// The front of a nettrace stream: up to version 5 the name of its serializer follows, from version 6 on
 /// a zero, and then the versions.
 const FRONTS: [&[u8]; 2] = [b"Nettrace\x14\0\0\0!FastSerialization.1", b"Nettrace\0\0\0\0"];
@@ -62,6 +67,10 @@ pub struct Stream {
     event_types: BTreeMap<u32, usize>,
     providers: Vec<(String, u64)>,
     places: BTreeMap<String, usize>,
+    asked: Option<AskedEvents>,
+    /// The types of events that were not asked for, and the first such event.
+    unasked_types: BTreeMap<u32, String>,
+    unasked: Option<String>,
 }
 
 /// Whether a stream has its end, and all its events.
@@ -157,6 +166,11 @@ enum Stop {
 }
 
 impl Stream {
+    /// Returns a reader of the stream of a session that asks for these events.
+    pub fn of(asked: Option<AskedEvents>) -> Self {
+        Self { asked, ..Self::default() }
+    }
+
     /// Reads the next piece.
     pub fn feed(&mut self, bytes: &[u8]) {
         let joined;
@@ -221,6 +235,11 @@ impl Stream {
     pub fn events(&self) -> u64 {
         let counted = self.providers().filter(|(name, _)| !OF_THE_SESSION.contains(name));
         counted.fold(0, |sum, (_, events)| sum.saturating_add(events))
+    }
+
+    /// Returns the first event that the session has not asked for, in words.
+    pub fn unasked(&self) -> Option<&str> {
+        self.unasked.as_deref()
     }
 
     fn read<'b>(&mut self, bytes: &'b [u8], count: usize) -> &'b [u8] {
@@ -330,12 +349,9 @@ impl Stream {
 
     /// Notes the provider of a type of event, by the start of its description.
     fn describe(&mut self, description: &[u8]) {
-        let Some((id, name)) = description.split_first_chunk() else { return };
-        let name = name
-            .chunks_exact(2)
-            .filter_map(|unit| Some(u16::from_le_bytes(unit.try_into().ok()?)))
-            .take_while(|unit| *unit != 0);
-        let name = String::from_utf16_lossy(&name.collect::<Vec<_>>());
+        let Some((id, rest)) = description.split_first_chunk() else { return };
+        let id = u32::from_le_bytes(*id);
+        let Ok(name) = (Cursor { bytes: rest, at: 0 }).text() else { return };
         let next = self.providers.len();
         let provider = self.places.get(&name).copied().unwrap_or(next);
         if provider == next && next < MAX_PROVIDERS {
@@ -343,7 +359,10 @@ impl Stream {
             self.places.insert(name, next);
         }
         if self.event_types.len() < MAX_EVENT_TYPES {
-            self.event_types.insert(u32::from_le_bytes(*id), provider);
+            self.event_types.insert(id, provider);
+            if let Some(text) = self.asked.as_ref().and_then(|asked| unasked(asked, rest)) {
+                self.unasked_types.insert(id, text);
+            }
         }
     }
 
@@ -351,6 +370,9 @@ impl Stream {
         let provider = self.event_types.get(&event_type);
         if let Some((_, events)) = provider.and_then(|provider| self.providers.get_mut(*provider)) {
             *events = events.saturating_add(1);
+        }
+        if self.unasked.is_none() {
+            self.unasked = self.unasked_types.get(&event_type).cloned();
         }
     }
 
@@ -464,6 +486,17 @@ impl<'b> Cursor<'b> {
 
     fn u64(&mut self) -> Result<u64, Stop> {
         self.array().map(u64::from_le_bytes)
+    }
+
+    /// UTF-16 up to a NUL, which is read too.
+    fn text(&mut self) -> Result<String, Stop> {
+        let mut units = Vec::new();
+        loop {
+            match self.u16()? {
+                0 => return Ok(String::from_utf16_lossy(&units)),
+                unit => units.push(unit),
+            }
+        }
     }
 
     /// Seven bits a byte, the lowest first.

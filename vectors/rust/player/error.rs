@@ -70,6 +70,8 @@ pub enum Difference {
     End(End),
     /// The stream of a session ends, and is not whole.
     Stream(StreamState),
+    /// The stream of a session has an event that the session has not asked for.
+    Unasked(String),
     /// Anything else, in words: a connection that cannot be opened, a script that contradicts
     /// itself.
     Other(String),
@@ -131,6 +133,9 @@ impl fmt::Display for Difference {
             Self::NoEnd => f.write_str("the connection did not end"),
             Self::End(end) => write!(f, "the connection ended: {}", end.name()),
             Self::Stream(state) => state.fmt(f),
+            Self::Unasked(event) => {
+                write!(f, "the stream has {event}, which the session has not asked for")
+            }
             Self::Other(text) => f.write_str(text),
         }
     }

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::error::Excerpt;
 use super::{Difference, Flow, Open, Player, PlayerError, Received, differs, unexpected};
-use crate::nettrace::Stream;
+use crate::nettrace::{AskedEvents, Stream};
 use crate::script::{ExpectEnd, ExpectedEnd};
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, Advertise};
 use dotnet_diagnostics_ipc::exchange::End;
@@ -34,12 +34,13 @@ impl Player<'_> {
     /// Reads a connection in the background from now on. What follows the reply on it is the stream
     /// of a session.
     pub fn drain(&mut self, on: &str) -> Result<(), PlayerError> {
-        let came = &self.so_far(on)?.came.first;
+        let so_far = self.so_far(on)?;
+        let came = &so_far.came.first;
         let advertised =
             came.get(..ADVERTISE_LEN).is_some_and(|front| Advertise::decode(front).is_ok());
         let reply = came.get(if advertised { ADVERTISE_LEN } else { 0 }..).unwrap_or_default();
         let size = RawHeader::read(reply).size.map_or(0, usize::from);
-        let mut stream = Stream::default();
+        let mut stream = Stream::of(AskedEvents::of(&so_far.sent.first));
         stream.feed(reply.get(size..).unwrap_or_default());
         let flow = Flow { stream: Some(stream), ..Flow::default() };
         self.network.drain(self.link(on)?, flow)?;
@@ -128,6 +129,9 @@ impl Player<'_> {
             let is_judged = drained.end.is_some() && step.is_of_stream();
             if let Some(state) = state.filter(|state| is_judged && state.is_wrong_nettrace()) {
                 return Err(Difference::Stream(state).into());
+            }
+            if let Some(event) = drained.stream.as_ref().and_then(Stream::unasked) {
+                return Err(Difference::Unasked(event.to_owned()).into());
             }
             if drained.end.is_some() && !is_it {
                 let longest = any_of.iter().map(Vec::len).fold(step.last.len(), usize::max);

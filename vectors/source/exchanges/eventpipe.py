@@ -92,6 +92,33 @@ FILE.client(20211, "session-while-suspended",
                    expect_any_of("a", *nettrace()), event("a"), drain("a"), wait(500), stopped("c", within=20000),
                    ended("a", last=END_OF_NETTRACE, within=20000)])
 
+# --- which events are written --------------------------------------------------------------------------------------
+# Every keyword at every level, of the runtime itself and of its samples of threads, which CoreCLR writes all the time.
+EVERYTHING = [u64(2 ** 64 - 1) + u32(5) + string(name) + string(None)
+              for name in ("Microsoft-Windows-DotNETRuntime", "Microsoft-DotNETCore-SampleProfiler")]
+
+
+def filtered(enable, *ids):
+    """CollectTracing5 of everything, through one filter; the player compares each event of the stream with the request."""
+    return message(C5, u32(0), u32(16), u32(1), u64(0), boolean(False),
+                   array(*[provider + boolean(enable) + array(*map(u32, ids)) for provider in EVERYTHING]))
+
+
+def watched(request):
+    """A session for a second. Its process information makes the runtime run code of its own."""
+    return [begun("a", request), drain("a"), answers(), wait(1000), stopped("b", within=20000), ended("a", last=END_OF_NETTRACE, within=20000)]
+
+
+FILE.client(20235, "filter-lets-nothing-through", "An event_filter with enable 1 and no ids: the stream has no event", since="10.0",
+            spec=["R-FLT-002", "R-FLT-003", "R-FLT-016"], steps=watched(filtered(True)))
+FILE.client(20236, "filter-lets-only-its-ids-through", "An event_filter with enable 1 and two ids: the stream has only these events",
+            since="10.0", spec=["R-FLT-002", "R-FLT-003", "R-FLT-017"], steps=watched(filtered(True, 85, 145)))
+FILE.client(20237, "filter-turns-its-ids-off", "An event_filter with enable 0 and ids: the stream has none of these events", since="10.0",
+            spec=["R-FLT-002", "R-FLT-003", "R-FLT-015"], steps=watched(filtered(False, 0, *range(80, 86), *range(143, 146), 187)))
+FILE.client(20238, "keywords-and-level-limit-the-events", "One keyword at level 4: the stream has only events with that keyword or none, up to that level",
+            since="3.0", spec=["R-EVP-011"],
+            steps=watched(collect2(u64(1) + u32(4) + string("Microsoft-Windows-DotNETRuntime") + string(None), 16)))
+
 # --- stops ---------------------------------------------------------------------------------------------------------
 for sc, name, session_id in ((20220, "unknown", 0x1122334455667788), (20221, "zero", 0), (20222, "largest", 2 ** 64 - 1)):
     FILE.client(sc, f"stop-id-{name}", f"StopTracing of id {session_id:#x}, which no session has: OK with the same id",

@@ -18,18 +18,21 @@ use crate::commands::printable::{printable, say};
 /// Which events are traced.
 #[derive(Clone, clap::Args)]
 pub(crate) struct EventArguments {
-    /// NAME[:KEYWORDS[:LEVEL[:KEY=VALUE;…]]], and more after a comma that is not between quotes:
-    /// keywords in hexadecimal, by default all; a level from 0 to 5 or by name, by default 4
-    /// (Informational)
+    /// Providers of events: NAME[:KEYWORDS[:LEVEL[:KEY=VALUE;…]]]
+    ///
+    /// KEYWORDS are hexadecimal, by default all. LEVEL is 0 to 5 or a name, by default 4
+    /// (Informational). A comma that is not between quotes begins the next provider.
     #[arg(short, long = "providers", value_name = "PROVIDER,…")]
     providers: Vec<Providers>,
 
-    /// Events for a purpose, and more after a comma; by default dotnet-common and
-    /// dotnet-sampled-thread-time, if no others are chosen
+    /// Sets of events for a purpose
+    ///
+    /// Without --profile, --providers and --clrevents they are dotnet-common and
+    /// dotnet-sampled-thread-time. `diagipc explain gc-verbose` says what a set contains.
     #[arg(long, value_name = "PROFILE,…", value_delimiter = ',', value_parser = profiles())]
     profile: Vec<&'static EventProfile>,
 
-    /// Events of the runtime by the names of its keywords, with + between them: gc+jit+exception
+    /// Events of the runtime by its keywords: gc+jit+exception
     #[arg(long, value_name = "KEYWORD+…")]
     clrevents: Option<Keywords>,
 

@@ -45,7 +45,19 @@ use crate::commands::{Outcome, interrupt, refusal};
 #[derive(Clone, clap::Args)]
 #[command(
     group = ArgGroup::new("what").args(["target", "process_id", "name", "command"]).multiple(true).required(true),
-    after_help = "Exit status: 0 the trace is complete, 1 the runtime refused, or the stream was cut short, 2 usage error, or a file that cannot be written, 3 it cannot be reached, 129, 130 or 143 cut by a second signal, or interrupted before the session. Ctrl-C, SIGTERM and SIGHUP stop the session, and the trace is complete. Once told to stop, by a signal or the duration, it ends within 120 seconds, or within --timeout; a signal in that time cuts the stream. A trace that was cut is kept, and reported. With a COMMAND the status is its own, if it ended by itself and that is not 0. Ctrl-C, SIGTERM and SIGHUP first stop the session; once the trace is complete the COMMAND gets a SIGTERM, and a second signal kills it."
+    after_long_help = exit_statuses!(
+        "0      the trace is complete",
+        "1      the runtime refused, or the stream was cut short",
+        "2      usage error, or a file that cannot be written",
+        "3      the process cannot be reached",
+        "128+n  signal n came before the session, or a second signal cut the stream",
+        "other  the status of COMMAND, if it ended by itself and failed",
+        "",
+        "Ctrl-C, SIGTERM and SIGHUP stop the session, and the trace is then complete. After a stop, by a",
+        "signal or by --duration, the trace ends within 120 seconds, or within --timeout; a second signal",
+        "cuts it. A trace that was cut is kept. COMMAND gets a SIGTERM when its trace is complete; a",
+        "second signal kills it.",
+    )
 )]
 #[allow(clippy::struct_excessive_bools, reason = "these are the switches of a command")]
 pub(crate) struct Arguments {
@@ -55,12 +67,13 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     reach: Reach,
 
-    /// The file to write, by default `NAME_PID_TIME.nettrace` in the current directory; `-` is
-    /// standard output. A FIFO or a device is written as it is; a FIFO waits for its reader
+    /// The file to write, or `-` for standard output [default: `NAME_PID_TIME.nettrace`]
+    ///
+    /// A FIFO waits for its reader.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Stop after this time: seconds, 10s, 5m, or dd:hh:mm:ss without or with days
+    /// Stop after this time: 10, 10s, 5m, hh:mm:ss or dd:hh:mm:ss
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
 
@@ -71,24 +84,25 @@ pub(crate) struct Arguments {
     #[arg(long, visible_alias = "buffersize", value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     buffer: u32,
 
-    /// What the runtime does when its buffer is full: it drops events, or blocks the threads that
-    /// write them, which takes .NET 11
+    /// What the runtime does when its buffer is full
+    ///
+    /// `block` stops the threads that write events, and takes .NET 11.
     #[arg(long, value_name = "MODE", value_enum, ignore_case = true, default_value_t = Buffering::Drop)]
     buffering_mode: Buffering,
 
-    /// No rundown: no method names at the end
+    /// Leave out the rundown, which has the names of methods
     #[arg(long)]
     no_rundown: bool,
 
-    /// No stacks with the events. .NET 8 and older have no session without stacks
+    /// Leave out the stacks of events; takes .NET 9
     #[arg(long)]
     no_stacks: bool,
 
-    /// Leave a process waiting that waits at its start
+    /// Do not resume a process that waits at its start
     #[arg(long, conflicts_with = "command", overrides_with = "resume")]
     no_resume: bool,
 
-    /// Resume a process that waits at its start, once the session has started. This is the default
+    /// Resume a process that waits at its start, once the session runs (default)
     #[arg(long, overrides_with = "no_resume")]
     resume: bool,
 
@@ -96,13 +110,16 @@ pub(crate) struct Arguments {
     #[arg(long)]
     force: bool,
 
-    /// Print one JSON object at the end, in place of the last line: the file, its bytes, the seconds,
-    /// the process, whether it is complete or why not, and the exit status
+    /// Print the result as one JSON object
+    ///
+    /// It has the file, its bytes, the seconds, the process, whether the trace is complete or why
+    /// not, and the exit status.
     #[arg(long)]
     json: bool,
 
-    /// Start this command, and trace its first .NET process from the first instruction. Other ones
-    /// that it starts run untraced
+    /// Start this command, and trace its first .NET process from its start
+    ///
+    /// Other .NET processes that it starts run untraced.
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["target", "process_id"])]
     command: Vec<OsString>,
 }
