@@ -43,7 +43,7 @@ fn flows() -> impl Iterator<Item = &'static str> {
 }
 
 pub(super) fn rows() -> BTreeMap<&'static str, Row> {
-    let rows = flows().filter_map(cells).filter(|cells| cells.len() == 4 && cells[1].contains('`'));
+    let rows = flows().filter_map(cells).filter(|cells| cells.len() == 3 && cells[1].contains('`'));
     let rows = rows.map(|cells| {
         (
             cells[0],
