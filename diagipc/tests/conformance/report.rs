@@ -608,7 +608,7 @@ fn junit_has_suite_per_section_and_reason() {
         "sent      a: 444f",
         "received  a: ffff",
         "expected  the end of the connection",
-        "F-14  As printed: 10, 10+, CollectTracing3",
+        "F-14  As printed: 10–10+, CollectTracing3",
         "R-TRN-003  Off",
     ] {
         assert!(text.lines().any(|one| one.starts_with(line)), "{line}: {text}");
