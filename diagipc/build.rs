@@ -53,9 +53,7 @@ fn pack() -> io::Result<()> {
     packed.texts("scripts", documents::SCRIPTS)?;
     packed.texts("package", documents::PACKAGE)?;
     packed.files("scenarios", Path::new("clients/scenarios"), SCENARIOS)?;
-    packed.files("companions", Path::new(""), COMPANIONS)?;
-    packed.text("errata", documents::ERRATA)?;
-    packed.text("requirements", documents::REQUIREMENTS)
+    packed.files("companions", Path::new(""), COMPANIONS)
 }
 
 struct Packed {
@@ -79,11 +77,6 @@ impl Packed {
             Ok((*name, fs::read_to_string(path)?))
         });
         self.texts(table, &read.collect::<io::Result<Vec<_>>>()?)
-    }
-
-    fn text(&mut self, name: &str, text: &str) -> io::Result<()> {
-        let text = self.packed(text)?;
-        self.write(name, &text)
     }
 
     /// The expression of a text.

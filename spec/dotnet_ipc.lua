@@ -7,7 +7,7 @@ dotnet_ipc.lua: a dissector for Wireshark of the .NET Diagnostic IPC Protocol (D
 
 Every field is a filter: `diagipc.` and its name in the document, lower case with underscores (diagipc.provider_name). Others are
 diagipc.fault (what is malformed or would be refused, by the names of spec/grammar.json), diagipc.absent (absent strings),
-diagipc.leniency (what is accepted but should not be sent), diagipc.answers, diagipc.time (from request to reply). spec/WIRESHARK.md
+diagipc.leniency (what is accepted but should not be sent), diagipc.answers, diagipc.time (from request to reply). spec/GRAMMAR.md
 lists all of them, and the layout of a packet.
 
 Printed by `diagipc dev grammar --format lua` of dotnet-diagnostics-ipc. Do not edit. License: MIT OR Apache-2.0.
@@ -1617,7 +1617,7 @@ local function show_unit(unit, side, tree, tvb)
     show_fault(item, at(0, size), unit.refused, side.is_client)
 end
 
--- A packet: the pseudo-header of spec/WIRESHARK.md, and the sent bytes.
+-- A packet: the pseudo-header of spec/GRAMMAR.md, and the sent bytes.
 local interface_id = Field.new("frame.interface_id")
 local PACKET, PSEUDO = "DIPC", 12
 local OPENED, DATA, ENDED = 0, 1, 2

@@ -6,7 +6,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::schema::Schema;
-use crate::snapshot::assert_file;
 use dotnet_diagnostics_ipc_vectors::documents::{PACKAGE, SCRIPTS, VECTORS};
 use dotnet_diagnostics_ipc_vectors::{self, Group, Hazard, SourceKind, Test, Type, Value};
 
@@ -244,46 +243,6 @@ pub(crate) fn texts(directory: &Path, into: &mut Vec<PathBuf>) {
             into.push(entry);
         }
     }
-}
-
-/// The last cell of each row: the groups that cite the fact, as corrected first, then as printed,
-/// then the others.
-#[test]
-fn errata_name_their_vectors() {
-    let mut citing: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for file in dotnet_diagnostics_ipc_vectors::files().unwrap() {
-        for group in file.groups {
-            let cited: BTreeSet<_> = group.spec.into_iter().chain(group.source.fact).collect();
-            for fact in cited {
-                citing.entry(fact).or_default().push(group.name.clone());
-            }
-        }
-    }
-    let rank =
-        |name: &str| (!name.starts_with("corrected"), !name.starts_with("table"), name.to_owned());
-    let errata = read(&path("spec/ERRATA.md"));
-    let mut written = errata.clone();
-    for line in errata.lines() {
-        let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-        let (Some(fact), Some(last)) = (cells.first(), cells.last()) else { continue };
-        if !facts(fact).eq([*fact]) {
-            continue;
-        }
-        let mut groups = citing.remove(*fact).unwrap_or_default();
-        groups.sort_by_key(|name| rank(name));
-        let named: Vec<_> = groups.iter().take(3).map(|name| format!("`{name}`")).collect();
-        let more = if groups.len() > 3 {
-            format!(" and {} more", groups.len() - 3)
-        } else {
-            String::new()
-        };
-        let expected = if groups.is_empty() { "–".to_owned() } else { named.join(", ") + &more };
-        if *last != expected {
-            let line_with = |cell: &str| line.strip_suffix(&format!("{cell} |")).unwrap();
-            written = written.replace(line, &format!("{}{expected} |", line_with(last)));
-        }
-    }
-    assert_file(path("spec/ERRATA.md"), &written, "--all-features --test codec errata");
 }
 
 #[test]

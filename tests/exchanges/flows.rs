@@ -1,4 +1,4 @@
-//! Who sends when: the exchanges follow the steps of `spec/FLOWS.md` for every command.
+//! Who sends when: the exchanges follow the steps of `spec/GUIDE.md`, for every command.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use dotnet_diagnostics_ipc::wire::Guid;
 
 use crate::conversations;
 
-const FLOWS: &str = include_str!("../../spec/FLOWS.md");
+const GUIDE: &str = include_str!("../../spec/GUIDE.md");
 const SESSION_42: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
 
 /// A row of the first table.
@@ -36,9 +36,14 @@ fn cells(line: &'static str) -> Option<Vec<&'static str>> {
     Some(line.split('|').map(str::trim).collect())
 }
 
+/// Returns the lines of the section with both tables.
+fn flows() -> impl Iterator<Item = &'static str> {
+    let mut sections = GUIDE.split("\n## ");
+    sections.find(|section| section.starts_with("Who sends when\n")).expect("a section").lines()
+}
+
 pub(super) fn rows() -> BTreeMap<&'static str, Row> {
-    let rows =
-        FLOWS.lines().filter_map(cells).filter(|cells| cells.len() == 4 && cells[1].contains('`'));
+    let rows = flows().filter_map(cells).filter(|cells| cells.len() == 3 && cells[1].contains('`'));
     let rows = rows.map(|cells| {
         (
             cells[0],
@@ -56,7 +61,7 @@ pub(super) fn rows() -> BTreeMap<&'static str, Row> {
 /// Each command with its continuation and its flow, by the second table.
 fn commands() -> Vec<(Command, Continuation, &'static str)> {
     let mut all = Vec::new();
-    for cells in FLOWS.lines().filter_map(cells).filter(|cells| cells.len() == 2) {
+    for cells in flows().filter_map(cells).filter(|cells| cells.len() == 2) {
         let (names, session_type) = match cells[0].split_once(" with session type ") {
             Some((names, session_type)) => (names, Some(session_type)),
             None => (cells[0], None),

@@ -58,7 +58,7 @@ pub(crate) struct Played {
     /// What the client's caller read after the reply.
     pub(crate) follows: Vec<u8>,
     pub(crate) served: ServerOutcome,
-    /// The steps, in the words of `spec/FLOWS.md`.
+    /// The steps, in the words of `spec/GUIDE.md`.
     pub(crate) steps: Vec<&'static str>,
 }
 

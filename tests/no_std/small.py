@@ -2,7 +2,7 @@
 """small.py [--write]
 
 Measures the bytes of code, constants and stack of the crate on thumbv6m. More than a limit is an error, and so is over 3 % more than in
-SIZE.md. Bytes depend on the compiler: another one than SIZE.md's is an error too. `--write` writes SIZE.md.
+RESULTS.md. Bytes depend on the compiler: another one than RESULTS.md's is an error too. `--write` writes RESULTS.md.
 """
 import json
 import os
@@ -16,7 +16,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-WRITTEN = HERE / "SIZE.md"
+WRITTEN = HERE / "RESULTS.md"
 TARGET = "thumbv6m-none-eabi"
 BUILT = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target")).resolve()
 PROFILES = ("small", "release")
@@ -121,13 +121,13 @@ def main():
     if beyond:
         sys.exit(f"over the limit: {', '.join(beyond)}")
     if compiler not in WRITTEN.read_text():
-        sys.exit(f"the bytes cannot be compared: another compiler than {compiler} wrote SIZE.md")
+        sys.exit(f"the bytes cannot be compared: another compiler than {compiler} wrote RESULTS.md")
     was, now = ({name: [int(cell.replace(",", "")) for cell in cells] for name, *cells in re.findall(r"^\| (\S.*?) \| ([\d,]+) \| ([\d,]+) \|", it, re.M)}
                 for it in (WRITTEN.read_text(), new))
     if was.keys() != now.keys():
-        sys.exit(f"other rows than in SIZE.md: {sorted(was.keys() ^ now.keys())}; rewrite it")
+        sys.exit(f"other rows than in RESULTS.md: {sorted(was.keys() ^ now.keys())}; rewrite it")
     worse = [f"{name}: {now[name]} bytes, {was[name]} before" for name in now if any(a > b * MARGIN for a, b in zip(now[name], was[name]))]
-    sys.exit("\n".join(["more than 3 % over SIZE.md:", *worse]) if worse else print(f"{len(now)} sizes compared"))
+    sys.exit("\n".join(["more than 3 % over RESULTS.md:", *worse]) if worse else print(f"{len(now)} sizes compared"))
 
 
 if __name__ == "__main__":

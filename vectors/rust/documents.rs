@@ -1,27 +1,13 @@
-//! The texts of `vectors/` and the documents that its files cite, embedded at build time.
-
-/// Embeds a text.
-macro_rules! text {
-    ($path:expr) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $path))
-    };
-}
+//! The texts of `vectors/`, embedded at build time.
 
 /// Declares tables of the names and texts of files.
 macro_rules! tables {
     ($($(#[$doc:meta])* $TABLE:ident in $directory:literal { $($name:literal),* $(,)? })*) => {$(
         $(#[$doc])*
-        pub static $TABLE: &[(&str, &str)] = &[$(($name, text!(concat!($directory, $name)))),*];
+        pub static $TABLE: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $directory, $name)))),*];
     )*};
 }
-
-/// The facts that vectors and scripts cite (`F-14`, `P-43`): where the protocol document and the
-/// shipped runtimes differ. The text of `spec/ERRATA.md`.
-pub static ERRATA: &str = text!("spec/ERRATA.md");
-
-/// The requirements of the protocol document (`R-TRN-003`), paraphrased. The text of
-/// `spec/requirements.toml`.
-pub static REQUIREMENTS: &str = text!("spec/requirements.toml");
 
 tables! {
     /// The name and text of each file of vectors. `vectors/README.md` defines them.
@@ -78,7 +64,7 @@ tables! {
     /// use dotnet_diagnostics_ipc_vectors::documents::PACKAGE;
     ///
     /// let readme = PACKAGE.iter().find(|(name, _)| *name == "README.md");
-    /// assert!(readme.is_some_and(|(_, text)| text.contains("\n## Flags\n")));
+    /// assert!(readme.is_some_and(|(_, text)| text.contains("\n## Types\n")));
     /// ```
     PACKAGE in "" {
         "README.md",
@@ -89,6 +75,7 @@ tables! {
         "schema/exchanges.schema.json",
         "schema/index.schema.json",
         "index.json",
+        "citations.json",
         "small.json",
         "go.mod",
         "vectors.go",

@@ -1,4 +1,4 @@
-"""The vectors as a package: `index.json`, `small.json`, npm's manifest, and the licences, which a package must contain.
+"""The vectors as a package: `index.json`, `small.json`, `citations.json`, npm's manifest, and the licences, which a package must contain.
 
 What is not derived from the other files is here: the tests of `small.json`, and the names of the package. Its version is that of the
 crate, in ../../Cargo.toml; each form of the package takes it from `index.json`.
@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import tomllib
 
 from notation import HERE
 
@@ -26,8 +27,7 @@ SMALL = [
 ]
 
 
-# Texts of the repository that the package needs: its licences, and what tests cite.
-COPIED = ["LICENSE-APACHE", "LICENSE-MIT", "spec/ERRATA.md", "spec/requirements.toml"]
+LICENCES = ["LICENSE-APACHE", "LICENSE-MIT"]
 
 
 class Text:
@@ -50,23 +50,27 @@ def files(tests, scripts):
     """The files made from the files of tests and of scripts."""
     small = chosen(tests)
     index = made_index(tests, scripts, small)
-    copies = [Text(name, copied(name)) for name in COPIED]
-    return [small, Text("index.json", pretty(index)), Text("package.json", npm(index["release"])), *copies]
+    cited = {"facts": facts(root("spec/ERRATA.md")), "requirements": tomllib.loads(root("spec/requirements.toml"))["requirement"],
+             **tomllib.loads(root("vectors/source/glossary.toml"))}
+    texts = [("index.json", pretty(index)), ("citations.json", pretty(cited)), ("package.json", npm(index["release"]))]
+    return [small, *(Text(*text) for text in texts), *(Text(name, root(name)) for name in LICENCES)]
 
 
-def copied(name):
-    """The text of a file of the repository, with its links as they are from below vectors/."""
-    return re.sub(r"\]\((\w+\.md)", r"](../../spec/\1", read(os.path.join(VECTORS, "..", name)))
+def facts(errata):
+    """The text of each fact, from the tables of ERRATA.md: number, severity, as printed, as shipped, and more."""
+    rows = (re.sub(r"`|\*\*", "", line).split(" | ") for line in errata.splitlines() if re.match(r"\| [FP]-\d+ \|", line))
+    return {row[0][2:]: f"As printed: {row[2].rstrip('.')}. As shipped: {row[3]}" for row in rows}
 
 
-def read(path):
-    with open(path) as f:
+def root(name):
+    """Returns the text of a file of the repository."""
+    with open(os.path.join(VECTORS, "..", name)) as f:
         return f.read()
 
 
 def release():
     """Returns the version of the crate."""
-    return re.search(r'^version = "(.+)"$', read(os.path.join(VECTORS, "..", "Cargo.toml")), re.M)[1]
+    return re.search(r'^version = "(.+)"$', root("Cargo.toml"), re.M)[1]
 
 
 def chosen(tests):
@@ -115,12 +119,12 @@ def made_index(tests, scripts, small):
 
 
 def pretty(index):
-    """JSON with one line per file, command and version."""
+    """JSON with one line per file, command, version, fact, requirement, flag and word."""
     def member(key, value):
-        if key in ("files", "exchanges"):
-            value = "[\n" + ",\n".join("  " + json.dumps(item) for item in value) + "\n ]"
-        elif key in ("commands", "versions"):
-            value = "{\n" + ",\n".join(f"  {json.dumps(name)}: {json.dumps(item)}" for name, item in value.items()) + "\n }"
+        if key in ("files", "exchanges", "requirements"):
+            value = "[\n" + ",\n".join("  " + json.dumps(item, ensure_ascii=False) for item in value) + "\n ]"
+        elif key in ("commands", "versions", "facts", "flags", "words"):
+            value = "{\n" + ",\n".join(f"  {json.dumps(name)}: {json.dumps(item, ensure_ascii=False)}" for name, item in value.items()) + "\n }"
         else:
             value = json.dumps(value)
         return f" {json.dumps(key)}: {value}"

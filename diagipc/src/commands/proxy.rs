@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", requires = "out")]
     name: Option<String>,
 
-    /// Write the traffic to this file as it arrives, for Wireshark (`spec/WIRESHARK.md`); a named
+    /// Write the traffic to this file as it arrives, for Wireshark (`spec/GRAMMAR.md`); a named
     /// pipe can be watched live. An existing file is overwritten
     #[arg(long, value_name = "FILE")]
     pcapng: Option<PathBuf>,

@@ -1,5 +1,5 @@
 //! The files of a recording: an exchange script, the conversation in words, and packets for
-//! Wireshark, as `spec/WIRESHARK.md` says.
+//! Wireshark, as `spec/GRAMMAR.md` says.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //! ```
 //! use diagipc::embedded;
 //!
-//! assert!(embedded::text(embedded::PACKAGE, "README.md").is_some_and(|text| text.contains("\n## Flags\n")));
+//! assert!(embedded::text(embedded::PACKAGE, "README.md").is_some_and(|text| text.contains("\n## Types\n")));
 //! assert!(embedded::scripts()?.iter().any(|(name, file)| *name == "streams" && file.scripts.len() > 10));
 //! # Ok::<(), dotnet_diagnostics_ipc_vectors::LoadError>(())
 //! ```
@@ -53,10 +53,6 @@ pub static PACKAGE: Texts = packed!("package");
 pub static SCENARIOS: Texts = packed!("scenarios");
 /// Files for testing other implementations.
 pub static COMPANIONS: Texts = packed!("companions");
-/// `spec/ERRATA.md`.
-pub static ERRATA: Text = packed!("errata");
-/// `spec/requirements.toml`.
-pub static REQUIREMENTS: Text = packed!("requirements");
 
 impl Text {
     /// Returns the text, which is decompressed on each call.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use dotnet_diagnostics_ipc_vectors::{Group, Test};
 use serde::Deserialize;
 
-use crate::embedded::{self, ERRATA, PACKAGE, REQUIREMENTS};
+use crate::embedded::{self, PACKAGE};
 
 /// One line for each fact of `spec/ERRATA.md` and each requirement of `spec/requirements.toml`.
 ///
@@ -18,32 +18,42 @@ use crate::embedded::{self, ERRATA, PACKAGE, REQUIREMENTS};
 /// assert!(citations.line("R-TRN-003").is_some_and(|line| line.contains("Unix domain socket")));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Citations(BTreeMap<String, String>);
+pub struct Citations(BTreeMap<&'static str, &'static str>);
+
+/// `vectors/citations.json`.
+#[derive(Default, Deserialize)]
+struct CitationsFile {
+    facts: BTreeMap<String, String>,
+    requirements: Vec<Requirement>,
+    flags: BTreeMap<String, String>,
+    words: BTreeMap<String, String>,
+}
+
+impl CitationsFile {
+    /// Returns the embedded file, which is parsed once.
+    fn embedded() -> &'static Self {
+        // An unreadable file would be empty; `tests/conformance/report.rs` checks that it is not.
+        static FILE: LazyLock<CitationsFile> = LazyLock::new(|| {
+            let text = embedded::text(PACKAGE, "citations.json").unwrap_or_default();
+            serde_json::from_str(&text).unwrap_or_default()
+        });
+        &FILE
+    }
+}
 
 impl Citations {
-    /// Reads the files embedded at build time.
+    /// Returns the citations embedded at build time.
     pub fn embedded() -> Self {
-        let errata = ERRATA.unpacked();
-        let facts = errata.lines().filter_map(fact);
-        let requirements = Requirement::embedded().iter();
-        Self(facts.chain(requirements.map(|one| (one.id.clone(), one.statement.clone()))).collect())
+        let CitationsFile { facts, requirements, .. } = CitationsFile::embedded();
+        let facts = facts.iter().map(|(id, line)| (id.as_str(), line.as_str()));
+        let requirements = requirements.iter().map(|one| (one.id.as_str(), one.statement.as_str()));
+        Self(facts.chain(requirements).collect())
     }
 
     /// Returns the text of a fact or requirement, such as `F-19` or `R-EVP-010`.
     pub fn line(&self, id: &str) -> Option<&str> {
-        self.0.get(id).map(String::as_str)
+        self.0.get(id).copied()
     }
-}
-
-/// Parses a row of a table of facts: its number, severity, printed and shipped behaviour, and more.
-fn fact(row: &str) -> Option<(String, String)> {
-    let mut cells = row
-        .strip_prefix("| ")?
-        .split(" | ")
-        .map(|cell| cell.trim().replace('`', "").replace("**", ""));
-    let id = cells.next().filter(|id| id.starts_with("F-") || id.starts_with("P-"))?;
-    let (printed, shipped) = (cells.nth(1)?, cells.next()?);
-    Some((id, format!("As printed: {}. As shipped: {shipped}", printed.trim_end_matches('.'))))
 }
 
 named! {
@@ -111,11 +121,6 @@ pub struct Requirement {
     pub shown_by: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct File {
-    requirement: Vec<Requirement>,
-}
-
 /// Returns what a test of the vectors cites: the facts of its group, and the requirements that are
 /// shown by the group or the test.
 ///
@@ -149,19 +154,13 @@ pub fn cited(group: &Group, test: &Test) -> Vec<String> {
 }
 
 impl Requirement {
-    /// Returns the requirements embedded at build time, in file order. They are parsed once.
+    /// Returns all requirements, in the order of `spec/requirements.toml`.
     pub fn embedded() -> &'static [Self] {
-        // An unreadable file would result in none; `tests/conformance/report.rs` checks that none
-        // is missing.
-        static ALL: LazyLock<Vec<Requirement>> = LazyLock::new(|| {
-            toml::from_str::<File>(&REQUIREMENTS.unpacked())
-                .map_or_else(|_| Vec::new(), |file| file.requirement)
-        });
-        &ALL
+        &CitationsFile::embedded().requirements
     }
 }
 
-/// The sections "Flags" and "Words" of `vectors/README.md`.
+/// The flags of vectors and the words of reports, with their meaning.
 ///
 /// ```
 /// use diagipc::report::Glossary;
@@ -172,46 +171,30 @@ impl Requirement {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Glossary {
-    flags: Vec<(String, String)>,
-    words: Vec<(String, String)>,
+    flags: &'static BTreeMap<String, String>,
+    words: &'static BTreeMap<String, String>,
 }
 
 impl Glossary {
-    /// Reads the file embedded at build time.
+    /// Returns the glossary embedded at build time.
     pub fn embedded() -> Self {
-        let text = embedded::text(PACKAGE, "README.md").unwrap_or_default();
-        Self { flags: section(&text, "## Flags"), words: section(&text, "## Words") }
+        let CitationsFile { flags, words, .. } = CitationsFile::embedded();
+        Self { flags, words }
     }
 
     /// Returns the flags of vectors with their meanings, by name.
-    pub fn flags(&self) -> &[(String, String)] {
-        &self.flags
+    pub fn flags(&self) -> &'static BTreeMap<String, String> {
+        self.flags
     }
 
     /// Returns the words of reports and vectors with their meanings, by name.
-    pub fn words(&self) -> &[(String, String)] {
-        &self.words
+    pub fn words(&self) -> &'static BTreeMap<String, String> {
+        self.words
     }
 
     /// Returns the meaning of a flag or a word.
-    pub fn meaning(&self, name: &str) -> Option<&str> {
-        let mut all = self.flags.iter().chain(&self.words);
+    pub fn meaning(&self, name: &str) -> Option<&'static str> {
+        let mut all = self.flags.iter().chain(self.words);
         all.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, meaning)| meaning.as_str())
     }
-}
-
-/// Returns the rows of the table below a heading.
-fn section(text: &str, heading: &str) -> Vec<(String, String)> {
-    let rows = text
-        .lines()
-        .skip_while(|line| *line != heading)
-        .skip(1)
-        .take_while(|line| !line.starts_with('#'));
-    // The table begins after its two header rows.
-    rows.filter(|line| line.starts_with('|')).skip(2).filter_map(row).collect()
-}
-
-fn row(line: &str) -> Option<(String, String)> {
-    let (name, meaning) = line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ")?;
-    Some((name.trim_matches('`').to_owned(), meaning.to_owned()))
 }

@@ -39,7 +39,7 @@ pub fn html(reports: &[Report], citations: &Citations) -> Result<String, String>
     let failures: usize = reports.iter().map(|report| report.counts.fail).sum();
     let passes = if failures == 0 { passes(&suites) } else { Vec::new() };
     let glossary = Glossary::embedded();
-    let words = glossary.words();
+    let words = glossary.words().iter().collect();
     let cited: BTreeSet<&str> =
         reports.iter().flat_map(|report| report.cases.iter().flat_map(Case::cited)).collect();
     let mut facts: Vec<(&str, &str)> =
@@ -90,7 +90,7 @@ struct Page<'r> {
     failures: usize,
     /// For each section, the number of cases that passed.
     passes: Vec<(&'r str, usize)>,
-    words: &'r [(String, String)],
+    words: Vec<(&'r String, &'r String)>,
     facts: Vec<(&'r str, &'r str)>,
     known: Vec<&'r str>,
     kinds: [Kind; 8],

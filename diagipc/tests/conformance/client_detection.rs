@@ -46,7 +46,7 @@ fn client_reply_magic_unchecked_is_only_fault_in_all_scenarios() {
 }
 
 #[test]
-fn client_every_fault_is_planted_and_in_the_readme() {
+fn client_every_fault_is_planted() {
     let text = fs::read_to_string(Path::new(ROOT).join("tests/clients/faults.toml")).unwrap();
     let planted: toml::Table = toml::from_str(&text).unwrap();
     // A fault may be planted in several ways, `NAME/WAY`.
@@ -54,12 +54,8 @@ fn client_every_fault_is_planted_and_in_the_readme() {
     let planted: BTreeSet<&str> = names.filter_map(|name| name.split('/').next()).collect();
     assert_eq!(planted, Fault::of(SuiteName::Client).map(Fault::name).collect());
     let client = fs::read_to_string(CLIENT).unwrap();
-    let readme = fs::read_to_string(Path::new(ROOT).join("clients/README.md")).unwrap();
     for fault in Fault::of(SuiteName::Client) {
         assert!(client.contains(&format!("\"{}\"", fault.name())), "client.py has no {fault}");
-        let row =
-            format!("| `{}` | {} ({}) |", fault.name(), fault.sentence(), fault.spec().join(", "));
-        assert!(readme.lines().any(|line| line == row), "{row}");
     }
 }
 

@@ -3,7 +3,7 @@
 
 Measures `diagipc` and Microsoft's dotnet-trace side by side: in turns, on one machine, on one process. That is net10.0.12 of launch.py, and
 then one that writes many events (hosted.py), or with --pid one of yours. Figures are medians, and their ratio is what carries over to other
-machines. --write puts the table into spec/DOTNET_TRACE.md. The tools are those of clients.py; exits with 77 if they are not there.
+machines. --write puts the table into diagipc/tests/live/RESULTS.md. The tools are those of clients.py; exits with 77 if they are not there.
 """
 import argparse
 import glob
@@ -25,7 +25,7 @@ from built import ROOT, diagipc
 RUNTIME = "net10.0.12"
 # What writes many events (hosted.py), and megabytes in a second.
 BUSY, WRITTEN = "net8.0.4", (160, 400)
-PAGE = os.path.join(ROOT, "spec/DOTNET_TRACE.md")
+PAGE = os.path.join(ROOT, "diagipc/tests/live/RESULTS.md")
 BEGIN, END = "<!-- measured -->\n", "<!-- end of measured -->\n"
 # The runtime's own events and samples of stacks, for both the same.
 PROVIDERS = "Microsoft-Windows-DotNETRuntime:4c14fccbd:5,Microsoft-DotNETCore-SampleProfiler:0:4"

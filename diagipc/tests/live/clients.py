@@ -42,7 +42,7 @@ SHORT_CSCLIENT = ["request/*", "text/latin/*", "size/*/set-env", "reply/*/resume
 SHORT_TOOLS = ["request/plain/trace", "text/spaces-and-quotes/trace/arguments", "streams/session-collect-tracing2",
                "streams/stream-is-read-while-the-stop-waits", "streams/session-refused", "reply/error/trace", "size-field/session",
                "tool_ports/tool-port-session", "tool_ports/tool-port-nil-cookie/trace-port"]
-# What these tools do, and the library that they use (spec/CLIENTS.md).
+# What these tools do, and the library that they use (diagipc/clients/csclient.known.toml).
 KNOWN = {"magic-unchecked", "reply-command-set-unchecked", "no-read-timeout", "another-process-reached", "process-not-found"}
 
 

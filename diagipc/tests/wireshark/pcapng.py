@@ -1,4 +1,4 @@
-"""Captures in the format of spec/WIRESHARK.md, written without the crate."""
+"""Captures in the format of spec/GRAMMAR.md, written without the crate."""
 import struct
 
 OPENED, DATA, ENDED = 0, 1, 2

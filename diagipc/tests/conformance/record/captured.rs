@@ -1,4 +1,4 @@
-//! `diagipc proxy --pcapng`: the file, read by hand as spec/WIRESHARK.md says.
+//! `diagipc proxy --pcapng`: the file, read by hand as spec/GRAMMAR.md says.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, IoSlice};
