@@ -12,7 +12,9 @@ mod unix {
     use std::io::{ErrorKind, Read as _, Write as _};
     use std::{error::Error, fs::File, time::Duration, time::Instant};
 
-    use dotnet_diagnostics_ipc::exchange::{AfterReply, Client, ClientAction, End, Outcome};
+    use dotnet_diagnostics_ipc::exchange::{
+        AfterReply, ClientAction, ClientExchange, End, Outcome,
+    };
     use dotnet_diagnostics_ipc::exchange::{Session, SessionAction, SessionOutcome};
     use dotnet_diagnostics_ipc::message::eventpipe::{CollectTracing2, EventLevel, Format};
     use dotnet_diagnostics_ipc::message::{Request, eventpipe::ProviderConfig};
@@ -22,7 +24,7 @@ mod unix {
     type Done<T> = Result<T, Box<dyn Error>>;
 
     /// A request on its connection, with the buffer of the exchange.
-    struct Asking(UnixStream, Client, [u8; 1024]);
+    struct Asking(UnixStream, ClientExchange, [u8; 1024]);
 
     impl Asking {
         fn start<'r>(path: &str, request: &impl Request<'r>, poll: &Poll) -> Done<Self> {
@@ -32,7 +34,7 @@ mod unix {
                 Token(0),
                 Interest::READABLE | Interest::WRITABLE,
             )?;
-            Ok(Self(peer, Client::new(request, &mut buffer)?, buffer))
+            Ok(Self(peer, ClientExchange::new(request, &mut buffer)?, buffer))
         }
 
         /// Continues as far as the socket allows, and returns the outcome at the end.

@@ -12,14 +12,14 @@ use crate::header::Header;
 use crate::message::{self, Announced, Message, OkPayload, Reply, Request};
 use crate::wire::{Encode, EncodeError, WireError, WireErrorKind, clamp};
 
-/// The next action of a [`Client`].
+/// The next action of a [`ClientExchange`].
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction};
+/// use dotnet_diagnostics_ipc::exchange::{ClientExchange, ClientAction};
 /// use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
 ///
 /// let mut buffer = [0; 24];
-/// let mut client = Client::new(&ResumeRuntime {}, &mut buffer)?;
+/// let mut client = ClientExchange::new(&ResumeRuntime {}, &mut buffer)?;
 /// assert_eq!(client.action(), ClientAction::Send(0..20));
 /// client.sent(20)?;
 /// assert_eq!(client.action(), ClientAction::Receive(0..20));
@@ -28,15 +28,15 @@ use crate::wire::{Encode, EncodeError, WireError, WireErrorKind, clamp};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the exchange advances only when the action is done"]
 pub enum ClientAction {
-    /// Write this range of the buffer, or part of it. Then call [`Client::sent`] or
-    /// [`Client::send_failed`].
+    /// Write this range of the buffer, or part of it. Then call [`ClientExchange::sent`] or
+    /// [`ClientExchange::send_failed`].
     Send(Range<usize>),
     /// Send this separate byte with the descriptor of `user_events_data`, then call
-    /// [`Client::fd_sent`] or [`Client::send_failed`]. Only a request for a `user_events` session
+    /// [`ClientExchange::fd_sent`] or [`ClientExchange::send_failed`]. Only a request for a `user_events` session
     /// needs it, and the runtime waits for it before the reply (F-19).
     SendFd(FdByte),
     /// Read into this range of the buffer and no further, because later bytes belong to the
-    /// continuation. Then call [`Client::received`] or [`Client::ended`].
+    /// continuation. Then call [`ClientExchange::received`] or [`ClientExchange::ended`].
     Receive(Range<usize>),
     /// The exchange is over.
     Finished(Outcome),
@@ -52,12 +52,12 @@ pub enum ClientAction {
 /// [`new`](Self::new) returns an error for a request that a runtime refuses or that kills it.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, AfterReply};
+/// use dotnet_diagnostics_ipc::exchange::{ClientExchange, ClientAction, Outcome, AfterReply};
 /// use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 ///
 /// let mut peer = &b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0"[..]; // the runtime's reply
 /// let mut buffer = [0; 256];
-/// let mut client = Client::new(&StopTracing { session_id: 42 }, &mut buffer)?;
+/// let mut client = ClientExchange::new(&StopTracing { session_id: 42 }, &mut buffer)?;
 /// let outcome = loop {
 ///     match client.action() {
 ///         ClientAction::Send(range) => client.sent(buffer[range].len())?,
@@ -77,7 +77,7 @@ pub enum ClientAction {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Client {
+pub struct ClientExchange {
     command: Command,
     continuation: Option<Continuation>,
     ok_payload: OkPayload,
@@ -85,14 +85,14 @@ pub struct Client {
     state: State,
 }
 
-/// The error of [`Client::new`] for a request that cannot or must not be sent.
+/// The error of [`ClientExchange::new`] for a request that cannot or must not be sent.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{Client, RequestError};
+/// use dotnet_diagnostics_ipc::exchange::{ClientExchange, RequestError};
 /// use dotnet_diagnostics_ipc::message::process::ResumeRuntime;
 /// use dotnet_diagnostics_ipc::wire::EncodeError;
 ///
-/// let error = Client::new(&ResumeRuntime {}, &mut [0; 19]).unwrap_err();
+/// let error = ClientExchange::new(&ResumeRuntime {}, &mut [0; 19]).unwrap_err();
 /// assert_eq!(error, RequestError::Encode(EncodeError::BufferTooSmall { needed: 20 }));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,17 +138,17 @@ enum State {
     Done(Outcome),
 }
 
-impl Client {
+impl ClientExchange {
     /// Checks `request`, and encodes it at the front of `buffer`.
     ///
     /// ```
-    /// use dotnet_diagnostics_ipc::exchange::Client;
+    /// use dotnet_diagnostics_ipc::exchange::ClientExchange;
     /// use dotnet_diagnostics_ipc::message::dump::{DumpType, GenerateCoreDump};
     /// use dotnet_diagnostics_ipc::wire::IpcString;
     ///
     /// // A dump without a path kills .NET 9 and 10 (F-72).
     /// let request = GenerateCoreDump { dump_name: IpcString::ABSENT, dump_type: DumpType::NORMAL, diagnostics: 0 };
-    /// let error = Client::new(&request, &mut [0; 64]).unwrap_err();
+    /// let error = ClientExchange::new(&request, &mut [0; 64]).unwrap_err();
     /// assert_eq!(error.to_string(), "a runtime would refuse it: GenerateCoreDump.dumpName at byte 20: the name or path must not be absent");
     /// ```
     ///

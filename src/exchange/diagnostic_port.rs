@@ -26,7 +26,7 @@ use crate::wire::Guid;
 /// |---|---|
 /// | a connection is accepted | [`AdvertiseReceiver`] reads its 34 bytes |
 /// | its advertise is complete | [`hold`](Self::hold); close the connection that it replaces |
-/// | a command for a runtime is due | [`take`](Self::take) by cookie; give the connection to a [`Client`](crate::exchange::Client) |
+/// | a command for a runtime is due | [`take`](Self::take) by cookie; give the connection to a [`ClientExchange`](crate::exchange::ClientExchange) |
 /// | a waiting connection ends | [`take`](Self::take), if [`find`](Self::find) returns that connection |
 ///
 /// The cookie identifies the runtime, because process ids of different namespaces collide. A

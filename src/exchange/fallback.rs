@@ -34,7 +34,7 @@ use crate::wire::{Array, Encode, EncodeError, Field, Sink, WireError, clamp, cou
 /// effect, because a runtime checks the command first (F-69). Each command needs a new connection.
 ///
 /// Encoding it writes the payload of the current [`command`](Self::command), for
-/// [`Client::with_payload`](super::Client::with_payload). Call [`check_limits`](Self::check_limits)
+/// [`ClientExchange::with_payload`](super::ClientExchange::with_payload). Call [`check_limits`](Self::check_limits)
 /// first, because older runtimes crash on more values than newer ones (F-72).
 ///
 /// ```

@@ -24,25 +24,25 @@
 //! 6. If a signal interrupts a read or write (`EINTR`, `Interrupted`), report nothing and try again.
 //!    If it would block (`EAGAIN`, `WouldBlock`), report nothing and wait until the socket is ready.
 //!    On Unix, a read also fails with `WouldBlock` when the socket's own timeout (`SO_RCVTIMEO`)
-//!    expires; give up with [`Client::ended`] and [`End::TimedOut`].
+//!    expires; give up with [`ClientExchange::ended`] and [`End::TimedOut`].
 //! 7. If a write fails, report it and continue with reading. A server that refuses a request early
 //!    closes the connection without reading the rest, and its reply may be waiting.
 //! 8. Report the end of input too: closed, reset or timed out. Each has its own outcome.
 //! 9. Timeouts are yours, because no exchange waits. [`ReplyDeadline::of`] returns how long a reply
 //!    may take.
-//! 10. `Finished` carries the outcome. [`Client::reply`] reads the reply from the buffer;
+//! 10. `Finished` carries the outcome. [`ClientExchange::reply`] reads the reply from the buffer;
 //!     [`AfterReply`] gives the state of the connection.
 //! 11. After an error, drop the connection. Do not wait for the runtime to close it, because some
 //!     runtimes keep it open (F-5).
 //!
 //! ```
 //! use std::io::{ErrorKind, Read, Write};
-//! use dotnet_diagnostics_ipc::exchange::{AfterReply, Client, ClientAction, End, Outcome};
+//! use dotnet_diagnostics_ipc::exchange::{AfterReply, ClientExchange, ClientAction, End, Outcome};
 //! use dotnet_diagnostics_ipc::message::{Message, Reply, process::{EnablePerfMap, PerfMapType}};
 //!
 //! /// Continues as far as the socket allows. Returns `None` if the socket is not ready or has timed
 //! /// out: call it again later, or give up with `client.ended(End::TimedOut)`.
-//! fn ask(client: &mut Client, buffer: &mut [u8], peer: &mut (impl Read + Write)) -> Result<Option<Outcome>, Box<dyn std::error::Error>> {
+//! fn ask(client: &mut ClientExchange, buffer: &mut [u8], peer: &mut (impl Read + Write)) -> Result<Option<Outcome>, Box<dyn std::error::Error>> {
 //!     loop {
 //!         let done = match client.action() {
 //!             ClientAction::Send(range) => peer.write(&buffer[range]),
@@ -83,7 +83,7 @@
 //! let reply = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 //! let mut peer = Peer(Vec::new(), reply, vec![ErrorKind::Interrupted, ErrorKind::WouldBlock]);
 //! let mut buffer = [0; 256];
-//! let mut client = Client::new(&EnablePerfMap { perf_map_type: PerfMapType::PERF_MAP }, &mut buffer)?;
+//! let mut client = ClientExchange::new(&EnablePerfMap { perf_map_type: PerfMapType::PERF_MAP }, &mut buffer)?;
 //! assert_eq!(ask(&mut client, &mut buffer, &mut peer)?, None);
 //! // Now the socket is ready.
 //! let outcome = ask(&mut client, &mut buffer, &mut peer)?.ok_or("not ready")?;
@@ -98,7 +98,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Client`] | the tool's side of one connection: request, descriptor, reply, and the state of the connection after it ([`AfterReply`]) |
+//! | [`ClientExchange`] | the tool's side of one connection: request, descriptor, reply, and the state of the connection after it ([`AfterReply`]) |
 //! | [`Server`] | the runtime's side of one connection: request, descriptor, reply, and what follows, in pieces |
 //! | [`Session`] | a tracing session: its stream, and its stop on a second connection |
 //! | [`ReplyDeadline`] | how long the reply to a command may take |
@@ -131,7 +131,7 @@ mod outcome;
 mod server;
 mod session;
 
-pub use client::{Client, ClientAction, RequestError};
+pub use client::{ClientAction, ClientExchange, RequestError};
 pub use connect_port::{ConnectPort, ConnectPortAction};
 pub use diagnostic_port::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, DiagnosticPort};
 pub use outcome::{AfterReply, End, MisuseError, Outcome, ReplyDeadline};

@@ -14,12 +14,12 @@ use crate::wire::{WireError, WireErrorKind, clamp};
 /// connection, because some runtimes keep it open (F-5, F-74).
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome};
+/// use dotnet_diagnostics_ipc::exchange::{ClientExchange, ClientAction, Outcome};
 /// use dotnet_diagnostics_ipc::hresult::HResult;
 /// use dotnet_diagnostics_ipc::message::process::ProcessInfo3;
 ///
 /// let mut buffer = [0; 512];
-/// let mut client = Client::new(&ProcessInfo3 {}, &mut buffer)?;
+/// let mut client = ClientExchange::new(&ProcessInfo3 {}, &mut buffer)?;
 /// client.sent(20)?;
 /// // The answer of a runtime without ProcessInfo3.
 /// buffer[..24].copy_from_slice(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80");
@@ -34,7 +34,7 @@ use crate::wire::{WireError, WireErrorKind, clamp};
 pub enum Outcome {
     /// OK: the reply is the first `size` bytes of the buffer, and decodes. A
     /// [`ResultReply`](crate::message::server::ResultReply) may still have a failing HRESULT; see
-    /// [`Client::reply`](super::Client::reply).
+    /// [`ClientExchange::reply`](super::ClientExchange::reply).
     Ok {
         /// The size of the reply in bytes.
         size: u16,
@@ -61,7 +61,7 @@ pub enum Outcome {
         offset: u32,
     },
     /// The reply has `size` bytes, which exceeds the buffer. The buffer has its header, and the
-    /// rest is unread; [`Client::enlarged`](super::Client::enlarged) continues.
+    /// rest is unread; [`ClientExchange::enlarged`](super::ClientExchange::enlarged) continues.
     BufferTooSmall {
         /// The required size of the buffer in bytes.
         size: u16,
@@ -91,11 +91,11 @@ impl Outcome {
 /// The state of the connection after an OK reply.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Outcome, AfterReply};
+/// use dotnet_diagnostics_ipc::exchange::{ClientExchange, ClientAction, Outcome, AfterReply};
 /// use dotnet_diagnostics_ipc::message::process::ProcessEnvironment;
 ///
 /// let mut buffer = [0; 64];
-/// let mut client = Client::new(&ProcessEnvironment {}, &mut buffer)?;
+/// let mut client = ClientExchange::new(&ProcessEnvironment {}, &mut buffer)?;
 /// client.sent(20)?;
 /// buffer[..26].copy_from_slice(b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0\x10\0\0\0\0\0");
 /// client.received(&buffer, 20)?;
@@ -165,11 +165,11 @@ impl AfterReply {
 /// How a connection ended, according to the caller's socket.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, End, Outcome};
+/// use dotnet_diagnostics_ipc::exchange::{ClientExchange, ClientAction, End, Outcome};
 /// use dotnet_diagnostics_ipc::message::process::ProcessInfo2;
 ///
 /// let mut buffer = [0; 512];
-/// let mut client = Client::new(&ProcessInfo2 {}, &mut buffer)?;
+/// let mut client = ClientExchange::new(&ProcessInfo2 {}, &mut buffer)?;
 /// client.sent(20)?;
 /// client.ended(End::Closed)?;
 /// assert_eq!(client.action(), ClientAction::Finished(Outcome::NoReply { end: End::Closed, request_sent: true }));
@@ -255,11 +255,11 @@ impl ReplyDeadline {
 /// loop, never in the peer's bytes. The exchange is unchanged.
 ///
 /// ```
-/// use dotnet_diagnostics_ipc::exchange::{Client, MisuseError};
+/// use dotnet_diagnostics_ipc::exchange::{ClientExchange, MisuseError};
 /// use dotnet_diagnostics_ipc::message::process::ProcessInfo2;
 ///
 /// let mut buffer = [0; 512];
-/// let mut client = Client::new(&ProcessInfo2 {}, &mut buffer)?;
+/// let mut client = ClientExchange::new(&ProcessInfo2 {}, &mut buffer)?;
 /// assert_eq!(client.sent(21), Err(MisuseError::TooMany { asked: 20, reported: 21 }));
 /// assert_eq!(client.received(&buffer, 1), Err(MisuseError::NotAsked));
 /// # Ok::<(), dotnet_diagnostics_ipc::exchange::RequestError>(())

@@ -17,7 +17,7 @@ use crate::message::{Message, Reply, eventpipe::StopTracing};
 /// closes the session instead.
 #[cfg_attr(doc, doc = include_str!("../pictures/session.svg"))]
 ///
-/// A [`Client`](super::Client) performs the stop; report its start and outcome to the session. Wait
+/// A [`ClientExchange`](super::ClientExchange) performs the stop; report its start and outcome to the session. Wait
 /// for its reply as [`ReplyDeadline::AfterStreamEnd`](super::ReplyDeadline::AfterStreamEnd) says.
 ///
 /// ```

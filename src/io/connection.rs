@@ -10,7 +10,7 @@ use super::wait::{CallOptions, Clock};
 use super::{Canceller, Deadlines, Error, ErrorKind, Phase, Transport, WaitLimit};
 use crate::command::{Command, Continuation};
 use crate::exchange::fallback::Fallback;
-use crate::exchange::{AfterReply, Client, ClientAction, End, MisuseError, Outcome};
+use crate::exchange::{AfterReply, ClientAction, ClientExchange, End, MisuseError, Outcome};
 use crate::header::{HEADER_LEN, MAX_MESSAGE_LEN};
 use crate::hresult::HResult;
 use crate::message::profiler::AttachProfiler;
@@ -238,7 +238,7 @@ const INITIAL_CAPACITY: usize = 1024;
 /// An exchange and its buffer.
 #[derive(Debug)]
 pub(super) struct ClientDriver {
-    client: Client,
+    client: ClientExchange,
     buffer: Vec<u8>,
     attach_timeout: Duration,
     /// Whether only the reply can arrive, so that everything may be read at once.
@@ -318,7 +318,7 @@ impl ClientDriver {
         // The exchange refuses a request that is too long, with its length.
         let len = payload.encoded_len().map_err(refused)?.saturating_add(HEADER_LEN);
         let mut buffer = std::vec![0; len.clamp(INITIAL_CAPACITY, MAX_MESSAGE_LEN)];
-        let client = Client::with_payload(command, continuation, payload, &mut buffer);
+        let client = ClientExchange::with_payload(command, continuation, payload, &mut buffer);
         let attaches = command == Command::ATTACH_PROFILER;
         Ok(Self {
             client: client.map_err(refused)?,

@@ -2,7 +2,7 @@
 
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
 use dotnet_diagnostics_ipc::exchange::{
-    AfterReply, Client, ClientAction, End, MisuseError, Outcome, Server,
+    AfterReply, ClientAction, ClientExchange, End, MisuseError, Outcome, Server,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::Request;
@@ -19,8 +19,8 @@ const OK_24: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0";
 const OK_20: &[u8] = b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0";
 const ERROR: &[u8] = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
 
-fn client(command: Command, continuation: Continuation) -> Client {
-    Client::with_payload(command, Some(continuation), &(), &mut [0; 20]).unwrap()
+fn client(command: Command, continuation: Continuation) -> ClientExchange {
+    ClientExchange::with_payload(command, Some(continuation), &(), &mut [0; 20]).unwrap()
 }
 
 /// Returns the outcome for a peer that sends this and closes, and how many bytes were taken.
@@ -52,7 +52,7 @@ fn client_small_buffer_keeps_received_bytes() {
 #[test]
 fn client_end_while_sending_is_no_reply() {
     for (sent, end) in [0, 19].into_iter().flat_map(|sent| ENDS.map(|end| (sent, end))) {
-        let mut client = Client::new(&ProcessInfo2 {}, &mut [0; 64]).unwrap();
+        let mut client = ClientExchange::new(&ProcessInfo2 {}, &mut [0; 64]).unwrap();
         assert_eq!(client.sent(0), Err(MisuseError::NoBytes));
         if sent > 0 {
             client.sent(sent).unwrap();
@@ -68,7 +68,7 @@ fn client_end_while_sending_is_no_reply() {
 fn client_failed_send_reads_early_error() {
     let asks = |says, fails_at| {
         let mut buffer = [0; 64];
-        let mut client = Client::new(&ProcessInfo2 {}, &mut buffer).unwrap();
+        let mut client = ClientExchange::new(&ProcessInfo2 {}, &mut buffer).unwrap();
         let peer = Peer { bytes: says, end: End::Reset, fails_at };
         hear(&mut client, &mut buffer, &peer, &mut |n| n).0
     };
@@ -88,7 +88,7 @@ fn client_garbage_is_refused_at_first_byte() {
 fn client_reply_is_that_of_its_request() {
     let mut buffer = [0; 64];
     let request = EnablePerfMap { perf_map_type: PerfMapType::ALL };
-    let mut client = Client::new(&request, &mut buffer).unwrap();
+    let mut client = ClientExchange::new(&request, &mut buffer).unwrap();
     assert_eq!(client.reply::<EnablePerfMap>(&buffer), Err(MisuseError::NotAsked));
     hear(&mut client, &mut buffer, &Peer::new(OK_24, End::Closed), &mut |n| n);
     let reply = client.reply::<EnablePerfMap>(&buffer).unwrap().unwrap();
@@ -97,7 +97,7 @@ fn client_reply_is_that_of_its_request() {
     let too_short = MisuseError::BufferTooShort { needed: 24 };
     assert_eq!(client.reply::<EnablePerfMap>(&buffer[..23]), Err(too_short));
 
-    let mut client = Client::new(&request, &mut buffer).unwrap();
+    let mut client = ClientExchange::new(&request, &mut buffer).unwrap();
     hear(&mut client, &mut buffer, &Peer::new(OK_20, End::Closed), &mut |n| n);
     assert_eq!(client.reply::<EnablePerfMap>(&buffer), Ok(None));
 }
@@ -107,9 +107,9 @@ fn client_reply_is_that_of_its_request() {
 fn client_checks_limits_before_it_encodes() {
     fn refused<'a, R: Request<'a>>(request: &R) -> String {
         let mut buffer = [0; 128];
-        let error = Client::new(request, &mut buffer).unwrap_err();
+        let error = ClientExchange::new(request, &mut buffer).unwrap_err();
         assert_eq!(buffer, [0; 128], "nothing is written");
-        assert!(Client::new_unchecked(request, &mut buffer).is_ok());
+        assert!(ClientExchange::new_unchecked(request, &mut buffer).is_ok());
         error.to_string()
     }
     let providers = [ProviderConfig::new("P", 0, EventLevel::ERROR)];
@@ -158,6 +158,6 @@ fn client_generic_ok_has_no_payload() {
 
 #[test]
 fn exchange_idle_size_is_bounded() {
-    assert!(size_of::<Client>() <= 64, "{}", size_of::<Client>());
+    assert!(size_of::<ClientExchange>() <= 64, "{}", size_of::<ClientExchange>());
     assert!(size_of::<Server>() <= 64, "{}", size_of::<Server>());
 }

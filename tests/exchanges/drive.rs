@@ -4,7 +4,7 @@
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::{
-    Client, ClientAction, End, Outcome, RefusalReason, Server, ServerAction, ServerOutcome,
+    ClientAction, ClientExchange, End, Outcome, RefusalReason, Server, ServerAction, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::server::ResultReply;
@@ -43,7 +43,7 @@ impl<'p> Peer<'p> {
 
 /// Drives a client to its end. Returns its outcome, and how many of the peer's bytes it took.
 pub(crate) fn hear(
-    client: &mut Client,
+    client: &mut ClientExchange,
     buffer: &mut [u8],
     peer: &Peer,
     pieces: Pieces,

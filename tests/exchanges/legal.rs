@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt::Debug;
 
 use dotnet_diagnostics_ipc::exchange::{
-    Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome,
+    ClientAction, ClientExchange, End, Outcome, Server, ServerAction, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::hresult::HResult;
 
@@ -69,7 +69,7 @@ macro_rules! tried_of_both {
     }};
 }
 
-pub(crate) fn client(client: &Client, buffer: &[u8]) {
+pub(crate) fn client(client: &ClientExchange, buffer: &[u8]) {
     if !is_new(client, buffer) {
         return;
     }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use dotnet_diagnostics_ipc::exchange::{
-    AfterReply, Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome,
+    AfterReply, ClientAction, ClientExchange, End, Outcome, Server, ServerAction, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::header::HEADER_LEN;
 use dotnet_diagnostics_ipc::hresult::HResult;
@@ -116,7 +116,7 @@ impl Line {
 
 struct Pair<'c> {
     conversation: Conversation<'c>,
-    client: Client,
+    client: ClientExchange,
     ours: Vec<u8>,
     server: Server,
     theirs: Vec<u8>,
@@ -316,11 +316,14 @@ impl Pair<'_> {
 }
 
 /// A client that sends the bytes of a request as they are.
-pub(crate) fn client_that_sends(request: &[u8], buffer: &mut [u8]) -> Result<Client, WireError> {
+pub(crate) fn client_that_sends(
+    request: &[u8],
+    buffer: &mut [u8],
+) -> Result<ClientExchange, WireError> {
     let message = Message::decode(request)?;
     let continuation = message.request()?.continuation();
     let payload = Tail(message.payload);
-    let client = Client::with_payload(message.command, continuation, &payload, buffer);
+    let client = ClientExchange::with_payload(message.command, continuation, &payload, buffer);
     // The reserved bytes of the header are sent too.
     buffer[..request.len()].copy_from_slice(request);
     Ok(client.expect("a message"))

@@ -15,13 +15,13 @@ use dotnet_diagnostics_ipc_vectors::player::{
     Difference, Flow, Link, Network, PlayerError, Received, Sent,
 };
 use dotnet_diagnostics_ipc_vectors::script::{Ending, FdKind, Life, Presence, SignalKind, Step};
-use system::{Descriptors, Listener, Stream};
+use system::Stream;
 
 #[cfg(unix)]
-use super::unix as system;
+use super::unix::{self as system, Descriptors};
 #[cfg(windows)]
-use super::windows as system;
-use super::{Background, READ_LEN, cancelled, failed};
+use super::windows::{self as system, NoDescriptors as Descriptors};
+use super::{Background, Listener, READ_LEN, cancelled, failed};
 use crate::process::{procfs, timeouts};
 
 /// The length of a wait that the canceller cannot end.

@@ -42,14 +42,14 @@ pub use live::LiveNetwork;
 pub(crate) use live::Peer;
 pub use trust::{advice, advised, allow_any_address, trust_policy, trust_shared_directories};
 #[cfg(unix)]
-pub use unix::{Listener, endpoint_at};
+pub use unix::{SocketListener as Listener, endpoint_at};
 #[cfg(unix)]
 pub(crate) use unix::{
     connect_to, exited_process, has_hung_up, is_served, kind_of, lives, named_process,
     sends_no_more,
 };
 #[cfg(windows)]
-pub use windows::Listener;
+pub use windows::PortPipe as Listener;
 #[cfg(windows)]
 pub(crate) use windows::{is_served, lacks};
 

@@ -40,7 +40,7 @@ pub(super) type Stream = OwnedFd;
 /// A socket or TCP address at which this process listens. The file of a socket is removed with the
 /// last copy.
 #[derive(Clone, Debug)]
-pub struct Listener(Arc<Inner>);
+pub struct SocketListener(Arc<Inner>);
 
 #[derive(Debug)]
 enum Inner {
@@ -48,7 +48,7 @@ enum Inner {
     Tcp(TcpListener, PathBuf),
 }
 
-impl Listener {
+impl SocketListener {
     /// Listens at the socket `address`, which only this user can reach, or at a TCP address. It does
     /// not block.
     ///
@@ -107,7 +107,7 @@ impl Listener {
     }
 }
 
-impl AsFd for Listener {
+impl AsFd for SocketListener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &*self.0 {
             Inner::Socket(listener, _) => listener.as_fd(),

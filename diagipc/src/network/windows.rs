@@ -35,16 +35,16 @@ pub(super) type Stream = PipeTransport;
 
 /// A pipe on which the player listens.
 #[derive(Clone, Debug)]
-pub struct Listener(Arc<Mutex<Listening>>);
+pub struct PortPipe(Arc<Mutex<PipeState>>);
 
 #[derive(Debug)]
-struct Listening {
+struct PipeState {
     listener: PipeListener,
     /// It has connected, and was not accepted yet.
     called: Option<PipeTransport>,
 }
 
-impl Listener {
+impl PortPipe {
     /// Listens at the pipe of this name, with or without `\\.\pipe\`.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl Listener {
             return Err(Error::new(Phase::Listen, ErrorKind::Unsupported(why)));
         }
         let listener = PipeListener::bind(&address.as_ref().to_string_lossy())?;
-        Ok(Self(Arc::new(Mutex::new(Listening { listener, called: None }))))
+        Ok(Self(Arc::new(Mutex::new(PipeState { listener, called: None }))))
     }
 
     /// Accepts a connection, or `None` on a timeout.
@@ -71,7 +71,7 @@ impl Listener {
     }
 }
 
-impl Listening {
+impl PipeState {
     fn accept(&mut self, until: &WaitLimit<'_>) -> Result<Option<Stream>, PlayerError> {
         if let Some(called) = self.called.take() {
             return Ok(Some(called));
@@ -191,9 +191,9 @@ pub(super) fn in_background(pipe: &Stream, flow: Flow) -> io::Result<Background>
 
 /// None can be passed.
 #[derive(Default)]
-pub(super) struct Descriptors {}
+pub(super) struct NoDescriptors {}
 
-impl Descriptors {
+impl NoDescriptors {
     pub(super) const fn new(_: bool) -> Self {
         Self {}
     }
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn runtime_at_port_is_asked_after_its_advertise() {
         let name = "dotnet-diagnostics-ipc-test-port-player";
-        let mut network = LiveNetwork::at_port(Listener::bind(name).unwrap());
+        let mut network = LiveNetwork::at_port(PortPipe::bind(name).unwrap());
         let runtime = thread::spawn(move || {
             for (advertise, is_one) in [
                 (&b"ADVR_V1\0................\x2a\0\0\0\0\0\0\0\0\0"[..], true),
@@ -320,7 +320,7 @@ mod tests {
     fn player_listens_as_runtime_and_at_ports() {
         let (own, port) =
             ("dotnet-diagnostics-ipc-test-ours", "dotnet-diagnostics-ipc-test-ours-port");
-        let listener = Listener::bind(own).unwrap();
+        let listener = PortPipe::bind(own).unwrap();
         let mut network = LiveNetwork::in_place_of_a_runtime(listener).with_port("p", port);
         network.listen("p", true).unwrap();
         let client = thread::spawn(move || {

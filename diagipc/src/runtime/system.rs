@@ -1,6 +1,12 @@
 //! The system interface of the reference runtime.
 
 #[cfg(unix)]
-pub(super) use super::unix::{Guard, Kept, LACKING, Link, Listening, connect, look, remove, take};
+pub(super) use super::unix::{
+    KeptSocket as Kept, LACKING, Link, SocketFile as Guard, SocketListening as Listening, connect,
+    look, remove, take,
+};
 #[cfg(windows)]
-pub(super) use super::windows::{Guard, Kept, LACKING, Link, Listening, connect, look, remove};
+pub(super) use super::windows::{
+    KeptPipe as Kept, LACKING, Link, PipeListening as Listening, PipePath as Guard, connect, look,
+    remove,
+};

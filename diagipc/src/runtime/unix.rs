@@ -23,16 +23,16 @@ pub(super) type Link = SocketTransport;
 pub(super) const LACKING: &[MisbehaviourKind] = &[];
 
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(super) struct SocketListening {
     /// The listener, which does not block.
     listener: Listener,
 }
 
-impl Listening {
+impl SocketListening {
     /// Listens. The guard keeps the socket file, and removes it.
-    pub(super) fn bind(path: &Path) -> Result<(Self, Guard), Error> {
+    pub(super) fn bind(path: &Path) -> Result<(Self, SocketFile), Error> {
         let listener = Listener::bind(path)?;
-        Ok((Self { listener: listener.clone() }, Guard(listener)))
+        Ok((Self { listener: listener.clone() }, SocketFile(listener)))
     }
 
     pub(super) fn accept(&mut self) -> Option<Link> {
@@ -82,9 +82,9 @@ impl Listening {
 
 /// Removes the socket file at the end.
 #[derive(Debug)]
-pub(super) struct Guard(Listener);
+pub(super) struct SocketFile(Listener);
 
-impl Guard {
+impl SocketFile {
     pub(super) fn path(&self) -> &Path {
         self.0.place()
     }
@@ -139,9 +139,9 @@ pub(super) fn take(link: &Link, left: usize) -> Result<(), ErrorKind> {
 }
 
 /// A connection left open without further data.
-pub(super) struct Kept(OwnedFd);
+pub(super) struct KeptSocket(OwnedFd);
 
-impl Kept {
+impl KeptSocket {
     /// Keeps a connection, or closes it if there is no free descriptor.
     pub(super) fn new(link: &Link) -> Option<Self> {
         link.as_fd().try_clone_to_owned().ok().map(Self)

@@ -80,17 +80,17 @@ impl Transport for Link {
 }
 
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(super) struct PipeListening {
     listener: PipeListener,
     accepted: Option<PipeTransport>,
 }
 
-impl Listening {
+impl PipeListening {
     /// Listens on a pipe, which disappears with its listener.
-    pub(super) fn bind(name: &Path) -> Result<(Self, Guard), Error> {
+    pub(super) fn bind(name: &Path) -> Result<(Self, PipePath), Error> {
         let listener = PipeListener::bind(&name.to_string_lossy())?;
         let path = PathBuf::from(listener.path().to_string());
-        Ok((Self { listener, accepted: None }, Guard(path)))
+        Ok((Self { listener, accepted: None }, PipePath(path)))
     }
 
     pub(super) fn accept(&mut self) -> Option<Link> {
@@ -141,9 +141,9 @@ fn soon(time: Duration, canceller: Option<&Canceller>) -> WaitLimit<'_> {
 
 /// The path of the default port's pipe.
 #[derive(Debug)]
-pub(super) struct Guard(PathBuf);
+pub(super) struct PipePath(PathBuf);
 
-impl Guard {
+impl PipePath {
     pub(super) fn path(&self) -> &Path {
         &self.0
     }
@@ -167,9 +167,9 @@ pub(super) fn look(
 }
 
 /// A connection left open without further data.
-pub(super) struct Kept(Link);
+pub(super) struct KeptPipe(Link);
 
-impl Kept {
+impl KeptPipe {
     /// Keeps a connection.
     pub(super) fn new(link: &Link) -> Option<Self> {
         link.pipe.try_clone().ok().map(|pipe| Self(Link::new(pipe)))

@@ -4,7 +4,7 @@
 use super::Pieces;
 use super::drive::{ENDS, Judged, Peer, hear, judge};
 use diagipc::embedded::corpus::COMMANDS;
-use dotnet_diagnostics_ipc::exchange::{Client, Outcome};
+use dotnet_diagnostics_ipc::exchange::{ClientExchange, Outcome};
 use dotnet_diagnostics_ipc::message::{AnyReply, Message};
 
 /// A client, and a peer that answers anything: `[command, room, end, 4 sizes of pieces, peer …]`.
@@ -20,7 +20,7 @@ pub fn client_exchange(input: &[u8]) {
     let heard = |sizes: &[u8]| {
         let (mut buffer, mut pieces) = (vec![0; room], Pieces::new(sizes));
         let mut client =
-            Client::with_payload(command, Some(continuation), &(), &mut buffer).unwrap();
+            ClientExchange::with_payload(command, Some(continuation), &(), &mut buffer).unwrap();
         hear(&mut client, &mut buffer, &peer, &mut |n| n.min(pieces.next()))
     };
     let (outcome, taken) = heard(&[]);

@@ -53,9 +53,9 @@ fn start_time(_: u32) -> Option<u64> {
 
 /// Connects to each socket to learn who listens.
 #[derive(Debug, Default)]
-pub(super) struct Listeners(());
+pub(super) struct AnyListeners(());
 
-impl Listeners {
+impl AnyListeners {
     #[allow(clippy::unused_self)] // where there is a list, it is kept
     pub(super) fn is_listed(&mut self, _: &str) -> bool {
         false

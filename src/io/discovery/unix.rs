@@ -13,7 +13,7 @@ use std::vec::Vec;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use super::linux::{self as platform, Listeners};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-use super::macos::{self as platform, Listeners};
+use super::macos::{self as platform, AnyListeners as Listeners};
 use super::{DiscoveredEndpoint, Discovery, EndpointState, Process, Tmpdir, UnreadablePath};
 use crate::endpoint::{NamePrefix, SocketForm, SocketName, UNKNOWN_KEY};
 use crate::io::trust::{self, Peer};

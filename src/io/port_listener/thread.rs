@@ -13,10 +13,11 @@ use super::options::{PortCounts, PortOptions};
 use super::unix as system;
 #[cfg(windows)]
 use super::windows as system;
+use super::{Poller, PollerWaker};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, DiagnosticPort, End};
 use crate::wire::Guid;
-use system::{Connection, LISTENER, Poller};
+use system::{Connection, LISTENER};
 
 /// How many connections are accepted before the others are served.
 const ACCEPTS_AT_ONCE: usize = 64;
@@ -33,7 +34,7 @@ const MOST_ABSENT: usize = 16_384;
 /// State shared by callers and the thread.
 pub(super) struct Shared {
     state: Mutex<State>,
-    waker: system::Waker,
+    waker: PollerWaker,
 }
 
 #[derive(Default)]
@@ -54,7 +55,7 @@ pub(super) struct State {
 }
 
 impl Shared {
-    pub(super) fn new(waker: system::Waker) -> Self {
+    pub(super) fn new(waker: PollerWaker) -> Self {
         Self { state: Mutex::new(State { is_open: true, ..State::default() }), waker }
     }
 

@@ -78,9 +78,9 @@ pub(super) fn transport(connection: Connection) -> io::Result<SocketTransport> {
 
 /// Wakes a port's thread.
 #[derive(Debug)]
-pub(super) struct Waker(UnixStream);
+pub(super) struct SocketWaker(UnixStream);
 
-impl Waker {
+impl SocketWaker {
     pub(super) fn wake(&self) {
         // If it is full, it is readable.
         let _ = (&self.0).write(&[0]);
@@ -92,7 +92,7 @@ impl Waker {
 /// Reads and accepts do not block: they fail with `WouldBlock`, and [`wait`](Self::wait) reports
 /// when to try again.
 #[derive(Debug)]
-pub(super) struct Poller {
+pub(super) struct SocketPoller {
     readiness: Readiness,
     listener: Listener,
     /// Readable once the thread is to be woken.
@@ -115,8 +115,8 @@ enum Readiness {
     Poll,
 }
 
-impl Poller {
-    pub(super) fn new(listener: impl Into<Listener>) -> io::Result<(Self, Waker)> {
+impl SocketPoller {
+    pub(super) fn new(listener: impl Into<Listener>) -> io::Result<(Self, SocketWaker)> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         let readiness = Readiness::Epoll(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -126,11 +126,11 @@ impl Poller {
 
     /// A poller as on systems without `epoll`.
     #[cfg(test)]
-    pub(super) fn with_poll(listener: UnixListener) -> io::Result<(Self, Waker)> {
+    pub(super) fn with_poll(listener: UnixListener) -> io::Result<(Self, SocketWaker)> {
         Self::with(Readiness::Poll, listener.into())
     }
 
-    fn with(readiness: Readiness, listener: Listener) -> io::Result<(Self, Waker)> {
+    fn with(readiness: Readiness, listener: Listener) -> io::Result<(Self, SocketWaker)> {
         let (waker, woken) = UnixStream::pair()?;
         waker.set_nonblocking(true)?;
         woken.set_nonblocking(true)?;
@@ -140,7 +140,7 @@ impl Poller {
         let poller = Self { readiness, listener, woken, is_paused: false };
         poller.watch(poller.listener.as_fd(), LISTENER)?;
         poller.watch(poller.woken.as_fd(), WAKE)?;
-        Ok((poller, Waker(waker)))
+        Ok((poller, SocketWaker(waker)))
     }
 
     #[allow(clippy::unnecessary_wraps, reason = "with epoll it may fail")]

@@ -45,9 +45,9 @@ pub(super) fn transport(connection: Connection) -> io::Result<EndpointTransport>
 
 /// Wakes a port's thread.
 #[derive(Debug)]
-pub(super) struct Waker(Arc<Event>);
+pub(super) struct EventWaker(Arc<Event>);
 
-impl Waker {
+impl EventWaker {
     pub(super) fn wake(&self) {
         self.0.set();
     }
@@ -60,7 +60,7 @@ impl Waker {
 /// own memory shows which of them did. Starting an operation resets that event, so none is started
 /// between the check of all of them and the wait.
 #[derive(Debug)]
-pub(super) struct Poller {
+pub(super) struct PipePoller {
     maker: PipeMaker,
     free: Vec<Connection>,
     woken: Arc<Event>,
@@ -69,13 +69,13 @@ pub(super) struct Poller {
     is_paused: bool,
 }
 
-impl Poller {
-    pub(super) fn new(listener: PipeListener) -> io::Result<(Self, Waker)> {
+impl PipePoller {
+    pub(super) fn new(listener: PipeListener) -> io::Result<(Self, EventWaker)> {
         let woken = Arc::new(Event::for_each_wait()?);
         let ended = Arc::new(Event::for_each_wait()?);
         let (maker, first) = listener.into_parts();
         let free = first.map(|pipe| Watched::new(pipe, &ended)).into_iter().collect();
-        let waker = Waker(Arc::clone(&woken));
+        let waker = EventWaker(Arc::clone(&woken));
         Ok((Self { maker, free, woken, ended, is_paused: false }, waker))
     }
 

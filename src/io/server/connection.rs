@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 use std::vec::Vec;
 
-use super::handler::{Answer, Handler, HeldConnection, Passed, StreamWriter, ask, send};
+use super::handler::{Handler, HeldConnection, Passed, Response, StreamWriter, ask, send};
 use super::{Entries, Listen, Permit, Refusal, Semaphore, ServeOptions, Served};
 use crate::continuation::EnvironmentEncoder;
 use crate::exchange::{self, End, MisuseError, RespondError, ServerAction, ServerOutcome};
@@ -255,7 +255,7 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
     }
 
     /// Exchanges everything up to the last byte of the reply.
-    fn reply(&mut self) -> Result<Option<Answer<'c>>, Error> {
+    fn reply(&mut self) -> Result<Option<Response<'c>>, Error> {
         let mut answer = None;
         loop {
             match self.server.action() {
@@ -302,7 +302,7 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
     }
 
     /// Calls the handler, and writes the reply over the request.
-    fn decode(&mut self) -> Result<Option<Answer<'c>>, Error> {
+    fn decode(&mut self) -> Result<Option<Response<'c>>, Error> {
         let asked = self.server.request(&self.buffer).map_err(listening)?;
         let Some(request) = asked else { return Ok(None) };
         self.served.command = Some(request.command());
@@ -320,15 +320,15 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
             Err(refusal) => return self.refuse(&refusal).map(|()| None),
         };
         match &answer {
-            Answer::Reply(reply) => self.respond(reply)?,
-            Answer::Environment(entries) => {
+            Response::Reply(reply) => self.respond(reply)?,
+            Response::Environment(entries) => {
                 match EnvironmentEncoder::new(entries.entries.iter().copied()) {
                     Ok(encoder) => self.respond(&AnyReply::ProcessEnvironment(encoder.reply()))?,
                     Err(_) => self.refuse(&HResult::FAIL.into())?,
                 }
             }
-            Answer::Stream(session) => self.begin(session.session_id())?,
-            Answer::Held(session) => self.begin(session.session_id())?,
+            Response::Stream(session) => self.begin(session.session_id())?,
+            Response::Held(session) => self.begin(session.session_id())?,
         }
         Ok(Some(answer))
     }
@@ -387,12 +387,12 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
     }
 
     /// Does what follows the reply, if that was sent.
-    fn follow(&mut self, answer: Option<Answer<'c>>) -> Result<(), Error> {
+    fn follow(&mut self, answer: Option<Response<'c>>) -> Result<(), Error> {
         match (answer, self.server.action()) {
-            (Some(Answer::Environment(entries)), ServerAction::Continue { .. }) => {
+            (Some(Response::Environment(entries)), ServerAction::Continue { .. }) => {
                 self.environment(&entries)
             }
-            (Some(Answer::Stream(session)), ServerAction::Continue { .. }) => {
+            (Some(Response::Stream(session)), ServerAction::Continue { .. }) => {
                 self.permit = None;
                 let mut writer = StreamWriter {
                     server: &mut self.server,
@@ -413,7 +413,7 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
                     _ => Ok(()),
                 }
             }
-            (Some(Answer::Held(session)), ServerAction::Hold) => {
+            (Some(Response::Held(session)), ServerAction::Hold) => {
                 self.permit = None;
                 let mut held = HeldConnection {
                     transport: &mut self.transport,

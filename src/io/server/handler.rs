@@ -155,7 +155,7 @@ pub(super) type Passed = Option<OwnedFd>;
 pub(super) type Passed = Option<core::convert::Infallible>;
 
 /// The handler's answer.
-pub(super) enum Answer<'h> {
+pub(super) enum Response<'h> {
     Reply(AnyReply<'h>),
     Environment(Entries<'h>),
     Stream(StreamSession<'h>),
@@ -170,9 +170,9 @@ pub(super) fn ask<'h, H: Handler + ?Sized>(
     handler: &'h H,
     request: &AnyRequest<'_>,
     fd: Passed,
-) -> Result<Answer<'h>, Refusal> {
-    use Answer::{Environment, Reply, Stream};
+) -> Result<Response<'h>, Refusal> {
     use AnyRequest as Ask;
+    use Response::{Environment, Reply, Stream};
     let done = |result| Reply(AnyReply::Result(result));
     handler.check(request)?;
     Ok(match *request {
@@ -206,7 +206,7 @@ pub(super) fn ask<'h, H: Handler + ?Sized>(
         Ask::CollectTracing5(CollectTracing5::UserEvents(request))
         | Ask::CollectTracing6(CollectTracing6::UserEvents(request)) => {
             let fd = fd.ok_or(HResult::BAD_ENCODING)?;
-            Answer::Held(handler.collect_user_events(request, fd)?)
+            Response::Held(handler.collect_user_events(request, fd)?)
         }
         #[cfg(not(unix))]
         Ask::CollectTracing5(_) | Ask::CollectTracing6(_) => {

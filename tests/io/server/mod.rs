@@ -77,7 +77,8 @@ fn ask(
     let mut buffer = vec![0; 65_535];
     let (command, continuation) = (request.command(), request.continuation());
     let mut client =
-        exchange::Client::with_payload(command, continuation, request, &mut buffer).unwrap();
+        exchange::ClientExchange::with_payload(command, continuation, request, &mut buffer)
+            .unwrap();
     loop {
         match client.action() {
             ClientAction::Send(range) => {

@@ -61,7 +61,7 @@ impl Connect for Runtime {
 pub(crate) enum Source {
     /// And its process, if the target is one.
     Listens(Endpoint, Option<u32>),
-    Port(Box<Port>),
+    Port(Box<TracePort>),
 }
 
 impl Source {
@@ -77,9 +77,9 @@ impl Source {
         let address = if of_command.is_none() { target.address()? } else { None };
         Ok(match (&address, of_command) {
             (None, Some((program, arguments))) => {
-                Self::Port(Box::new(Port::of_command(program, arguments, name)?))
+                Self::Port(Box::new(TracePort::of_command(program, arguments, name)?))
             }
-            (Some(Address::Port(path)), None) => Self::Port(Box::new(Port::at(path, name)?)),
+            (Some(Address::Port(path)), None) => Self::Port(Box::new(TracePort::at(path, name)?)),
             (Some(address), None) => {
                 let process_id = match address {
                     Address::Process(id) => Some(*id),
@@ -185,7 +185,7 @@ fn code(status: ExitStatus) -> i32 {
 }
 
 /// A port of this program, where runtimes connect.
-pub(crate) struct Port {
+pub(crate) struct TracePort {
     listener: Arc<PortListener>,
     /// As runtimes are told.
     address: String,
@@ -204,7 +204,7 @@ pub(crate) struct Port {
     directory: Option<OwnDirectory>,
 }
 
-impl Port {
+impl TracePort {
     /// At this path or TCP address, for any program.
     fn at(path: &Path, name: Option<String>) -> anyhow::Result<Self> {
         let options = PortOptions { trust: trust_policy(), ..PortOptions::DEFAULT };
@@ -398,7 +398,7 @@ fn resume_untraced(runtime: &PortRuntime, canceller: &Canceller) {
 }
 
 /// The socket is removed, which takes the end of the thread.
-impl Drop for Port {
+impl Drop for TracePort {
     fn drop(&mut self) {
         self.closing.cancel();
         if let Some(others) = lock(&self.others).take() {

@@ -5,7 +5,7 @@
 
 use core::hint::black_box;
 
-use dotnet_diagnostics_ipc::exchange::{Client, ClientAction};
+use dotnet_diagnostics_ipc::exchange::{ClientAction, ClientExchange};
 use dotnet_diagnostics_ipc::message::Message;
 use no_std::{keep, unknown};
 
@@ -15,7 +15,8 @@ extern "C" fn _start() {
     // What is asked is not known when this is built.
     let Ok(Ok(request)) = Message::decode(request).map(|message| message.request()) else { return };
     let (command, continuation) = (request.command(), request.continuation());
-    let Ok(mut client) = Client::with_payload(command, continuation, &request, buffer) else {
+    let Ok(mut client) = ClientExchange::with_payload(command, continuation, &request, buffer)
+    else {
         return;
     };
     loop {

@@ -3,14 +3,14 @@
 #![no_std]
 #![no_main]
 
-use dotnet_diagnostics_ipc::exchange::{Client, ClientAction};
+use dotnet_diagnostics_ipc::exchange::{ClientAction, ClientExchange};
 use dotnet_diagnostics_ipc::message::{Message, process::ProcessInfo3};
 use no_std::{keep, unknown};
 
 #[unsafe(no_mangle)]
 extern "C" fn _start() {
     let buffer = unknown();
-    let Ok(mut client) = Client::new(&ProcessInfo3 {}, buffer) else { return };
+    let Ok(mut client) = ClientExchange::new(&ProcessInfo3 {}, buffer) else { return };
     loop {
         let done = match client.action() {
             ClientAction::Send(range) => client.sent(core::hint::black_box(range.len())),

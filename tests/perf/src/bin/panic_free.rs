@@ -9,7 +9,7 @@ use core::ffi::{c_char, c_int};
 use core::fmt::{self, Debug, Display, Write as _};
 use core::ops::Range;
 
-use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, End, Server, ServerAction};
+use dotnet_diagnostics_ipc::exchange::{ClientAction, ClientExchange, End, Server, ServerAction};
 use dotnet_diagnostics_ipc::message::{Message, process::ProcessInfo3};
 use dotnet_diagnostics_ipc::user_events::{Record, TracepointCommand, UserReg, WrittenRecord};
 use dotnet_diagnostics_ipc::{advertise::Advertise, command::Command, header::Header};
@@ -110,7 +110,7 @@ fn converse(input: &[u8], buffer: &mut [u8], sum: &mut Sum) {
         };
     }
     let _ = write!(sum, "{:?} {:?}", server.action(), server.request(input));
-    let Ok(mut client) = Client::new(&ProcessInfo3 {}, buffer) else { return };
+    let Ok(mut client) = ClientExchange::new(&ProcessInfo3 {}, buffer) else { return };
     is_ok = true;
     while is_ok {
         is_ok = match client.action() {

@@ -9,7 +9,7 @@ mod machine;
 use core::hint::black_box;
 
 use dotnet_diagnostics_ipc::command::Command;
-use dotnet_diagnostics_ipc::exchange::{Client, ClientAction, Server, ServerAction};
+use dotnet_diagnostics_ipc::exchange::{ClientAction, ClientExchange, Server, ServerAction};
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, EventFilter, EventLevel, Format, StreamingProviderConfig, StreamingSession,
     TracepointConfig, TracepointSet, UserEventsProviderConfig, UserEventsSession,
@@ -55,10 +55,10 @@ macro_rules! calls {
 
 // The other calls of a client take at most 64 bytes.
 calls! {
-    client_with_payload: "Client::with_payload",
-    client_with_decoded: "Client::with_payload of a decoded request",
-    client_received: "Client::received",
-    client_enlarged: "Client::enlarged",
+    client_with_payload: "ClientExchange::with_payload",
+    client_with_decoded: "ClientExchange::with_payload of a decoded request",
+    client_received: "ClientExchange::received",
+    client_enlarged: "ClientExchange::enlarged",
     request: "Message::request",
     reply: "Message::reply_to",
     check_limits: "AnyRequest::check_limits",
@@ -142,7 +142,12 @@ fn written(
     let with_payload =
         if is_built { &mut calls.client_with_payload } else { &mut calls.client_with_decoded };
     with_payload.call(number, &mut || {
-        keep(Client::with_payload(command, request.continuation(), black_box(request), buffer))
+        keep(ClientExchange::with_payload(
+            command,
+            request.continuation(),
+            black_box(request),
+            buffer,
+        ))
     });
 }
 
@@ -179,7 +184,7 @@ fn reply(
         calls.reply.call(number, &mut || keep(black_box(&message).reply_to(Some(command))));
     }
     // First into a buffer that only has room for the header.
-    let Ok(mut client) = Client::with_payload(command, None, &(), buffer) else { return };
+    let Ok(mut client) = ClientExchange::with_payload(command, None, &(), buffer) else { return };
     if let ClientAction::Send(range) = client.action() {
         let _ = client.sent(range.len());
     }
