@@ -1,4 +1,4 @@
-//! Run an exchange with your own I/O: both sides of every flow (`spec/GUIDE.md`) as state machines
+//! Run an exchange over your own I/O: both sides of every flow in `spec/GUIDE.md` are state machines
 //! without I/O, clock or allocation.
 //!
 //! An exchange names its next action. The caller performs it on any socket and reports the result.

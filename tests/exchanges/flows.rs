@@ -1,4 +1,4 @@
-//! Who sends when: the exchanges follow the steps of `spec/GUIDE.md`, for every command.
+//! Who sends when: the exchanges follow the steps of `spec/GUIDE.md` for every command.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
