@@ -1,7 +1,7 @@
 //! The checks, which run on any machine.
 
 use dotnet_diagnostics_ipc::exchange::{
-    AfterReply, Client, ClientAction, End, Outcome, Server, ServerAction, ServerOutcome,
+    AfterReply, ClientAction, ClientExchange, End, Outcome, Server, ServerAction, ServerOutcome,
 };
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing2, EventLevel, Format, ProviderConfig, SessionReply, StopTracing,
@@ -66,7 +66,7 @@ const STREAM: &[u8] = b"Nettrace and what follows";
 /// each way.
 fn a_client_and_a_server_talk() -> Option<()> {
     let (mut ours, mut theirs) = ([0; 128], [0; 128]);
-    let mut client = Client::new(&REQUEST, &mut ours).ok()?;
+    let mut client = ClientExchange::new(&REQUEST, &mut ours).ok()?;
     let mut server = Server::new();
     let (mut to_server, mut to_client) = (None, None);
     let (mut sent, mut heard) = (0, 0);
