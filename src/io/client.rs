@@ -1,4 +1,4 @@
-//! The blocking client; the methods that send requests are those of the async client too.
+//! The blocking client, and the macro that declares the commands of both clients.
 
 use std::string::{String, ToString as _};
 use std::sync::Arc;
@@ -27,8 +27,8 @@ use crate::message::server::ResultReply;
 use crate::message::{AnyReply, AnyRequest, Message, Reply, Request};
 use crate::wire::{Guid, IpcString};
 
-/// A blocking client of a runtime. Each call opens a new connection: a connection carries one
-/// request.
+/// A blocking client of a runtime. Each call opens a new connection, because a connection carries
+/// only one request.
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::{Client, Endpoint};
@@ -39,7 +39,7 @@ use crate::wire::{Guid, IpcString};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A request that a runtime would refuse, or crash on, is not sent: see
+/// The client does not send a request that a runtime would refuse or crash on; see
 /// [`unchecked`](Self::unchecked).
 #[derive(Debug)]
 pub struct Client<C = Endpoint> {
@@ -54,7 +54,7 @@ impl<C> Clone for Client<C> {
 }
 
 impl<C: Connect> Client<C> {
-    /// A client of the runtime at `connect`.
+    /// Creates a client of the runtime at `connect`.
     pub fn new(connect: C) -> Self {
         Self { connect: Arc::new(connect), options: CallOptions::DEFAULT }
     }
@@ -80,10 +80,10 @@ impl<C: Connect> Client<C> {
         self
     }
 
-    /// A new connection, before any byte is sent.
+    /// Opens a new connection, and sends nothing yet.
     ///
     /// # Errors
-    /// [`Phase::Find`], [`Phase::Trust`], [`Phase::Connect`].
+    /// Fails in [`Phase::Find`], [`Phase::Trust`] or [`Phase::Connect`].
     pub fn connect(&self) -> Result<Connection<C::Transport>, Error> {
         self.connect_by(self.start())
     }
@@ -92,7 +92,7 @@ impl<C: Connect> Client<C> {
         Clock::start(Instant::now, &self.options.deadlines)
     }
 
-    /// Like `connect`, if the whole call began earlier.
+    /// Opens a connection for a call that began earlier.
     fn connect_by(&self, clock: Clock) -> Result<Connection<C::Transport>, Error> {
         let until = self.options.until(clock, self.options.deadlines.connect);
         until.check().map_err(|stopped| Error::new(Phase::Find, stopped))?;
@@ -101,14 +101,14 @@ impl<C: Connect> Client<C> {
     }
 }
 
-/// The methods that send requests: for the blocking client, and again with `async` and `await`.
+/// Declares the methods that send requests, for the blocking client and for the async client.
 macro_rules! commands {
     ($client:ident, $connect:ident::$stream:ident, $environment:ident, $run:ident, $perform:ident,
      [$($async:tt)*], [$($await:tt)*]) => {
         /// Each method that sends a request returns its [`Error`]: see [`ErrorKind`].
         impl<C: $connect> $client<C> {
-            /// Sends any `request` and waits for the reply. Does not read what follows the reply: for
-            /// sessions use [`trace`](Self::trace), for the environment
+            /// Sends any `request` and waits for the reply, but does not read what follows the
+            /// reply. For sessions use [`trace`](Self::trace), for the environment
             /// [`environment`](Self::environment).
             pub $($async)* fn call<'r, R: Request<'r>>(&self, request: &R) -> Result<Answer<R>, Error> {
                 let mut connection = self.connect()$($await)*?;
@@ -116,7 +116,7 @@ macro_rules! commands {
                 connection.$run(driver)$($await)*?.answer()
             }
 
-            /// Sends a request that only succeeds or fails. An OK with a failure result is a refusal.
+            /// Sends a request that only succeeds or fails. A failure inside an OK is a refusal.
             $($async)* fn done<'r, R: Request<'r, Reply = ResultReply>>(&self, request: &R) -> Result<(), Error> {
                 check_result(self.call(request)$($await)*?.message())
             }
@@ -146,8 +146,8 @@ macro_rules! commands {
                 }
             }
 
-            /// Asks for information about the process: `ProcessInfo3`, or the newest older command that the
-            /// runtime knows. [`Deadlines::whole`] covers all of them.
+            /// Requests information about the process with `ProcessInfo3`, or with the newest older
+            /// command that the runtime knows. [`Deadlines::whole`] covers all attempts.
             ///
             /// # Errors
             /// .NET Core 3.1 and older refuse it with
@@ -158,11 +158,13 @@ macro_rules! commands {
                 RuntimeInfo::from_reply(fallback.command(), &finished.ok()?.0)
             }
 
-            /// Makes the process write a dump of itself: `GenerateCoreDump3`, or the newest older command that
-            /// the runtime knows. Returns once the dump is written. [`Deadlines::whole`] covers all of them.
+            /// Makes the process write a dump with `GenerateCoreDump3`, or with the newest older
+            /// command that the runtime knows; returns once the dump is written.
+            /// [`Deadlines::whole`] covers all attempts.
             ///
             /// # Errors
-            /// .NET 5 and older have no flag but [`LOGGING`](crate::message::dump::DumpFlags::LOGGING), and refuse others with
+            /// .NET 5 and older support only the flag
+            /// [`LOGGING`](crate::message::dump::DumpFlags::LOGGING), and refuse others with
             /// [`UNKNOWN_COMMAND`](crate::hresult::HResult::UNKNOWN_COMMAND).
             pub $($async)* fn dump(&self, request: &GenerateCoreDump3<'_>) -> Result<(), Error> {
                 let mut fallback = Fallback::new(AnyRequest::GenerateCoreDump3(*request));
@@ -170,8 +172,8 @@ macro_rules! commands {
                 check_result(&finished.ok()?.0)
             }
 
-            /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
-            /// session type says so.
+            /// Starts a streaming session with `CollectTracing` to `CollectTracing4`, or with a
+            /// newer command whose session type is streaming.
             ///
             /// # Errors
             /// [`ErrorKind::Unsupported`] for a session that does not stream.
@@ -182,9 +184,9 @@ macro_rules! commands {
                 connection.traced(finished)
             }
 
-            /// Starts a session that streams with the newest command that the runtime knows, following
-            /// `fallback`; also returns the fields that were dropped. Each command uses a new connection;
-            /// [`Deadlines::whole`] covers all of them.
+            /// Starts a streaming session with the newest command that the runtime knows, following
+            /// `fallback`; also returns the fields that were dropped. Each command uses a new
+            /// connection; [`Deadlines::whole`] covers all of them.
             ///
             /// # Errors
             /// If no older command can express the session, the refusal says why.
@@ -194,32 +196,32 @@ macro_rules! commands {
                 Ok((connection.traced(finished)?, fallback.dropped()))
             }
 
-            /// `ProcessEnvironment`: the block is then read entry by entry.
+            /// Sends `ProcessEnvironment`; the returned block is read entry by entry.
             pub $($async)* fn environment(&self) -> Result<EnvironmentBlock<C::$stream>, Error> {
                 self.connect()$($await)*?.$environment()$($await)*
             }
 
-            /// `ProcessInfo`. Since .NET 5.
+            /// Sends `ProcessInfo` (since .NET 5).
             pub $($async)* fn process_info(&self) -> Result<Answer<ProcessInfo>, Error> {
                 self.call(&ProcessInfo {})$($await)*
             }
 
-            /// `ProcessInfo2`: also the entry assembly and the version. Since .NET 6.
+            /// Sends `ProcessInfo2` (since .NET 6), which adds the entry assembly and the version.
             pub $($async)* fn process_info2(&self) -> Result<Answer<ProcessInfo2>, Error> {
                 self.call(&ProcessInfo2 {})$($await)*
             }
 
-            /// `ProcessInfo3`: also the runtime identifier. Since .NET 8.
+            /// Sends `ProcessInfo3` (since .NET 8), which adds the runtime identifier.
             pub $($async)* fn process_info3(&self) -> Result<Answer<ProcessInfo3>, Error> {
                 self.call(&ProcessInfo3 {})$($await)*
             }
 
-            /// `ResumeRuntime`: resumes the port of this client (F-42).
+            /// Sends `ResumeRuntime`, which resumes only the port on which it arrives (F-42).
             pub $($async)* fn resume(&self) -> Result<(), Error> {
                 self.done(&ResumeRuntime {})$($await)*
             }
 
-            /// `SetEnvironmentVariable`: sets a variable of the process, or deletes it.
+            /// Sends `SetEnvironmentVariable`, which sets a variable of the process, or deletes it.
             ///
             /// # Errors
             /// Deleting a missing variable is refused (F-80).
@@ -228,49 +230,50 @@ macro_rules! commands {
                 self.done(&SetEnvironmentVariable { name: name.into(), value })$($await)*
             }
 
-            /// `EnablePerfMap`.
+            /// Sends `EnablePerfMap`.
             pub $($async)* fn enable_perf_map(&self, perf_map_type: PerfMapType) -> Result<(), Error> {
                 self.done(&EnablePerfMap { perf_map_type })$($await)*
             }
 
-            /// `DisablePerfMap`.
+            /// Sends `DisablePerfMap`.
             pub $($async)* fn disable_perf_map(&self) -> Result<(), Error> {
                 self.done(&DisablePerfMap {})$($await)*
             }
 
-            /// `ApplyStartupHook`. A hook that cannot be loaded ends a 9.0 process (P-2, P-27).
+            /// Sends `ApplyStartupHook`. A hook that fails to load ends a 9.0 process (P-2, P-27).
             pub $($async)* fn apply_startup_hook(&self, path: &str) -> Result<(), Error> {
                 self.done(&ApplyStartupHook { startup_hook_path: path.into() })$($await)*
             }
 
-            /// `AttachProfiler`: the reply may take as long as the request's `attachTimeout`.
+            /// Sends `AttachProfiler`. The reply may take as long as the request's `attachTimeout`.
             pub $($async)* fn attach_profiler(&self, request: &AttachProfiler<'_>) -> Result<(), Error> {
                 self.done(request)$($await)*
             }
 
-            /// `StartupProfiler`, of a suspended runtime.
+            /// Sends `StartupProfiler` to a suspended runtime.
             pub $($async)* fn startup_profiler(&self, request: &StartupProfiler<'_>) -> Result<(), Error> {
                 self.done(request)$($await)*
             }
 
-            /// `GenerateCoreDump`: returns once the dump is written.
+            /// Sends `GenerateCoreDump`; returns once the dump is written.
             pub $($async)* fn generate_core_dump(&self, request: &GenerateCoreDump<'_>) -> Result<(), Error> {
                 self.done(request)$($await)*
             }
 
-            /// `GenerateCoreDump2`: with flags. Since .NET 6.
+            /// Sends `GenerateCoreDump2` (since .NET 6), which adds flags.
             pub $($async)* fn generate_core_dump2(&self, request: &GenerateCoreDump2<'_>) -> Result<(), Error> {
                 self.done(request)$($await)*
             }
 
-            /// `GenerateCoreDump3`: a failure includes a text. Since .NET 7.
+            /// Sends `GenerateCoreDump3` (since .NET 7), whose failures include a text.
             pub $($async)* fn generate_core_dump3(&self, request: &GenerateCoreDump3<'_>) -> Result<(), Error> {
                 self.done(request)$($await)*
             }
 
-            /// `StopTracing` of a session by its id; returns the id that the runtime echoes. An unknown id is OK too (F-31). The
-            /// reply arrives once the session's stream is drained, so only [`Deadlines::whole`] limits
-            /// it. For your own sessions use a trace's `stop_handle`.
+            /// Sends `StopTracing` with a session id, and returns the id that the runtime echoes.
+            /// An unknown id gets an OK too (F-31). The reply arrives once the stream is drained,
+            /// so only [`Deadlines::whole`] limits it. For your own sessions use a trace's
+            /// `stop_handle`.
             pub $($async)* fn stop_tracing(&self, session_id: u64) -> Result<Option<u64>, Error> {
                 let answer = self.call(&StopTracing { session_id })$($await)*?;
                 Ok(answer.payload().map(|reply: SessionReply| reply.session_id))
@@ -281,20 +284,20 @@ macro_rules! commands {
             /// Stops the session, and waits for the answer. The answer arrives after the stream was
             /// read to its end, so another thread or task must read it.
             ///
-            /// A stop that was refused may be repeated. What was sent cannot be withdrawn: if this is
-            /// cancelled or dropped, or its deadline passes, then the next call waits for the same
-            /// answer and sends nothing. Keep the [`Trace`] until then.
+            /// A refused stop may be repeated. A stop that was sent cannot be withdrawn: if this
+            /// call is cancelled or dropped, or its deadline passes, the next call waits for the
+            /// same answer and sends nothing. Keep the [`Trace`] until then.
             ///
-            /// Before the first byte of the stream nothing is sent: the reader closes the connection,
-            /// and this returns [`StopOutcome::NotSent`]. A runtime that waits at its start is harmed
-            /// by `StopTracing` (F-160).
+            /// Before the first byte of the stream this sends nothing, because `StopTracing` harms
+            /// a runtime that waits at its start (F-160). The reader closes the connection instead,
+            /// and this returns [`StopOutcome::NotSent`].
             ///
             /// # Errors
-            /// [`ErrorKind::SessionOver`] if the stream has ended already, or its [`Trace`] was
-            /// dropped, also while this connects: the stop is too late, and is not sent, because
-            /// another session may have the id by then (F-143); [`ErrorKind::AlreadyStopped`] if
-            /// another call waits for the answer, or it has arrived. Otherwise as for every call, with
-            /// [`Phase::Stop`] from the reply on.
+            /// [`ErrorKind::SessionOver`] if the stream has ended or its [`Trace`] was dropped,
+            /// even while this connects. The stop is then not sent, because another session may
+            /// have the id (F-143). [`ErrorKind::AlreadyStopped`] if another call waits for the
+            /// answer, or the answer has arrived. Otherwise as for every call; from the reply on,
+            /// the phase is [`Phase::Stop`].
             pub $($async)* fn stop(&self) -> Result<StopOutcome, Error> {
                 let Some(mut stop) = self.begin::<C::$stream>()? else {
                     return Ok(StopOutcome::NotSent);
@@ -331,13 +334,13 @@ commands!(AsyncClient, AsyncConnect::Stream, environment_async, run_async, perfo
 pub struct RuntimeInfo {
     /// The process id in the target's own pid namespace.
     pub process_id: u64,
-    /// The cookie of the runtime, equal in all its answers and advertises.
+    /// The cookie of the runtime, the same in all its replies and advertises.
     pub runtime_cookie: Guid,
-    /// The executable, and its arguments once the runtime has started.
+    /// The command line: the executable and, once the runtime has started, its arguments.
     pub command_line: String,
-    /// `Linux`, `macOS`, `Windows`, `Unknown`, and others that the document does not list (F-38).
+    /// The operating system: `Linux`, `macOS`, `Windows`, `Unknown` or undocumented (F-38).
     pub os: String,
-    /// `x64`, `arm64`, …, and others that the document does not list (F-38).
+    /// The processor architecture: `x64`, `arm64`, …, or an undocumented value (F-38).
     pub arch: String,
     /// The name of the entry assembly; `None` before .NET 6.
     pub managed_entrypoint_assembly_name: Option<String>,
@@ -360,7 +363,7 @@ impl RuntimeInfo {
     }
 }
 
-/// Converts the reply of a command, whose last fields older commands do not have.
+/// Converts a reply to [`RuntimeInfo`]; fields that an older command does not have are `None`.
 macro_rules! runtime_info {
     ($Reply:ident: $($newer:ident)*; $($absent:ident)*) => {
         impl From<$Reply<'_>> for RuntimeInfo {

@@ -1,5 +1,5 @@
-//! How a client gets a connection, one request over it and its answer, and [`ClientDriver`]: the same
-//! without the I/O.
+//! A connection with one request and its answer, and [`ClientDriver`], which runs a request without
+//! I/O.
 
 use std::marker::PhantomData;
 use std::string::ToString as _;
@@ -39,13 +39,13 @@ use crate::wire::{Encode, WireError, WireErrorKind};
 /// assert!(Client::new(Forwarded(ports)).process_info().is_err());
 /// ```
 pub trait Connect {
-    /// The connection type. A session keeps one on which a stop was sent but not yet answered.
+    /// The connection type. A session keeps the connection of a stop until that is answered.
     type Transport: Transport + Send + 'static;
 
-    /// A new connection, before any byte is sent.
+    /// Opens a new connection, and sends nothing yet.
     ///
     /// # Errors
-    /// [`Error`], with the phase that failed.
+    /// Returns an [`Error`] with the phase that failed.
     fn connect(&self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error>;
 }
 
@@ -57,7 +57,7 @@ impl<C: Connect + ?Sized> Connect for &C {
     }
 }
 
-/// An OK, and its payload.
+/// An OK reply and its payload.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -79,14 +79,14 @@ pub struct Answer<R> {
 }
 
 impl<R> Answer<R> {
-    /// The whole message, including the header.
+    /// Returns the whole message, including the header.
     pub fn message(&self) -> &[u8] {
         &self.message
     }
 
-    /// The payload; `None` if there is none, as in the generic OK of the document (F-2). For a
-    /// caller-defined [`Request`] of a command unknown to this crate, also `None` if its reply
-    /// does not decode.
+    /// Returns the payload; `None` if there is none, as in the generic OK of the document (F-2).
+    /// For a caller-defined [`Request`] of a command unknown to this crate, also `None` if its
+    /// reply does not decode.
     pub fn payload<'s>(&'s self) -> Option<<R as Request<'s>>::Reply>
     where
         R: Request<'s>,
@@ -97,7 +97,7 @@ impl<R> Answer<R> {
         }
     }
 
-    /// The result in the payload; [`HResult::OK`] if there is none.
+    /// Returns the result in the payload; [`HResult::OK`] if there is none.
     pub fn result<'s>(&'s self) -> HResult
     where
         R: Request<'s, Reply = ResultReply>,
@@ -106,7 +106,7 @@ impl<R> Answer<R> {
     }
 }
 
-/// One request over an existing connection, which it consumes.
+/// An existing connection, which is consumed by one request.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -127,7 +127,7 @@ impl<R> Answer<R> {
 pub struct Connection<T> {
     pub(super) transport: T,
     pub(super) options: CallOptions,
-    /// If the call has begun.
+    /// The clock of the call, once the call has begun.
     clock: Option<Clock>,
 }
 
@@ -138,8 +138,8 @@ pub(super) type Fd<'f> = core::convert::Infallible;
 pub(super) type Fd<'f> = std::os::fd::BorrowedFd<'f>;
 
 impl<T> Connection<T> {
-    /// A connection before any byte is sent: a [`Transport`], or for the async methods a stream of
-    /// tokio.
+    /// Creates a connection from a [`Transport`], or for the async methods from a stream of tokio.
+    /// No byte may have been sent on it.
     pub const fn new(transport: T) -> Self {
         Self { transport, options: CallOptions::DEFAULT, clock: None }
     }
@@ -161,7 +161,7 @@ impl<T> Connection<T> {
         self
     }
 
-    /// The deadline of the call, which begins now unless it has begun.
+    /// Returns the clock of the call; the first use starts it.
     pub(super) fn clock(&mut self, now: fn() -> Instant) -> Clock {
         *self.clock.get_or_insert_with(|| Clock::start(now, &self.options.deadlines))
     }
@@ -176,9 +176,8 @@ impl<T: Transport> Connection<T> {
 
     /// Sends the request and waits for the reply.
     ///
-    /// # Errors
-    /// [`Error`]: everything but an OK whose payload decodes. A session that writes `user_events` is
-    /// refused before anything is sent: it takes a descriptor.
+    /// Returns an [`Error`] unless the reply is an OK whose payload decodes. A request for a
+    /// `user_events` session is not sent, because it takes a descriptor.
     pub fn call<'r, R: Request<'r>>(mut self, request: &R) -> Result<Answer<R>, Error> {
         let driver = ClientDriver::new(request, self.options.checks_limits)?;
         self.run(driver)?.answer()
@@ -229,13 +228,13 @@ impl<T: Transport> Connection<T> {
     }
 }
 
-/// Why no descriptor is passed to a request that takes one.
+/// The error for a request that takes a descriptor, if there is none to pass.
 pub(super) const NO_FD: ErrorKind = ErrorKind::Unsupported("no descriptor to pass");
 
 /// The initial size of the reply buffer; it grows to the reply's size, at most 65,535 bytes.
 const INITIAL_CAPACITY: usize = 1024;
 
-/// An exchange and its buffer.
+/// A client exchange and its buffer.
 #[derive(Debug)]
 pub(super) struct ClientDriver {
     client: ClientExchange,
@@ -243,20 +242,20 @@ pub(super) struct ClientDriver {
     attach_timeout: Duration,
     /// Whether only the reply can arrive, so that everything may be read at once.
     reads_ahead: bool,
-    /// How many bytes beyond the exchange's range are in the buffer.
+    /// The number of bytes in the buffer beyond the exchange's range.
     ahead: usize,
 }
 
-/// The next action.
+/// The next action of a [`ClientDriver`].
 #[derive(Debug)]
 pub(super) enum Step<'d> {
-    /// Send some of it, then [`ClientDriver::sent`].
+    /// Send some of these bytes, then call [`ClientDriver::sent`].
     Send(&'d [u8]),
-    /// Send the descriptor, then [`ClientDriver::fd_sent`].
+    /// Send the descriptor, then call [`ClientDriver::fd_sent`].
     SendFd,
-    /// Read into it, then [`ClientDriver::received`].
+    /// Read into this buffer, then call [`ClientDriver::received`].
     Receive(&'d mut [u8]),
-    /// Nothing: [`ClientDriver::finish`].
+    /// The exchange is over: call [`ClientDriver::finish`].
     Finish(Outcome),
 }
 
@@ -269,15 +268,15 @@ pub(super) struct Finished {
 }
 
 impl ClientDriver {
-    /// A request that takes no descriptor.
+    /// Creates a driver for a request that takes no descriptor.
     pub(super) fn new<'r, R: Request<'r>>(request: &R, checks_limits: bool) -> Result<Self, Error> {
-        // Without one, some runtimes lose a descriptor (F-74).
+        // Some runtimes leak the connection if no descriptor is sent (F-74).
         let why = "a user_events session takes a descriptor: Client::user_events passes one";
         ensure(request.continuation() != Continuation::UserEvents, why)?;
         Self::of_request(request, checks_limits)
     }
 
-    /// A request that starts a session that streams.
+    /// Creates a driver for a request that starts a streaming session.
     pub(super) fn trace<'r, R: Request<'r>>(
         request: &R,
         checks_limits: bool,
@@ -286,7 +285,7 @@ impl ClientDriver {
         Self::of_request(request, checks_limits)
     }
 
-    /// A request that starts a session that writes `user_events`.
+    /// Creates a driver for a request that starts a session that writes `user_events`.
     #[cfg(unix)]
     pub(super) fn user_events<'r, R: Request<'r>>(
         request: &R,
@@ -297,7 +296,7 @@ impl ClientDriver {
         Self::of_request(request, checks_limits)
     }
 
-    /// The current command of a fallback, whose limits are checked.
+    /// Creates a driver for the current command of a fallback, whose limits were checked.
     pub(super) fn newest(fallback: &Fallback<'_>) -> Result<Self, Error> {
         Self::encode(fallback.command(), fallback.continuation(), fallback)
     }
@@ -329,12 +328,12 @@ impl ClientDriver {
         })
     }
 
-    /// Whether the request was sent, and its reply has not arrived.
+    /// Returns whether the request was sent and the reply has not arrived.
     pub(super) fn awaits_reply(&self) -> bool {
         matches!(self.client.action(), ClientAction::Receive(_))
     }
 
-    /// The time limit for the reply.
+    /// Returns the time limit for the reply.
     pub(super) fn reply_within(&self, deadlines: &Deadlines) -> Option<Duration> {
         deadlines.reply_to(self.client.command(), self.attach_timeout)
     }
@@ -358,8 +357,8 @@ impl ClientDriver {
         })
     }
 
-    /// A runtime that refuses a request early closes before it has read all of it: if sending
-    /// fails, the reply is still read.
+    /// Records the result of a send. A runtime that refuses a request early closes before it has
+    /// read all of it, so the reply is still read after a failed send.
     pub(super) fn sent(&mut self, sent: Result<usize, ErrorKind>) -> Result<(), Error> {
         match sent {
             Ok(0) | Err(ErrorKind::Io(_)) => self.client.send_failed(),
@@ -391,7 +390,7 @@ impl ClientDriver {
         .map_err(at(Phase::Reply))
     }
 
-    /// Feeds the exchange from the buffer, as far as it asks for bytes.
+    /// Passes bytes of the buffer to the exchange while it asks for bytes.
     fn taken(&mut self) -> Result<(), MisuseError> {
         while let (1.., ClientAction::Receive(range)) = (self.ahead, self.client.action()) {
             let n = self.ahead.min(range.len());
@@ -409,7 +408,7 @@ impl ClientDriver {
     }
 }
 
-/// Why a request does not start a trace.
+/// The error text for a request that does not start a streaming session.
 pub(super) const NOT_STREAMING: &str = "not a streaming session";
 
 /// Returns an error that refuses to send a request unless `it` is true.
@@ -417,7 +416,7 @@ pub(super) fn ensure(it: bool, why: &'static str) -> Result<(), Error> {
     if it { Ok(()) } else { Err(Error::new(Phase::Send, ErrorKind::Unsupported(why))) }
 }
 
-/// An OK without what the caller asked for.
+/// Returns the error for an OK that lacks what the caller asked for.
 pub(super) fn lacking<T>(why: &'static str) -> Result<T, Error> {
     Err(Error::new(Phase::Reply, ErrorKind::Unsupported(why)))
 }
@@ -427,7 +426,7 @@ fn at(phase: Phase) -> impl Fn(MisuseError) -> Error {
 }
 
 impl Finished {
-    /// The OK reply, and what follows it. Every other outcome is an error.
+    /// Returns the OK reply and what follows it. Every other outcome is an error.
     pub(super) fn ok(self) -> Result<(Vec<u8>, AfterReply), Error> {
         let kind = match self.outcome {
             Outcome::Ok { then, .. } => return Ok((self.buffer, then)),
@@ -449,12 +448,12 @@ impl Finished {
         Err(Error::new(Phase::Reply, kind))
     }
 
-    /// The OK reply to a request of this type.
+    /// Returns the OK reply to a request of this type.
     pub(super) fn answer<R>(self) -> Result<Answer<R>, Error> {
         self.ok().map(|(message, _)| Answer { message, request: PhantomData })
     }
 
-    /// The id of the session whose stream follows.
+    /// Returns the id of the session whose stream follows.
     pub(super) fn stream(self) -> Result<Option<u64>, Error> {
         match self.ok()? {
             (_, AfterReply::Stream { session_id }) => Ok(session_id),
@@ -462,7 +461,7 @@ impl Finished {
         }
     }
 
-    /// The id of the session that writes `user_events`.
+    /// Returns the id of the session that writes `user_events`.
     #[cfg(unix)]
     pub(super) fn user_events(self) -> Result<Option<u64>, Error> {
         match self.ok()? {
@@ -471,7 +470,7 @@ impl Finished {
         }
     }
 
-    /// How many bytes of environment follow.
+    /// Returns how many bytes of environment follow.
     pub(super) fn environment(self) -> Result<u32, Error> {
         match self.ok()? {
             (_, AfterReply::EnvironmentBlock { n_incoming_bytes }) => Ok(n_incoming_bytes),
@@ -480,20 +479,20 @@ impl Finished {
         }
     }
 
-    /// Why the front of the buffer is not a reply, with the path of the field.
+    /// Returns why the front of the buffer is not a reply, with the path of the field.
     fn why(&self) -> WireError {
         match Message::decode_prefix(&self.buffer)
             .and_then(|(message, _)| message.reply_to(Some(self.command)).map(|_| message))
         {
             Err(error) => error,
-            // It was malformed before it was complete; later bytes in the buffer are not part of
-            // it.
+            // The reply was malformed before it was complete; later bytes in the buffer are not
+            // part of it.
             Ok(_) => WireError::new(WireErrorKind::BadMagic, 0),
         }
     }
 }
 
-/// The attach timeout in an encoded request.
+/// Returns the attach timeout in an encoded request.
 fn attach_timeout(request: &[u8]) -> Duration {
     let attach = Message::decode_prefix(request)
         .and_then(|(message, _)| message.request_as::<AttachProfiler<'_>>());

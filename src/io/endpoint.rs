@@ -22,8 +22,8 @@ use super::{
 /// The address of a runtime's default port: a process, the path of a socket, the name of a pipe, or a
 /// TCP address.
 ///
-/// An untrusted endpoint is refused before a byte is sent: [`trust`](super::trust) lists the
-/// checks. The endpoint found is cached for the next connection while the socket stays the same;
+/// An untrusted endpoint is refused before a byte is sent; [`trust`](super::trust) lists the
+/// checks. The socket that was found is cached for the next connection while it stays the same, but
 /// the listener is checked each time.
 ///
 /// ```
@@ -36,7 +36,7 @@ use super::{
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     place: Place,
-    /// The only process that may listen there, if any may not.
+    /// The only process that may listen there; `None` if any may.
     process_id: Option<u32>,
     trust: TrustPolicy,
     /// The last socket that was found and checked.
@@ -53,25 +53,25 @@ enum Place {
 }
 
 impl Endpoint {
-    /// The default port of a process on this machine.
+    /// Creates the endpoint of a process's default port on this machine.
     pub fn process(process_id: u32) -> Self {
         Self { process_id: Some(process_id), ..Self::at(Place::Process(process_id)) }
     }
 
-    /// A Unix socket.
+    /// Creates the endpoint of a Unix socket.
     pub fn socket(path: impl Into<PathBuf>) -> Self {
         Self::at(Place::Socket(path.into()))
     }
 
-    /// A Windows pipe, with or without `\\.\pipe\` before its name.
+    /// Creates the endpoint of a Windows pipe, with or without `\\.\pipe\` before its name.
     pub fn pipe(name: impl Into<String>) -> Self {
         let name = name.into();
         let name = name.strip_prefix(r"\\.\pipe\").map(String::from).unwrap_or(name);
         Self::at(Place::Pipe(name))
     }
 
-    /// A TCP address: a forwarded port of a device, or a router. Another than a loopback address needs
-    /// [`TrustPolicy::allowing_any_address`].
+    /// Creates the endpoint of a TCP address: a forwarded port of a device, or a router. An address
+    /// that is not a loopback address needs [`TrustPolicy::allowing_any_address`].
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::io::{Client, Endpoint, ErrorKind};
@@ -100,7 +100,7 @@ impl Endpoint {
         }
     }
 
-    /// Checks the TCP address before it is connected to.
+    /// Checks the TCP address before connecting to it.
     pub(super) fn check_address(&self, address: SocketAddr) -> Result<(), Error> {
         self.trust.check_address(address).map_err(|reason| Error::new(Phase::Trust, reason))
     }
@@ -113,14 +113,14 @@ impl Endpoint {
     }
 }
 
-/// The socket or pipe that was found. If its process is known, no other may listen there.
+/// Converts a discovered socket or pipe. If its process is known, no other may listen there.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 /// use dotnet_diagnostics_ipc::io::{Client, Endpoint, discovery};
 ///
 /// for found in &discovery::processes()?.found {
-///     // Root asks the processes of every user, each for what it says of itself.
+///     // Root may talk to the processes of every user.
 ///     let policy = found.owner.map_or(TrustPolicy::CHECKED, |owner| TrustPolicy::CHECKED.allowing_owner(owner));
 ///     let client = Client::new(Endpoint::from(found).trusting(policy));
 /// # drop(client);
@@ -155,7 +155,7 @@ impl Endpoint {
         let path = match &self.place {
             Place::Process(process_id) => discovery::endpoint_of(*process_id, until)?,
             Place::Socket(path) => path.clone(),
-            // A TCP address is not searched.
+            // The caller connects to a TCP address without a search.
             Place::Pipe(_) | Place::Tcp(_) => {
                 return Err(Error::new(
                     Phase::Find,
@@ -166,17 +166,17 @@ impl Endpoint {
         VerifiedSocket::new(&path, self.trust)
     }
 
-    /// The cached socket, if it is still the same.
+    /// Returns the cached socket, if it is still the same.
     pub(super) fn found_before(&self) -> Option<VerifiedSocket> {
         self.cached().clone().filter(|socket| socket.is_still(self.trust))
     }
 
-    /// The cache, for a socket that has proved right.
+    /// Locks the cache, which holds a socket that passed the checks.
     pub(super) fn cached(&self) -> MutexGuard<'_, Option<VerifiedSocket>> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Connects without waiting, and checks who listens: `None` if the backlog is full. The stream
+    /// Connects without waiting, and checks who listens; `None` if the backlog is full. The stream
     /// does not block.
     pub(super) fn try_open(&self, socket: &VerifiedSocket) -> Result<Option<UnixStream>, Error> {
         let stream = super::unix::try_connect(&socket.path)?;
@@ -225,7 +225,7 @@ impl Connect for Endpoint {
 
 #[cfg(windows)]
 impl Endpoint {
-    /// The name of its pipe.
+    /// Returns the name of the endpoint's pipe.
     pub(super) fn pipe_name(&self) -> Result<String, Error> {
         match &self.place {
             Place::Process(process_id) => super::discovery::pipe_of(*process_id),

@@ -14,7 +14,7 @@ use crate::continuation::{Entry, EnvironmentDecoder, EnvironmentEvent, Environme
 use crate::exchange::End;
 use crate::message::process::ProcessEnvironment;
 
-/// How much is read at once.
+/// The maximum number of bytes read at once.
 const PIECE: usize = 16 * 1024;
 
 /// The buffer for one entry; Linux allows 128 KiB per entry, which is less than 256 KiB of units.
@@ -33,17 +33,17 @@ const ENTRY: usize = 256 * 1024;
 pub struct EnvironmentBlock<T> {
     transport: T,
     n_incoming_bytes: u32,
-    /// For the whole block.
+    /// The deadline for the whole block.
     deadline: Option<Instant>,
     canceller: Option<Canceller>,
     limits: EnvironmentLimits,
 }
 
 impl<T: Transport> Connection<T> {
-    /// Asks for the environment, which is then read entry by entry.
+    /// Requests the environment, which is then read entry by entry.
     ///
     /// # Errors
-    /// As [`call`](Self::call).
+    /// Fails as [`call`](Self::call) does.
     pub fn environment(mut self) -> Result<EnvironmentBlock<T>, Error> {
         let driver = ClientDriver::new(&ProcessEnvironment {}, self.options.checks_limits)?;
         let n_incoming_bytes = self.run(driver)?.environment()?;
@@ -64,26 +64,26 @@ impl<T> EnvironmentBlock<T> {
         Self { transport, n_incoming_bytes, deadline, canceller, limits }
     }
 
-    /// Sets the limits. By default 32 MiB and 65,536 entries.
+    /// Sets the limits, which are 32 MiB and 65,536 entries by default.
     pub const fn with_limits(mut self, limits: EnvironmentLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The size in bytes reported by the runtime.
+    /// Returns the size in bytes reported by the runtime.
     pub const fn n_incoming_bytes(&self) -> u32 {
         self.n_incoming_bytes
     }
 
-    /// The buffers for an entry, and for what is read at once.
+    /// Returns the buffers for an entry, and for the bytes read at once.
     fn buffers(&self) -> (Vec<u8>, Vec<u8>) {
         (std::vec![0; ENTRY.min(self.n_incoming_bytes as usize)], std::vec![0; PIECE])
     }
 }
 
 impl<T: Transport> EnvironmentBlock<T> {
-    /// Reads all of it, and passes each entry to `take` as it arrives. An entry of more than 256
-    /// KiB is an error.
+    /// Reads the whole block, and passes each entry to `take` as it arrives. An entry of more than
+    /// 256 KiB is an error.
     ///
     /// # Errors
     /// [`ErrorKind::Malformed`] if the block does not decode, or was interrupted by an
@@ -106,10 +106,10 @@ impl<T: Transport> EnvironmentBlock<T> {
 
 #[cfg(feature = "tokio")]
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    /// Does what [`environment`](Self::environment) does, with `async`.
+    /// Requests the environment as [`environment`](Self::environment) does, with `async`.
     ///
     /// # Errors
-    /// As [`environment`](Self::environment).
+    /// Fails as [`environment`](Self::environment) does.
     pub async fn environment_async(mut self) -> Result<EnvironmentBlock<S>, Error> {
         let driver = ClientDriver::new(&ProcessEnvironment {}, self.options.checks_limits)?;
         let n_incoming_bytes = self.run_async(driver).await?.environment()?;
@@ -119,10 +119,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
 #[cfg(feature = "tokio")]
 impl<S: AsyncRead + Unpin> EnvironmentBlock<S> {
-    /// Reads it as [`for_each`](Self::for_each) does, with `async`.
+    /// Reads the block as [`for_each`](Self::for_each) does, with `async`.
     ///
     /// # Errors
-    /// As [`for_each`](Self::for_each).
+    /// Fails as [`for_each`](Self::for_each) does.
     pub async fn for_each_async(mut self, mut take: impl FnMut(Entry<'_>)) -> Result<(), Error> {
         let (mut room, mut piece) = self.buffers();
         let mut block = Block::new(self.n_incoming_bytes, &mut room, self.limits, &mut take);
@@ -136,7 +136,7 @@ impl<S: AsyncRead + Unpin> EnvironmentBlock<S> {
     }
 }
 
-/// A block that is being read.
+/// An environment block that is being read.
 struct Block<'b, F> {
     decoder: EnvironmentDecoder<'b>,
     take: F,
@@ -147,7 +147,7 @@ impl<'b, F: FnMut(Entry<'_>)> Block<'b, F> {
         Self { decoder: EnvironmentDecoder::with_limits(n_incoming_bytes, room, limits), take }
     }
 
-    /// Where to read the next bytes.
+    /// Returns the part of `piece` for the next read.
     fn wanted<'p>(&self, piece: &'p mut [u8]) -> &'p mut [u8] {
         let most = self.decoder.wanted().min(piece.len());
         piece.get_mut(..most).unwrap_or_default()
@@ -167,7 +167,7 @@ impl<'b, F: FnMut(Entry<'_>)> Block<'b, F> {
         }
     }
 
-    /// Passes on the entries in `have`; returns whether those were the last.
+    /// Passes on the entries in `have`; returns whether the last entry was among them.
     fn take(&mut self, mut have: &[u8]) -> Result<bool, Error> {
         let fail = |kind| Error::new(Phase::Continuation, kind);
         while let Some(event) =

@@ -22,9 +22,9 @@ use crate::wire::{EncodeError, Layer, WireError, WireErrorKind};
 pub enum Phase {
     /// Finding the endpoint.
     Find,
-    /// Checking its owner.
+    /// Checking the owner of the endpoint.
     Trust,
-    /// Connecting to it, or waiting for a runtime to connect.
+    /// Connecting to the endpoint, or waiting for a runtime to connect.
     Connect,
     /// Reading the advertise of a runtime.
     Advertise,
@@ -38,7 +38,7 @@ pub enum Phase {
     Continuation,
     /// Stopping a session, on a separate connection.
     Stop,
-    /// Listening.
+    /// Listening for connections.
     Listen,
 }
 
@@ -59,11 +59,11 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What went wrong.
+/// The kind of an [`Error`]: what went wrong.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The deadline passed. A stopped target, or one busy with another client, looks like this
+    /// The deadline passed. This also happens if the target is stopped, or busy with another client
     /// (F-75).
     TimedOut,
     /// The caller's [`Canceller`](super::Canceller) was used.
@@ -72,18 +72,18 @@ pub enum ErrorKind {
     Io(std::io::Error),
     /// There is no such process, socket or pipe.
     NotFound(String),
-    /// The process exists, and has no socket or pipe: where it was searched, and why it has none.
+    /// The process exists but has no socket or pipe. The text says where and why.
     NoSocket(String),
-    /// Something else is in its place.
+    /// No runtime can be reached at this path or address; the text says why.
     NotAnEndpoint(String),
-    /// It is not ours, or others could have created it.
+    /// The endpoint is not ours, or others could have created it.
     Untrusted(Distrust),
     /// The request cannot be encoded; nothing was sent.
     Encode(EncodeError),
     /// A runtime would refuse the request, or crash on it; nothing was sent.
     Limit(WireError),
-    /// The runtime answered with an error, whatever its code: .NET 6 gives 0 for a dump that failed
-    /// (F-127).
+    /// The runtime answered with an error. Any code counts as a failure: .NET 6 gives 0 for a dump
+    /// that failed (F-127).
     Refused {
         /// The code. A code that [means success](HResult::is_success) is still a failure.
         hresult: HResult,
@@ -95,9 +95,9 @@ pub enum ErrorKind {
     Malformed(WireError),
     /// The connection ended.
     Ended {
-        /// How.
+        /// How it ended.
         end: End,
-        /// After this many bytes of the current part.
+        /// The number of bytes of the current part that had arrived.
         received: u64,
     },
     /// The environment block, one of its entries, or their number exceeds the caller's limit.
@@ -173,20 +173,20 @@ pub enum Distrust {
         /// Our user id.
         ours: u32,
     },
-    /// It belongs to a user that our user namespace does not map. This may be any of them: they
-    /// share one number.
+    /// The path belongs to a user that our user namespace does not map. All such users share one
+    /// number, so it may be any of them.
     UnmappedOwner {
         /// The path.
         path: PathBuf,
-        /// The number.
+        /// The shared number.
         owner: u32,
     },
-    /// The listener runs as a user that our user namespace does not map, any of them.
+    /// The listener runs as a user that our user namespace does not map.
     UnmappedPeer {
         /// The number shared by all of them.
         owner: u32,
     },
-    /// On Windows: another user's process created the pipe.
+    /// On Windows, a process of another user created the pipe.
     PeerUser {
         /// The user of that process, as a security identifier: `S-1-5-21-…`.
         owner: String,
@@ -201,7 +201,7 @@ pub enum Distrust {
         /// The requested process.
         expected: Option<u32>,
     },
-    /// Another process listens than the requested one.
+    /// A process other than the requested one listens.
     PeerProcess {
         /// The process that listens.
         process_id: u32,
@@ -279,8 +279,8 @@ impl fmt::Display for Distrust {
     }
 }
 
-/// What failed in a call, and in which phase. Its text is whole: it has no
-/// [`source`](std::error::Error::source), except that of a caller's I/O error.
+/// The error of a call: what failed, and in which phase. Its `Display` text is complete; only a
+/// caller's I/O error has a [`source`](std::error::Error::source).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Client, Endpoint, ErrorKind, Phase};
@@ -301,12 +301,12 @@ pub struct Error {
 }
 
 impl Error {
-    /// What went wrong, and while doing what: for a transport or server of your own.
+    /// Creates an error, for a transport or server of your own.
     pub fn new(phase: Phase, kind: impl Into<ErrorKind>) -> Self {
         Self { kind: Box::new(kind.into()), phase }
     }
 
-    /// A system error while connecting, for your own [`Connect`](super::Connect).
+    /// Creates a connection error, for your own [`Connect`](super::Connect).
     pub fn connecting(error: std::io::Error) -> Self {
         let kind = match error.kind() {
             std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock => ErrorKind::TimedOut,
@@ -315,22 +315,22 @@ impl Error {
         Self::new(Phase::Connect, kind)
     }
 
-    /// The phase.
+    /// Returns the phase.
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// What went wrong.
+    /// Returns what went wrong.
     pub fn kind(&self) -> &ErrorKind {
         &self.kind
     }
 
-    /// What went wrong, by value: the system's error can be moved out of [`ErrorKind::Io`].
+    /// Returns what went wrong by value, to move the system's error out of [`ErrorKind::Io`].
     pub fn into_kind(self) -> ErrorKind {
         *self.kind
     }
 
-    /// The error in a [`std::io`] error, as returned by a [`Trace`](super::Trace) when read.
+    /// Returns the error inside a [`std::io`] error of a [`Trace`](super::Trace).
     ///
     /// ```
     /// use dotnet_diagnostics_ipc::io::{Error, ErrorKind};
@@ -344,7 +344,7 @@ impl Error {
         error.get_ref()?.downcast_ref()
     }
 
-    /// The runtime's HRESULT, if the runtime refused the request.
+    /// Returns the runtime's HRESULT, if the runtime refused the request.
     pub fn hresult(&self) -> Option<HResult> {
         match self.kind() {
             ErrorKind::Refused { hresult, .. } => Some(*hresult),
@@ -392,7 +392,7 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// What failed, then the phase.
+/// Writes what failed, then the phase.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.kind, self.phase)
@@ -408,10 +408,10 @@ impl std::error::Error for Error {
     }
 }
 
-/// Returns the system's error unchanged, with its [`raw_os_error`](std::io::Error::raw_os_error).
-/// Another error gets the kind that fits: `TimedOut`, `NotFound`, `Unsupported`, `UnexpectedEof`;
+/// Keeps a system error, with its [`raw_os_error`](std::io::Error::raw_os_error). Another error
+/// gets the kind that fits: `TimedOut`, `NotFound`, `Unsupported`, `UnexpectedEof`;
 /// `PermissionDenied` for an untrusted endpoint, `InvalidInput` for a request that was not sent,
-/// `InvalidData` for a malformed reply, or else `Other`. [`Error::in_io`] finds it.
+/// `InvalidData` for a malformed reply, or else `Other`. [`Error::in_io`] finds the original.
 impl From<Error> for std::io::Error {
     fn from(error: Error) -> Self {
         use std::io::ErrorKind as Io;
@@ -471,7 +471,7 @@ impl From<WireError> for ErrorKind {
 impl From<MisuseError> for ErrorKind {
     fn from(illegal: MisuseError) -> Self {
         match illegal {
-            // Passes the transport's report to the exchange.
+            // The transport, not this crate, reported too many bytes.
             MisuseError::TooMany { asked, reported } => Self::Miscounted { asked, reported },
             illegal => Self::Bug(illegal),
         }

@@ -1,7 +1,7 @@
-//! Descriptors on a Unix socket: `user_events` sessions need one, and `io` passes no other.
+//! Pass descriptors over a Unix socket. Only `user_events` sessions need one.
 //!
-//! [`Client::user_events`](super::Client::user_events) and a
-//! [`Handler`](super::server::Handler) do this already. These are for a transport of your own, or a
+//! [`Client::user_events`](super::Client::user_events) and a [`Handler`](super::server::Handler) do
+//! this already. These functions are for a transport of your own, or a proxy. None of them waits.
 //! proxy. Nothing here waits.
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -19,12 +19,12 @@ use super::ErrorKind;
 use super::transport::CANNOT_PASS_FDS;
 use crate::continuation::FdByte;
 
-/// The most descriptors in one message (`SCM_MAX_FD` of Linux). With room for all of them none is
-/// truncated, which would leave it open on some systems.
+/// The maximum number of descriptors in one message (`SCM_MAX_FD` of Linux). With room for this
+/// many none is truncated; some systems leave a truncated descriptor open.
 const MOST: usize = 253;
 
-/// Sends some of `bytes`, and `fds` with the first of them; returns how many bytes were sent. A
-/// closed peer is an error, not a signal; on Apple's systems after [`without_signal`].
+/// Sends some of `bytes`, with `fds` attached to the first of them, and returns how many bytes were
+/// sent. A closed peer is an error, not a signal; on Apple's systems this needs [`without_signal`].
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::continuation::FdByte;
@@ -43,8 +43,8 @@ const MOST: usize = 253;
 /// ```
 ///
 /// # Errors
-/// Those of `sendmsg`; `WouldBlock` if the socket is full; `InvalidInput` for more descriptors than
-/// 253, the most that Linux takes.
+/// Returns the errors of `sendmsg`, including `WouldBlock` if the socket is full, and
+/// `InvalidInput` for more than 253 descriptors, the maximum of Linux.
 pub fn send(stream: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -54,10 +54,10 @@ pub fn send(stream: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Resu
     Ok(retry_on_intr(|| sendmsg(&stream, &[IoSlice::new(bytes)], &mut control, send_flags()))?)
 }
 
-/// Receives bytes, and the descriptors that came with them, which are closed on `exec`. 0 bytes are
+/// Receives bytes and the descriptors attached to them, which are closed on `exec`. 0 bytes mean
 /// the end of the input.
 ///
-/// Which byte they came with shows a buffer of one byte alone.
+/// Only a one-byte buffer tells which byte carried the descriptors.
 ///
 /// # Errors
 /// Returns the errors of `recvmsg`, including `WouldBlock` if nothing has arrived. It also fails if a
@@ -69,7 +69,7 @@ pub fn receive(stream: impl AsFd, into: &mut [u8]) -> io::Result<(usize, Vec<Own
 /// Receives as [`receive`] does, but leaves the bytes, so that the descriptors are copies.
 ///
 /// # Errors
-/// As [`receive`].
+/// Fails as [`receive`] does.
 pub fn peek(stream: impl AsFd, into: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     received(stream.as_fd(), into, RecvFlags::PEEK)
 }
@@ -98,7 +98,7 @@ fn received(
             "a descriptor arrived but could not be received: too many are open",
         ));
     }
-    // Without a flag for it, a program started between the two calls inherits the descriptors too.
+    // `recvmsg` has no flag here: a program started between the two calls inherits them.
     #[cfg(any(target_vendor = "apple", target_os = "illumos", target_os = "solaris"))]
     for fd in &fds {
         rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?;
@@ -106,7 +106,7 @@ fn received(
     Ok((received.bytes, fds))
 }
 
-/// Checks that it is not of a family that would drop descriptors silently, as TCP does.
+/// Checks that the stream does not drop descriptors silently, as TCP does.
 pub(super) fn check_can_pass(stream: impl AsFd) -> Result<(), ErrorKind> {
     match getsockname(stream) {
         Ok(address) if address.address_family() != AddressFamily::UNIX => Err(CANNOT_PASS_FDS),
@@ -117,10 +117,10 @@ pub(super) fn check_can_pass(stream: impl AsFd) -> Result<(), ErrorKind> {
 /// Sends the byte of [`FdByte`] with `fd` attached, in one `sendmsg` (F-20).
 ///
 /// # Errors
-/// Those of [`send`].
+/// Fails as [`send`] does.
 pub(super) fn send_fd(stream: BorrowedFd<'_>, fd: BorrowedFd<'_>) -> io::Result<()> {
     match send(stream, &FdByte::BYTES, &[fd])? {
-        // It is sent completely or not at all.
+        // One byte is sent completely or not at all.
         0 => Err(io::Error::from(io::ErrorKind::WriteZero)),
         _ => Ok(()),
     }
@@ -129,7 +129,7 @@ pub(super) fn send_fd(stream: BorrowedFd<'_>, fd: BorrowedFd<'_>) -> io::Result<
 /// Receives one byte, and the first descriptor attached to it; the others are closed (P-21). `None`
 /// at the end of the input.
 ///
-/// # Errors
+/// Fails as [`receive`] does.
 /// Those of [`receive`].
 pub(super) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, Option<OwnedFd>)>> {
     let mut byte = [0];
@@ -138,7 +138,7 @@ pub(super) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, O
     Ok((n > 0).then(|| (FdByte(byte), fds.into_iter().next())))
 }
 
-/// Never waits; and a closed peer is an error, not a signal.
+/// Returns flags for a send that never waits, and reports a closed peer as an error, not a signal.
 pub(super) fn send_flags() -> SendFlags {
     #[cfg(not(target_vendor = "apple"))]
     return SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
@@ -151,7 +151,7 @@ pub(super) fn send_flags() -> SendFlags {
 /// ones or pairs. Elsewhere it does nothing.
 ///
 /// # Errors
-/// On such a system, once the peer has closed.
+/// Fails on such a system once the peer has closed.
 pub fn without_signal(socket: impl AsFd) -> io::Result<()> {
     #[cfg(target_vendor = "apple")]
     rustix::net::sockopt::set_socket_nosigpipe(socket, true)?;

@@ -1,8 +1,8 @@
-//! Talk to real processes: the exchanges over sockets and pipes with deadlines, plus discovery and
-//! trust of runtimes.
+//! Talk to real processes over sockets, pipes and TCP, with deadlines; find runtimes, and check
+//! that they can be trusted.
 //!
-//! The only module of the crate that does I/O. Everything here drives the state machines of
-//! [`exchange`](crate::exchange); other I/O can do the same.
+//! This is the only module of the crate that does I/O. It drives the state machines of
+//! [`exchange`](crate::exchange), as any other I/O can.
 //!
 //! | | |
 //! |---|---|
@@ -15,11 +15,11 @@
 //! | [`server`] | the runtime's side: a [`Handler`](server::Handler) with one method per command |
 //! | `AsyncClient` | the client over tokio, with feature `tokio`: sessions, stops and ports work with both |
 //! | [`Transport`], [`Stream`] | what an exchange needs of a connection; works with anything that reads and writes |
-//! | `fd`, [`WaitLimit`] | on Unix, descriptors on a socket; waiting for one, and for nothing |
+//! | `fd`, [`WaitLimit`] | on Unix, passing descriptors over a socket; waiting for readiness or a deadline |
 //!
 //! # Example
 //!
-//! Ask a process, and trace it for a while:
+//! This example asks a process for information, and traces it for a while:
 //!
 //! ```no_run
 //! use dotnet_diagnostics_ipc::io::{Client, Endpoint};

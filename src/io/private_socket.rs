@@ -33,16 +33,16 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// to replace the socket: it must be ours or root's, and writable only for its owner, or sticky as
 /// `/tmp`.
 ///
-/// If the path exists, it is not touched, unless it is our own socket without a listener. During
-/// this, an empty file `.NAME.diagipc-lock` next to it serialises our processes. No other file is
-/// changed or deleted.
+/// A file that exists at the path is not touched, unless it is our own socket without a listener.
+/// Meanwhile an empty file `.NAME.diagipc-lock` next to it serialises our processes. No other file
+/// is changed or deleted.
 ///
 /// The guard deletes the socket on drop, if it is still the same.
 ///
 /// # Errors
-/// [`Phase::Listen`]: [`ErrorKind::Untrusted`] for the directory, or for what is at the path and not ours or no socket;
-/// [`ErrorKind::Io`] with [`AddrInUse`](io::ErrorKind::AddrInUse) if another process listens there;
-/// [`ErrorKind::NotAnEndpoint`] for a path that is too long.
+/// Fails in [`Phase::Listen`], with [`ErrorKind::Untrusted`] for the directory, or a file that is
+/// not ours or no socket; [`ErrorKind::Io`] with [`AddrInUse`](io::ErrorKind::AddrInUse) if another
+/// process listens there; [`ErrorKind::NotAnEndpoint`] for a path that is too long.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::bind_private;
@@ -63,8 +63,7 @@ pub fn bind_private(path: impl AsRef<Path>) -> Result<(UnixListener, SocketGuard
 /// Listens as [`bind_private`] does, in a directory that `policy` trusts. In a shared directory others
 /// can delete the socket, and put their own in its place; they cannot connect to ours.
 ///
-/// # Errors
-/// Returns whatever `bind_private` returns.
+/// Fails as [`bind_private`] does.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::bind_trusting;
@@ -104,7 +103,7 @@ fn bind(path: &Path, policy: TrustPolicy) -> Result<(UnixListener, SocketGuard),
     rustix::net::bind(&socket, &address).map_err(io::Error::from)?;
     let guard =
         SocketGuard { identity: identity(&fs::symlink_metadata(&absolute)?), path: absolute };
-    // Until `listen` all connections are refused, so none arrives early.
+    // Until `listen` the system refuses all connections, so none arrives early.
     fs::set_permissions(&guard.path, fs::Permissions::from_mode(0o600))?;
     rustix::net::listen(&socket, BACKLOG).map_err(io::Error::from)?;
     Ok((UnixListener::from(socket), guard))
@@ -159,25 +158,25 @@ fn check_ours(path: &Path, metadata: &fs::Metadata) -> Result<(), ErrorKind> {
 /// Removes `path` if it is still what was checked: a process without the lock may have replaced it
 /// since.
 fn remove(path: &Path, looked_at: Identity) -> Result<(), ErrorKind> {
-    // A new directory, because renaming replaces what has the new name.
+    // The directory is new, because a rename replaces the file that has the new name.
     let directory = new_directory_beside(path)?;
     let aside = directory.join("socket");
     let removed = fs::rename(path, &aside).map_err(ErrorKind::from).and_then(|()| {
         let is_same = identity(&fs::symlink_metadata(&aside)?) == looked_at;
         if !is_same {
-            // It is put back, unless its place is taken.
+            // Put it back, unless its place is taken.
             fs::hard_link(&aside, path)?;
         }
         fs::remove_file(&aside)?;
         let text = "another process has just replaced the socket";
         if is_same { Ok(()) } else { Err(io::Error::new(io::ErrorKind::AddrInUse, text).into()) }
     });
-    // Fails if the socket could not be put back, and is kept there.
+    // This fails if the socket could not be put back, and keeps the socket there.
     let _ = fs::remove_dir(&directory);
     removed
 }
 
-/// Creates a directory that only we can use, with a name that nothing has.
+/// Creates a directory that only we can use, with an unused name.
 fn new_directory_beside(path: &Path) -> io::Result<PathBuf> {
     let mut number = 0_u32;
     loop {
@@ -227,8 +226,8 @@ impl PathLock {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Err(Errno::AGAIN) => std::thread::sleep(LOCK_PAUSE),
                 Err(Errno::INTR) => {}
-                // Locked; or a file system without locks, where the race is possible. Unless its
-                // holder has just removed it.
+                // The file is locked, or the file system has no locks and the race is possible. The
+                // holder may have just removed the file.
                 _ => {
                     let same = |found: fs::Metadata| {
                         (found.dev(), found.ino()) == (metadata.dev(), metadata.ino())
@@ -249,7 +248,7 @@ impl PathLock {
 
 impl Drop for PathLock {
     fn drop(&mut self) {
-        // Still locked.
+        // The file is still locked here.
         if self.file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
             let _ = fs::remove_file(&self.path);
         }
@@ -275,7 +274,7 @@ pub struct SocketGuard {
     identity: Identity,
 }
 
-/// Device, inode, and creation time: inodes are reused immediately.
+/// The device, inode and creation time of a file; inodes are reused immediately.
 type Identity = (u64, u64, i64, i64);
 
 fn identity(metadata: &fs::Metadata) -> Identity {
@@ -283,7 +282,7 @@ fn identity(metadata: &fs::Metadata) -> Identity {
 }
 
 impl SocketGuard {
-    /// The absolute path.
+    /// Returns the absolute path.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,11 +1,11 @@
-//! TCP, by which devices and browsers are reached: through a router, or through a forwarded port.
+//! TCP connections, which reach devices and browsers through a router or a forwarded port.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use super::trust::TrustPolicy;
 use super::{Error, ErrorKind, Phase};
 
-/// Listens at a TCP address of this machine, for a [server](super::server). Port 0 is a free port.
+/// Listens at a TCP address of this machine, for a [server](super::server). 0 picks a free port.
 ///
 /// Any user of the machine can connect there. An address that other machines reach is refused, unless
 /// the policy is [`TrustPolicy::allowing_any_address`].
@@ -22,14 +22,14 @@ use super::{Error, ErrorKind, Phase};
 /// ```
 ///
 /// # Errors
-/// [`Phase::Trust`], [`Phase::Listen`].
+/// Fails in [`Phase::Trust`] or [`Phase::Listen`].
 pub fn bind_tcp(address: impl Into<SocketAddr>, policy: TrustPolicy) -> Result<TcpListener, Error> {
     let address = address.into();
     policy.check_address(address).map_err(|reason| Error::new(Phase::Trust, reason))?;
     TcpListener::bind(address).map_err(|error| Error::new(Phase::Listen, error))
 }
 
-/// The error of an attempt to connect.
+/// Returns the error of an attempt to connect.
 pub(super) fn failed(address: SocketAddr, stopped: ErrorKind) -> Error {
     match stopped {
         ErrorKind::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
@@ -41,8 +41,8 @@ pub(super) fn failed(address: SocketAddr, stopped: ErrorKind) -> Error {
     }
 }
 
-/// Lets small messages be sent at once. A connection to a free port may have that port itself, and is
-/// then one to nobody.
+/// Makes the stream send small messages at once. Fails if the stream is connected to itself, as can
+/// happen when no process listens at the port.
 pub(super) fn prepare(stream: &TcpStream) -> std::io::Result<()> {
     if stream.local_addr()? == stream.peer_addr()? {
         return Err(std::io::ErrorKind::ConnectionRefused.into());
@@ -50,10 +50,10 @@ pub(super) fn prepare(stream: &TcpStream) -> std::io::Result<()> {
     stream.set_nodelay(true)
 }
 
-/// Accepts a connection, whose small messages are sent at once.
+/// Accepts a connection that sends small messages at once.
 pub(super) fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
     let (stream, _) = listener.accept()?;
-    // Without it they are only later.
+    // On a failure, small messages only arrive later.
     let _ = stream.set_nodelay(true);
     Ok(stream)
 }

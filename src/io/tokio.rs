@@ -1,8 +1,8 @@
 //! Call runtimes from tokio: the same exchanges, deadlines and errors as the blocking client, with
 //! `async` and without threads.
 //!
-//! Deadlines need a tokio runtime with time enabled, [`Endpoint`]s one with I/O enabled: `enable_all`
-//! does both. There is no canceller: dropping a call cancels it, and closes its connection.
+//! The tokio runtime needs time enabled for deadlines, and I/O for [`Endpoint`]s, as by
+//! `enable_all`. There is no canceller: dropping a call cancels it, and closes its connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -61,10 +61,10 @@ use crate::message::eventpipe::SessionReply;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub trait AsyncConnect {
-    /// The connection type. A session keeps one on which a stop was sent but not yet answered.
+    /// The connection type. A session keeps the connection of a stop until that is answered.
     type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
-    /// A new connection, before any byte is sent. It is dropped on a timeout.
+    /// Opens a new connection, and sends nothing yet. The future is dropped on a timeout.
     fn connect(&self) -> impl Future<Output = Result<Self::Stream, Error>> + Send;
 }
 
@@ -76,7 +76,7 @@ impl<C: AsyncConnect + Sync + ?Sized> AsyncConnect for &C {
     }
 }
 
-/// Runs blocking work on a thread for blocking.
+/// Runs blocking work on one of tokio's threads for such work.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
@@ -84,7 +84,7 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|died| Error::new(Phase::Find, io::Error::from(died)))?
 }
 
-/// Waits on a thread for blocking, because the tokio runtime may have no time driver.
+/// Waits on a thread for blocking work, because the tokio runtime may have no time driver.
 async fn pause(length: Duration) -> Result<(), Error> {
     blocking(move || {
         std::thread::sleep(length);
@@ -93,8 +93,8 @@ async fn pause(length: Duration) -> Result<(), Error> {
     .await
 }
 
-/// Found and checked as by the blocking half: see [`discovery`](super::discovery) and
-/// [`trust`](super::trust).
+/// Finds and checks the endpoint as the blocking client does: see [`discovery`](super::discovery)
+/// and [`trust`](super::trust).
 #[cfg(unix)]
 impl AsyncConnect for Endpoint {
     type Stream = EndpointStream;
@@ -160,9 +160,9 @@ impl AsyncConnect for Endpoint {
     }
 }
 
-/// As [`Connect`](super::Connect) for a [`PortRuntime`]: takes its next connection. The port's
-/// thread wakes the wait. If it is dropped in the moment in which a connection arrives, that is
-/// closed, and the runtime connects again (F-57).
+/// Takes the runtime's next connection, as [`Connect`](super::Connect) does; the port's thread
+/// wakes the wait. If the wait is dropped just as a connection arrives, the connection is closed,
+/// and the runtime connects again (F-57).
 #[cfg(unix)]
 impl AsyncConnect for PortRuntime {
     type Stream = EndpointStream;
@@ -261,8 +261,8 @@ impl AsFd for EndpointStream {
     }
 }
 
-/// An async client of a runtime, like [`Client`](super::Client). Each call opens a new
-/// connection: a connection carries one request.
+/// An async client of a runtime, like [`Client`](super::Client). Each call opens a new connection,
+/// because a connection carries only one request.
 ///
 /// A runtime answers one client at a time (F-75); several runtimes can be asked at once.
 ///
@@ -280,7 +280,7 @@ impl AsFd for EndpointStream {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A request that a runtime would refuse, or crash on, is not sent: see
+/// The client does not send a request that a runtime would refuse or crash on; see
 /// [`unchecked`](Self::unchecked).
 #[derive(Debug)]
 pub struct AsyncClient<C = Endpoint> {
@@ -295,7 +295,7 @@ impl<C> Clone for AsyncClient<C> {
 }
 
 impl<C: AsyncConnect> AsyncClient<C> {
-    /// A client of the runtime at `connect`.
+    /// Creates a client of the runtime at `connect`.
     pub fn new(connect: C) -> Self {
         Self { connect: Arc::new(connect), options: CallOptions::DEFAULT }
     }
@@ -314,10 +314,10 @@ impl<C: AsyncConnect> AsyncClient<C> {
         self
     }
 
-    /// A new connection, before any byte is sent.
+    /// Opens a new connection, and sends nothing yet.
     ///
     /// # Errors
-    /// [`Phase::Find`], [`Phase::Trust`], [`Phase::Connect`].
+    /// Fails in [`Phase::Find`], [`Phase::Trust`] or [`Phase::Connect`].
     pub async fn connect(&self) -> Result<Connection<C::Stream>, Error> {
         self.connect_by(self.start()).await
     }
@@ -326,7 +326,7 @@ impl<C: AsyncConnect> AsyncClient<C> {
         Clock::start(now, &self.options.deadlines)
     }
 
-    /// Like `connect`, if the whole call began earlier.
+    /// Opens a connection for a call that began earlier.
     pub(super) async fn connect_by(&self, clock: Clock) -> Result<Connection<C::Stream>, Error> {
         let connecting = async { Ok(self.connect.connect().await) };
         let deadline = clock.within(self.options.deadlines.connect);
@@ -337,7 +337,7 @@ impl<C: AsyncConnect> AsyncClient<C> {
     }
 }
 
-/// Over an existing stream of tokio: a Unix socket, a named pipe, TCP, TLS.
+/// Requests over an existing stream of tokio: a Unix socket, a named pipe, TCP, TLS.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::Connection;
@@ -354,19 +354,19 @@ impl<C: AsyncConnect> AsyncClient<C> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    /// Does what [`call`](Self::call) does, with `async`.
+    /// Sends a request as [`call`](Self::call) does, with `async`.
     ///
     /// # Errors
-    /// As [`call`](Self::call).
+    /// Fails as [`call`](Self::call) does.
     pub async fn call_async<'r, R: Request<'r>>(mut self, request: &R) -> Result<Answer<R>, Error> {
         let driver = ClientDriver::new(request, self.options.checks_limits)?;
         self.run_async(driver).await?.answer()
     }
 
-    /// Does what [`trace`](Self::trace) does, with `async`.
+    /// Starts a session as [`trace`](Self::trace) does, with `async`.
     ///
     /// # Errors
-    /// As [`trace`](Self::trace).
+    /// Fails as [`trace`](Self::trace) does.
     pub async fn trace_async<'r, R: Request<'r, Reply = SessionReply>>(
         mut self,
         request: &R,
@@ -390,7 +390,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         outcome.ok_or_else(|| Error::new(Phase::SendFd, NO_FD))
     }
 
-    /// Performs the exchange's actions until it is finished; `None` where a descriptor is to be sent.
+    /// Performs the exchange's actions until it is finished; `None` once a descriptor is due.
     async fn perform_until_fd(
         &mut self,
         driver: &mut ClientDriver,
@@ -423,7 +423,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
 #[cfg(unix)]
 impl<S: AsyncRead + AsyncWrite + Unpin + AsFd> Connection<S> {
-    /// Performs the exchange's actions, of which one passes this descriptor.
+    /// Performs the exchange's actions, and passes this descriptor when one is due.
     pub(super) async fn perform_with_fd_async(
         &mut self,
         driver: &mut ClientDriver,
@@ -442,7 +442,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + AsFd> Connection<S> {
         }
     }
 
-    /// Sends a descriptor once there is room for its byte, which is rarely missing.
+    /// Sends a descriptor once there is room for its byte; usually there is.
     async fn send_fd(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
         loop {
             match fd::send_fd(self.transport.as_fd(), fd) {
@@ -455,12 +455,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + AsFd> Connection<S> {
     }
 }
 
-/// The clock of tokio, which tests can stop.
+/// Returns the time by the clock of tokio, which tests can stop.
 pub(super) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
-/// The result of `io`, if it arrives in time.
+/// Returns the result of `io`, if it arrives in time.
 pub(super) async fn until<T>(
     deadline: Option<Instant>,
     io: impl Future<Output = io::Result<T>>,

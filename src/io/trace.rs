@@ -1,4 +1,4 @@
-//! A session that streams: how it starts, its stream, and its stop over another connection.
+//! A streaming session: its start, its stream, and its stop over another connection.
 
 use std::any::Any;
 use std::boxed::Box;
@@ -28,8 +28,8 @@ use crate::message::eventpipe::{SessionReply, StopTracing};
 /// does.
 ///
 /// The runtime answers neither a stop nor any other client until the stream is read to its end
-/// (F-75): continue reading. Dropping it closes the connection, which ends the session without a
-/// rundown; a [`StopHandle`](super::StopHandle) then sends nothing.
+/// (F-75), so continue reading. Dropping the trace closes the connection, which ends the session
+/// without a rundown; a [`StopHandle`](super::StopHandle) then sends nothing.
 ///
 /// ```no_run
 /// use std::io::Read as _;
@@ -60,7 +60,7 @@ pub struct Trace<T> {
     session: SharedSession,
     within: Option<Duration>,
     canceller: Option<Canceller>,
-    /// Ends the wait for the first byte: cancelled by `canceller`, and by a stop.
+    /// Ends the wait for the first byte; `canceller` and a stop cancel it.
     first_byte: Option<Canceller>,
     /// Ends a wait of tokio in which nothing arrives.
     #[cfg(feature = "tokio")]
@@ -68,8 +68,8 @@ pub struct Trace<T> {
 }
 
 impl<T: Transport> Connection<T> {
-    /// Starts a session that streams: `CollectTracing` to `CollectTracing4`, or a newer one whose
-    /// session type says so.
+    /// Starts a streaming session with `CollectTracing` to `CollectTracing4`, or with a newer
+    /// command whose session type is streaming.
     ///
     /// ```
     /// # #[cfg(unix)] {
@@ -93,7 +93,7 @@ impl<T: Transport> Connection<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`call`](Self::call); [`ErrorKind::Unsupported`] for a session that does not stream.
+    /// Fails as [`call`](Self::call) does; [`ErrorKind::Unsupported`] if it does not stream.
     pub fn trace<'r, R: Request<'r, Reply = SessionReply>>(
         mut self,
         request: &R,
@@ -105,7 +105,7 @@ impl<T: Transport> Connection<T> {
 }
 
 impl<T> Connection<T> {
-    /// The stream after the reply to a request that starts a session.
+    /// Returns the stream after the reply to a request that starts a session.
     pub(super) fn traced(self, finished: Finished) -> Result<Trace<T>, Error> {
         let session = Session::streaming(finished.stream()?, u64::MAX);
         let state = State { session, reader: None, sent_stop: None };
@@ -156,8 +156,9 @@ impl<T> Trace<T> {
     }
 
     /// Returns the connection, so that a program can poll many sessions for what to read next;
-    /// `None` once the stream is over. A stop that was not sent ([`NotSent`](crate::exchange::StopOutcome::NotSent)) makes nothing
-    /// readable: read the trace once, which closes the connection.
+    /// `None` once the stream is over. A stop that was not sent
+    /// ([`NotSent`](crate::exchange::StopOutcome::NotSent)) makes nothing readable: read the trace
+    /// once, which closes the connection.
     ///
     /// ```
     /// # #[cfg(unix)] {
@@ -182,7 +183,7 @@ impl<T> Trace<T> {
 }
 
 impl<T: Transport> Read for Trace<T> {
-    /// Reads the available part of the stream; 0 at its end.
+    /// Reads the available part of the stream; returns 0 at its end.
     ///
     /// The errors contain [`Error`]s of this crate: [`Error::in_io`] extracts them. After
     /// [`TimedOut`](io::ErrorKind::TimedOut), by
@@ -211,7 +212,7 @@ impl<T: Transport> Read for Trace<T> {
     }
 }
 
-/// The errors are those of [`Read`].
+/// Returns the same errors as [`Read`].
 #[cfg(feature = "tokio")]
 impl<S: AsyncRead + Unpin> AsyncRead for Trace<S> {
     fn poll_read(
@@ -251,8 +252,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Trace<S> {
 
 impl<T> Drop for Trace<T> {
     fn drop(&mut self) {
-        // From now on the id may belong to another session, so no stop is sent. If it has ended
-        // already, there is nothing to do.
+        // From now on the id may belong to another session, so no stop is sent. If the session has
+        // ended already, there is nothing to do.
         let _ = self.session.lock().session.hung_up();
     }
 }
@@ -263,8 +264,8 @@ impl<T> fmt::Debug for Trace<T> {
     }
 }
 
-/// Stops a session by a [`Client`](super::Client) or `AsyncClient`, from any thread or task. Clones
-/// stop the same session.
+/// A handle that stops a session through a [`Client`](super::Client) or `AsyncClient`, from any
+/// thread or task. Clones stop the same session.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Client, StopHandle};
@@ -280,8 +281,8 @@ pub struct StopHandle<C> {
 }
 
 impl<C> StopHandle<C> {
-    /// Begins to stop the session over a connection of type `T`, or continues to wait for a stop that
-    /// was sent before. `None` if its connection is closed instead: no byte has arrived (F-160).
+    /// Begins to stop the session over a connection of type `T`, or continues an earlier stop.
+    /// `None` if no byte has arrived, so that the connection is closed instead (F-160).
     pub(super) fn begin<T: Send + 'static>(&self) -> Result<Option<PendingStop<'_, T>>, Error> {
         let session = &self.session;
         let refused = |kind| Err(Error::new(Phase::Stop, kind));
@@ -289,7 +290,7 @@ impl<C> StopHandle<C> {
         if let Some(sent) = state.sent_stop.take() {
             match sent.downcast() {
                 Ok(stop) => return Ok(Some(PendingStop { session, stop: Some(*stop) })),
-                // It was sent over a connection of another type.
+                // The stop was sent over a connection of another type.
                 Err(other) => state.sent_stop = Some(other),
             }
             return refused(ErrorKind::AlreadyStopped);
@@ -326,11 +327,11 @@ struct Stop<T> {
     connection: Option<T>,
 }
 
-/// A stop that has begun. If it is dropped after the request was sent, as an `async` call may be, the
-/// session keeps its connection for the next one.
+/// A stop that has begun. If it is dropped after the request was sent, as an `async` call may be,
+/// the session keeps its connection for the next call.
 pub(super) struct PendingStop<'s, T: Send + 'static> {
     session: &'s SharedSession,
-    /// `None` once it is over.
+    /// The stop; `None` once it is over.
     stop: Option<Stop<T>>,
 }
 
@@ -339,8 +340,8 @@ impl<T: Send + 'static> PendingStop<'_, T> {
         self.stop.as_ref().is_some_and(|stop| stop.connection.is_some())
     }
 
-    /// Sends it over this connection, unless the session has ended while that was made: its id may
-    /// belong to another session by then (F-143).
+    /// Sends the stop over this connection, unless the session ended while the connection was made:
+    /// another session may have its id by then (F-143).
     pub(super) fn connect(&mut self, connection: T) -> Result<(), Error> {
         if !self.session.is_open() {
             return Err(Error::new(Phase::Stop, ErrorKind::SessionOver));
@@ -360,7 +361,7 @@ impl<T: Send + 'static> PendingStop<'_, T> {
         parts.ok_or_else(|| Error::new(Phase::Stop, ErrorKind::AlreadyStopped))
     }
 
-    /// Reports its outcome.
+    /// Records the outcome of the stop, and returns it.
     pub(super) fn finish(mut self, asked: Result<Outcome, Error>) -> Result<StopOutcome, Error> {
         let at = |kind| Error::new(Phase::Stop, kind);
         let outcome = asked.map_err(|error| match error.kind() {
@@ -389,7 +390,7 @@ impl<T: Send + 'static> Drop for PendingStop<'_, T> {
         if stop.driver.awaits_reply() {
             state.sent_stop = Some(Box::new(stop));
         } else {
-            // It is pending, so this cannot fail.
+            // The stop is pending, so this cannot fail.
             let _ = state.session.stop_not_sent();
         }
     }
@@ -402,8 +403,8 @@ struct SharedSession(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     session: Session,
-    /// The reader that waits for the first byte: a stop before it closes the connection, which only
-    /// the reader can do.
+    /// Wakes the reader that waits for the first byte. A stop before that byte closes the
+    /// connection, which only the reader can do.
     reader: Option<Waker>,
     /// A stop that was sent, and for which nobody waits now.
     sent_stop: Option<Box<dyn Any + Send>>,
@@ -429,7 +430,7 @@ impl SharedSession {
         awaits
     }
 
-    /// Counts the result of a read into `buffer`: 0 bytes are the end, and the caller closes the
+    /// Counts the result of a read into `buffer`. 0 bytes are the end, and the caller closes the
     /// connection.
     fn read(&self, buffer: &[u8], read: Result<usize, ErrorKind>) -> io::Result<usize> {
         let State { session, reader, .. } = &mut *self.lock();

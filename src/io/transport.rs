@@ -1,4 +1,4 @@
-//! The connection of an exchange: sends some bytes, receives some, and stops waiting in time.
+//! The connection trait that every exchange uses.
 
 use std::io::{self, Read, Write};
 #[cfg(unix)]
@@ -8,7 +8,7 @@ use super::{ErrorKind, WaitLimit};
 #[cfg(unix)]
 use crate::continuation::FdByte;
 
-/// A connection, as an exchange needs it.
+/// A connection that an exchange can use.
 ///
 /// Only servers call [`receive_fd`](Self::receive_fd) and [`hung_up`](Self::hung_up).
 pub trait Transport {
@@ -23,13 +23,13 @@ pub trait Transport {
     /// input.
     ///
     /// # Errors
-    /// As [`send`](Self::send). Nothing was read then.
+    /// Fails as [`send`](Self::send) does. Nothing was read then.
     fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind>;
 
     /// Sends a separate byte with a descriptor (F-20).
     ///
     /// # Errors
-    /// As [`send`](Self::send); by default [`ErrorKind::Unsupported`].
+    /// Fails as [`send`](Self::send) does; by default [`ErrorKind::Unsupported`].
     #[cfg(unix)]
     fn send_fd(&mut self, fd: BorrowedFd<'_>, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         let _ = (fd, until);
@@ -39,7 +39,7 @@ pub trait Transport {
     /// Receives one byte and its descriptor. `None` at the end of the input.
     ///
     /// # Errors
-    /// As [`send`](Self::send); by default [`ErrorKind::Unsupported`].
+    /// Fails as [`send`](Self::send) does; by default [`ErrorKind::Unsupported`].
     #[cfg(unix)]
     fn receive_fd(
         &mut self,
@@ -55,7 +55,7 @@ pub trait Transport {
     /// with a deadline, it waits until then.
     ///
     /// # Errors
-    /// As [`send`](Self::send): the peer is still there.
+    /// Fails as [`send`](Self::send) does; the peer is then still there.
     fn hung_up(&mut self, until: &WaitLimit<'_>) -> Result<(), ErrorKind> {
         if until.deadline.is_none() {
             while self.receive(&mut [0; 256], until)? > 0 {}
@@ -97,10 +97,10 @@ impl<T: Transport + ?Sized> Transport for &mut T {
     }
 }
 
-/// Anything that reads and writes: a TCP stream, TLS, a pipe to another program.
+/// A transport over anything that reads and writes: a TCP stream, TLS, a pipe to another program.
 ///
-/// It checks the deadline and canceller before each read and write, and cannot interrupt one: set
-/// timeouts on the stream itself. Its `WouldBlock` and `TimedOut` errors count as
+/// It checks the deadline and canceller before each read and write, but cannot interrupt one, so
+/// set timeouts on the stream itself. Its `WouldBlock` and `TimedOut` errors count as
 /// [`ErrorKind::TimedOut`].
 ///
 /// ```
@@ -137,7 +137,7 @@ impl<T: Read + Write> Transport for Stream<T> {
     }
 }
 
-/// Retries after a signal.
+/// Repeats `io` after a signal.
 fn retried(
     until: &WaitLimit<'_>,
     mut io: impl FnMut() -> io::Result<usize>,

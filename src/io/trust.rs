@@ -18,18 +18,18 @@
 //! `emptyDir` volume of Kubernetes, which has mode 777 (F-167): see
 //! [`TrustPolicy::allowing_shared_directory`].
 //!
-//! "Us" is the effective user id. So root trusts only root. A tool that runs as root and talks to
-//! whatever some user placed in `/tmp` works for that user. To ask another user's process, root uses
-//! [`TrustPolicy::REQUESTED_PROCESS`], or [`TrustPolicy::allowing_owner`] with its user id.
+//! "Us" is the effective user id, so root trusts only root: a tool that runs as root and talks to
+//! whatever some user placed in `/tmp` works for that user. To ask another user's process, root
+//! uses [`TrustPolicy::REQUESTED_PROCESS`], or [`TrustPolicy::allowing_owner`] with its user id.
 //!
 //! # User namespaces
-//! If a user namespace does not map all users, the unmapped ones share one number, usually 65534:
-//! its files may belong to any of them, even root, and are not trusted
-//! ([`UnmappedOwner`](Distrust::UnmappedOwner), [`UnmappedPeer`](Distrust::UnmappedPeer)), even
-//! if we have that number ourselves. The same holds where `/proc/self/uid_map` cannot be read, as
-//! in a chroot without `/proc`: which users are mapped is unknown. To trust them anyway, use
-//! [`TrustPolicy::allowing_owner`] with `65534`, or for directories alone, such as `/` in a rootless
-//! container, [`TrustPolicy::allowing_shared_directory`].
+//! If a user namespace does not map all users, the unmapped users share one number, usually 65534.
+//! Files with that number may belong to any of them, even to root. They are not trusted
+//! ([`UnmappedOwner`](Distrust::UnmappedOwner), [`UnmappedPeer`](Distrust::UnmappedPeer)), even if
+//! we have that number ourselves. The same holds where `/proc/self/uid_map` cannot be read, as in a
+//! chroot without `/proc`, because the mapped users are unknown. To trust them anyway, use
+//! [`TrustPolicy::allowing_owner`] with `65534`, or for directories alone, such as `/` in a
+//! rootless container, [`TrustPolicy::allowing_shared_directory`].
 //!
 //! # Races
 //! Between the check of the path and the connection, only trusted users can replace the socket: we,
@@ -81,13 +81,13 @@ pub use unix::{Peer, check_path, check_peer, peer_of};
 #[cfg(unix)]
 pub(super) use unix::{VerifiedSocket, check_directory, follow, kind_of};
 
-/// Which checks an endpoint must pass. By default all of them; exceptions are explicit.
+/// The checks that an endpoint must pass: all of them by default, with explicit exceptions.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::Endpoint;
 /// use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 ///
-/// // Root, which asks a process of user 1000.
+/// // Root asks a process of user 1000.
 /// let endpoint = Endpoint::process(12).trusting(TrustPolicy::CHECKED.allowing_owner(1000));
 /// # drop(endpoint);
 /// ```
@@ -107,7 +107,7 @@ enum Owners {
     Any,
 }
 
-/// Which addresses of TCP are used.
+/// The TCP addresses that may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Addresses {
     Loopback,
@@ -115,7 +115,7 @@ enum Addresses {
 }
 
 impl TrustPolicy {
-    /// All checks.
+    /// A policy with all checks.
     pub const CHECKED: Self = Self {
         owners: Owners::OursAndRoot,
         checks_directories: true,
@@ -124,9 +124,9 @@ impl TrustPolicy {
         addresses: Addresses::Loopback,
     };
 
-    /// Only the requested process, whoever owns it and its socket: the system must report that it is
-    /// the one that listens. For root, which can ask any process by its id:
-    /// [`Endpoint::process`](super::Endpoint::process), or an endpoint that
+    /// A policy that trusts only the requested process, whoever owns it and its socket. The system
+    /// must report that this process listens. It is for root, which can ask any process by its id,
+    /// through [`Endpoint::process`](super::Endpoint::process) or an endpoint that
     /// [`discovery`](super::discovery) assigned to a process.
     ///
     /// ```
@@ -144,7 +144,7 @@ impl TrustPolicy {
         addresses: Addresses::Loopback,
     };
 
-    /// No checks. For endpoints whose path, owner or address the caller has checked.
+    /// A policy without checks, for endpoints whose path, owner or address the caller has checked.
     pub const UNCHECKED: Self = Self {
         owners: Owners::Any,
         checks_directories: false,
@@ -167,9 +167,9 @@ impl TrustPolicy {
         self
     }
 
-    /// Trusts the directories and symbolic links on the path, whoever owns them and can write to them.
-    /// The owner of the socket and of the process that listens is still checked. For a volume that
-    /// containers share, such as an `emptyDir` of Kubernetes (F-167).
+    /// Trusts the directories and symbolic links on the path, whoever owns them and can write to
+    /// them. The owner of the socket and of the process that listens is still checked. This suits a
+    /// volume that containers share, such as an `emptyDir` of Kubernetes (F-167).
     #[must_use]
     pub const fn allowing_shared_directory(mut self) -> Self {
         self.checks_directories = false;
@@ -184,7 +184,7 @@ impl TrustPolicy {
         self
     }
 
-    /// Checks a TCP address before it is connected to, or listened at.
+    /// Checks a TCP address before connecting to it or listening at it.
     pub(super) fn check_address(self, address: SocketAddr) -> Result<(), Distrust> {
         if self.needs_process {
             return Err(Distrust::UnknownProcess { expected: None });
@@ -195,7 +195,7 @@ impl TrustPolicy {
         Ok(())
     }
 
-    /// Whether this owner is trusted, whoever that is.
+    /// Returns whether the policy allows this owner explicitly.
     #[cfg(unix)]
     fn allows(self, owner: u32) -> bool {
         match self.owners {
@@ -205,7 +205,7 @@ impl TrustPolicy {
         }
     }
 
-    /// Whether this owner is trusted, whoever we are. The remaining trusted user is our own.
+    /// Returns whether this owner is trusted, whoever we are; only our own user is missing here.
     #[cfg(unix)]
     fn trusts_all(self, owner: u32) -> bool {
         self.allows(owner) || owner == 0

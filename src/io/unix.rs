@@ -1,4 +1,4 @@
-//! Connected sockets, with deadlines; and Unix sockets.
+//! Connections over Unix sockets and TCP, with deadlines.
 
 use std::format;
 use std::io;
@@ -89,7 +89,7 @@ impl SocketTransport {
     }
 }
 
-/// The socket, which blocks.
+/// Returns the socket, which blocks.
 impl From<SocketTransport> for OwnedFd {
     fn from(transport: SocketTransport) -> Self {
         transport.make_blocking();
@@ -98,7 +98,7 @@ impl From<SocketTransport> for OwnedFd {
 }
 
 impl AsFd for SocketTransport {
-    /// The socket. It blocks; operations that must not wait request that per call.
+    /// Returns the socket. It blocks; operations that must not wait request that per call.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.make_blocking();
         self.stream.as_fd()
@@ -116,8 +116,8 @@ impl Transport for SocketTransport {
 
     fn receive(&mut self, into: &mut [u8], until: &WaitLimit<'_>) -> Result<usize, ErrorKind> {
         let awaited = std::mem::take(&mut self.awaited);
-        // If nothing can end the wait, a blocking read takes one system call, `poll` takes two. It
-        // may still not block: the socket is shared with everyone who has had it from `stream`.
+        // If nothing can end the wait, a blocking read takes one system call, while `poll` takes
+        // two. Even then it may not block: any holder of the socket can change that.
         let flags = if until.deadline.is_none() && until.canceller.is_none() && self.make_blocking()
         {
             RecvFlags::empty()
@@ -197,8 +197,8 @@ fn accepted<S: Into<OwnedFd>>(
 /// when there is room.
 pub(super) const BACKLOG_PAUSE: Duration = Duration::from_millis(5);
 
-/// Connects with `try_connect`, once there is a listener with room. Until it is connected, a stream
-/// cannot be waited for: `poll` reports a hang-up.
+/// Repeats `try_connect` until the listener has room. `poll` cannot wait for that, because it
+/// reports a hang-up for an unconnected stream.
 pub(super) fn connected(
     until: &WaitLimit<'_>,
     mut try_connect: impl FnMut() -> Result<Option<UnixStream>, Error>,
@@ -246,7 +246,7 @@ pub(super) fn try_connect(path: &Path) -> Result<Option<UnixStream>, Error> {
         Err(Errno::NOENT) => Err(not_found()),
         Err(Errno::CONNREFUSED) => {
             let text = format!(
-                "no process listens at {}: a killed process leaves its socket",
+                "no process listens at {}: a killed process leaves its socket behind",
                 path.display()
             );
             Err(Error::new(Phase::Find, ErrorKind::NotAnEndpoint(text)))
@@ -284,7 +284,7 @@ pub(super) fn probe(address: &SocketAddrUnix) -> io::Result<Probe> {
     })
 }
 
-/// A non-blocking socket that no other program inherits.
+/// Creates a non-blocking socket that no other program inherits.
 #[cfg(not(target_vendor = "apple"))]
 pub(super) fn socket(family: AddressFamily) -> io::Result<OwnedFd> {
     use rustix::net::{SocketFlags, socket_with};
@@ -292,7 +292,7 @@ pub(super) fn socket(family: AddressFamily) -> io::Result<OwnedFd> {
     Ok(socket_with(family, SocketType::STREAM, flags, None)?)
 }
 
-/// There are no flags for it: a program started between the two calls inherits the socket too.
+/// There are no flags for this: a program started between the two calls inherits the socket.
 #[cfg(target_vendor = "apple")]
 pub(super) fn socket(family: AddressFamily) -> io::Result<OwnedFd> {
     let stream = rustix::net::socket(family, SocketType::STREAM, None)?;
@@ -302,11 +302,11 @@ pub(super) fn socket(family: AddressFamily) -> io::Result<OwnedFd> {
     Ok(stream)
 }
 
-/// The address of the socket at `path`, valid while the descriptor is open.
+/// Returns the address of the socket at `path`, valid while the descriptor is open.
 ///
 /// A path that is too long for an address is reached through its directory, which is opened for
-/// that: for a process with other mounts, our path begins with `/proc/PID/root`. Without `/proc`
-/// it is an [`ErrorKind::NotAnEndpoint`].
+/// that. Such paths are common for a process with other mounts, because they begin with
+/// `/proc/PID/root`. Without `/proc` the result is an [`ErrorKind::NotAnEndpoint`].
 pub(super) fn address(path: &Path) -> Result<(SocketAddrUnix, Option<OwnedFd>), ErrorKind> {
     let Err(error) = check_path_len(path.as_os_str().len(), SUN_PATH) else {
         return Ok((SocketAddrUnix::new(path).map_err(io::Error::from)?, None));
@@ -316,7 +316,7 @@ pub(super) fn address(path: &Path) -> Result<(SocketAddrUnix, Option<OwnedFd>), 
         use rustix::fs::{Mode, OFlags};
         use std::os::fd::AsRawFd as _;
 
-        // The longest descriptor number.
+        // This is the longest descriptor number.
         let len = "/proc/self/fd/2147483647/".len().saturating_add(name.len());
         if check_path_len(len, SUN_PATH).is_ok() {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

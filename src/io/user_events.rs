@@ -71,7 +71,7 @@ impl<T: Transport> Connection<T> {
     /// Starts a session as [`Client::user_events`] does.
     ///
     /// # Errors
-    /// As [`Client::user_events`].
+    /// Fails as [`Client::user_events`] does.
     pub fn user_events<'r, R: Request<'r, Reply = SessionReply>>(
         self,
         request: &R,
@@ -101,7 +101,7 @@ impl<T> UserEvents<T> {
     }
 }
 
-/// It becomes readable when the session ends by itself, for a `poll` of many sessions.
+/// Returns a descriptor for `poll`, which becomes readable when the session ends by itself.
 impl<T: AsFd> AsFd for UserEvents<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.transport.as_fd()
@@ -109,8 +109,8 @@ impl<T: AsFd> AsFd for UserEvents<T> {
 }
 
 impl<T: AsFd> UserEvents<T> {
-    /// Waits until the session ends by itself: the process has exited. Bytes, which no runtime
-    /// sends here, are read and ignored.
+    /// Waits until the session ends by itself, because the process has exited. Bytes, which no
+    /// runtime sends here, are read and ignored.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`](super::ErrorKind::TimedOut) if it lasts longer;
@@ -136,7 +136,7 @@ impl<T: AsyncRead + Unpin> UserEvents<T> {
     /// Waits as [`wait`](Self::wait) does, with `async` and without a deadline.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`](super::ErrorKind::Io), if the system cannot read the connection.
+    /// [`ErrorKind::Io`](super::ErrorKind::Io) if the system cannot read the connection.
     pub async fn wait_async(&mut self) -> Result<(), Error> {
         loop {
             match self.transport.read(&mut [0; 64]).await {
@@ -154,7 +154,7 @@ impl<C: AsyncConnect<Stream: AsFd>> AsyncClient<C> {
     /// Starts a session as [`Client::user_events`] does.
     ///
     /// # Errors
-    /// As [`Client::user_events`].
+    /// Fails as [`Client::user_events`] does.
     pub async fn user_events<'r, R: Request<'r, Reply = SessionReply>>(
         &self,
         request: &R,

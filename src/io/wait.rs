@@ -32,18 +32,18 @@ use crate::exchange::ReplyDeadline;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Deadlines {
-    /// To connect, or to wait for a runtime at a port.
+    /// The time to connect, or to wait for a runtime at a port.
     pub connect: Option<Duration>,
-    /// To write the request, and the descriptor.
+    /// The time to write the request and the descriptor.
     pub send: Option<Duration>,
-    /// From the end of the request to the last byte of the reply.
+    /// The time from the end of the request to the last byte of the reply.
     pub reply: ReplyWithin,
-    /// To read an environment block, from the end of the reply to its last byte.
+    /// The time to read an environment block, from the end of the reply to the block's last byte.
     pub continuation: Option<Duration>,
-    /// Between two bytes of a session's stream, which is silent while there are no events.
+    /// The time between two bytes of a session's stream, which is silent while there are no events.
     pub stream: Option<Duration>,
-    /// The whole call, from finding the endpoint to the last byte of the reply or environment
-    /// block. For a fallback, all of its connections together.
+    /// The time for the whole call, from finding the endpoint to the last byte of the reply or
+    /// environment block. A fallback has this time for all of its connections together.
     pub whole: Option<Duration>,
     #[doc(hidden)]
     pub more: (),
@@ -67,8 +67,8 @@ pub enum ReplyWithin {
 }
 
 impl Deadlines {
-    /// 5 s to connect, 5 s to send, the reply by its command, 30 s for an environment block; none
-    /// for a stream, and so for its stop.
+    /// The default limits: 5 s to connect, 5 s to send, the reply by its command, 30 s for an
+    /// environment block; none for a stream, and so for its stop.
     pub const DEFAULT: Self = Self {
         connect: Some(Duration::from_secs(5)),
         send: Some(Duration::from_secs(5)),
@@ -88,9 +88,9 @@ impl Deadlines {
         ..Self::DEFAULT
     };
 
-    /// The time limit of the reply to `command`; `attach_timeout` is that of an `AttachProfiler`
-    /// request. `StopTracing` has none: it is answered once the stream is drained, and the
-    /// stream has no limit. [`whole`](Self::whole) limits it.
+    /// Returns the time limit of the reply to `command`; `attach_timeout` is from the
+    /// `AttachProfiler` request. `StopTracing` has no limit but [`whole`](Self::whole): it is
+    /// answered once the stream is drained, and the stream has no limit.
     pub(super) fn reply_to(&self, command: Command, attach_timeout: Duration) -> Option<Duration> {
         if let ReplyWithin::Fixed(fixed) = self.reply {
             return fixed;
@@ -109,7 +109,7 @@ impl Default for Deadlines {
     }
 }
 
-/// What the caller chose for its calls.
+/// The options that the caller chose for its calls.
 #[derive(Clone, Debug)]
 pub(super) struct CallOptions {
     pub(super) deadlines: Deadlines,
@@ -127,7 +127,7 @@ impl CallOptions {
     }
 }
 
-/// The deadline of a call that has begun. A program can stop the clock of tokio, so a call has one.
+/// The clock and deadline of a call that has begun. Tokio's clock can be stopped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     now: fn() -> Instant,
@@ -145,7 +145,7 @@ impl Clock {
     }
 }
 
-/// A deadline beyond the clock's range is none.
+/// Returns the deadline; `None` if it is beyond the clock's range.
 fn after(now: fn() -> Instant, within: Option<Duration>) -> Option<Instant> {
     within.and_then(|within| now().checked_add(within))
 }
@@ -162,9 +162,9 @@ fn after(now: fn() -> Instant, within: Option<Duration>) -> Option<Instant> {
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WaitLimit<'a> {
-    /// The deadline; `None` for none.
+    /// The deadline; `None` means no limit.
     pub deadline: Option<Instant>,
-    /// Cancels the wait.
+    /// The canceller that may end the wait.
     pub canceller: Option<&'a Canceller>,
 }
 
@@ -176,7 +176,7 @@ impl<'a> WaitLimit<'a> {
         Self { deadline: after(Instant::now, within), canceller }
     }
 
-    /// The time left; `None` for no limit.
+    /// Returns the time left; `None` means no limit.
     pub fn left(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
@@ -240,7 +240,7 @@ impl<'a> WaitLimit<'a> {
         self.ready(fd.as_fd(), PollFlags::OUT)
     }
 
-    /// As [`check`](Self::check), and the time left.
+    /// Checks as [`check`](Self::check) does, and returns the time left.
     fn look(&self) -> Result<Option<Duration>, ErrorKind> {
         if self.canceller.is_some_and(Canceller::is_cancelled) {
             return Err(ErrorKind::Cancelled);
@@ -269,7 +269,7 @@ impl<'a> WaitLimit<'a> {
                 }
             };
             match polled {
-                // The deadline passed, as the next look shows. Or a signal arrived.
+                // The deadline passed, which the next `look` reports, or a signal arrived.
                 Ok(0) | Err(Errno::INTR) => {}
                 Ok(_) if self.canceller.is_some_and(Canceller::is_cancelled) => {
                     return Err(ErrorKind::Cancelled);
@@ -299,7 +299,7 @@ impl<'a> WaitLimit<'a> {
         }
     }
 
-    /// Waits until an event is set. If it was set in time, that counts.
+    /// Waits until an event is set. An event that was set in time counts.
     #[cfg(windows)]
     pub(super) fn event(&self, event: &Event) -> Result<(), ErrorKind> {
         loop {
@@ -316,7 +316,7 @@ impl<'a> WaitLimit<'a> {
     }
 }
 
-/// Ends the waits that use it, from any thread. Clones share the same state.
+/// A switch that ends all waits that use it, from any thread. Clones share the same state.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Canceller, Client, Endpoint, ErrorKind};
@@ -332,7 +332,7 @@ pub struct Canceller(Arc<Shared>);
 
 /// A wait for something without a descriptor.
 pub(crate) trait Sleeper: Send + Sync {
-    /// Makes it check again whether it is over.
+    /// Makes the wait check again whether it is over.
     fn wake(&self);
 }
 
@@ -350,7 +350,7 @@ impl Canceller {
     /// Creates a canceller.
     ///
     /// # Errors
-    /// If the system provides no descriptors for it.
+    /// Fails if the system provides no descriptors for it.
     pub fn new() -> io::Result<Self> {
         #[cfg(unix)]
         let wake = std::os::unix::net::UnixStream::pair()?;
@@ -368,7 +368,7 @@ impl Canceller {
         self.0.cancel();
     }
 
-    /// A canceller that `parent` cancels too.
+    /// Creates a canceller that `parent` cancels too.
     pub(super) fn child(parent: Option<&Self>) -> io::Result<Self> {
         let child = Self::new()?;
         if let Some(parent) = parent {
@@ -381,20 +381,20 @@ impl Canceller {
         Ok(child)
     }
 
-    /// A waker that cancels it.
+    /// Returns a waker that cancels it.
     pub(super) fn waker(&self) -> Waker {
         Arc::clone(&self.0).into()
     }
 
-    /// Wakes this one too, while it exists. The sleeper checks [`is_cancelled`](Self::is_cancelled)
-    /// after this and before each sleep.
+    /// Makes a cancellation wake `sleeper` too, while that exists. The sleeper checks
+    /// [`is_cancelled`](Self::is_cancelled) after this and before each sleep.
     pub(crate) fn wakes(&self, sleeper: Weak<dyn Sleeper>) {
         let mut sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
         sleepers.retain(|sleeper| sleeper.strong_count() > 0);
         sleepers.push(sleeper);
     }
 
-    /// Whether it was cancelled.
+    /// Returns whether it was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::SeqCst)
     }
@@ -410,7 +410,7 @@ impl Shared {
         if self.cancelled.swap(true, Ordering::SeqCst) {
             return;
         }
-        // One byte that is never read: it stays readable.
+        // One byte, which is never read, keeps it readable.
         #[cfg(unix)]
         let _ = io::Write::write(&mut &self.wake.0, &[0]);
         #[cfg(windows)]
@@ -423,7 +423,7 @@ impl Shared {
     }
 }
 
-/// It becomes readable on cancellation, for a `poll` of your own. Nothing is read from it.
+/// Returns a descriptor for `poll`, which becomes readable on cancellation.
 #[cfg(unix)]
 impl std::os::fd::AsFd for Canceller {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {

@@ -12,14 +12,14 @@ use std::vec::Vec;
 use super::{Process, Tmpdir, UnreadablePath};
 use crate::endpoint::ProcessStat;
 
-/// The most that is read of `stat` and `status`.
+/// The maximum number of bytes read from `stat` and `status`.
 const MOST: u64 = 64 * 1024;
-/// The most that is read of an environment. Linux starts no program with more than 6 MiB.
+/// The maximum number of bytes read from an environment; Linux allows at most 6 MiB.
 pub(super) const MOST_ENVIRONMENT: u64 = 8 << 20;
-/// The flag in `/proc/net/unix` of a listening socket.
+/// The flag of a listening socket in `/proc/net/unix`.
 const ACCEPTS: u32 = 0x1_0000;
 
-/// All processes with an address space: no kernel threads, no zombies.
+/// Returns all processes with an address space, so no kernel threads and no zombies.
 pub(super) fn processes(unseen: &mut Vec<UnreadablePath>) -> Vec<Process> {
     let entries = match fs::read_dir("/proc") {
         Ok(entries) => entries,
@@ -33,15 +33,15 @@ pub(super) fn processes(unseen: &mut Vec<UnreadablePath>) -> Vec<Process> {
         .filter_map(|process_id| process(process_id, unseen))
         .filter(|process| process.runs)
         .collect();
-    // The first process of a pid namespace always exists: if it is hidden (`hidepid`), so are
-    // others.
+    // The first process of a pid namespace always exists; if it is hidden (`hidepid`), others are
+    // too.
     if let Err(error) = fs::symlink_metadata("/proc/1") {
         unseen.push(UnreadablePath::new(None, "/proc/1", &error));
     }
     found
 }
 
-/// One process; `None` if it does not exist. Anything unreadable is added to `unseen`.
+/// Returns a process; `None` if it does not exist. Anything unreadable is added to `unseen`.
 pub(super) fn process(process_id: u32, unseen: &mut Vec<UnreadablePath>) -> Option<Process> {
     let home = PathBuf::from(std::format!("/proc/{process_id}"));
     let mut note = |path: PathBuf, error: &io::Error| {
@@ -51,7 +51,7 @@ pub(super) fn process(process_id: u32, unseen: &mut Vec<UnreadablePath>) -> Opti
     match read(&home.join("stat")) {
         Ok(text) => process.start_time = ProcessStat::parse(&text).ok().map(|stat| stat.start_time),
         Err(error) if is_gone(&error) => {
-            // In a container it may be missing, and then every process is.
+            // In a container `/proc` may be missing; then every process seems to be missing.
             if let Err(error) = fs::symlink_metadata("/proc/self") {
                 note(PathBuf::from("/proc"), &error);
             }
@@ -99,24 +99,24 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The rest of the line `name` in a `/proc/PID/status`.
+/// Returns the rest of the line `name` in the text of a `/proc/PID/status`.
 fn field<'t>(status: &'t [u8], name: &str) -> Option<&'t str> {
     let line = status.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(name.as_bytes()))?;
     core::str::from_utf8(line).ok()
 }
 
-/// The last of `NSpid`: the id in the process's own pid namespace. A kernel without namespaces has
-/// no such line.
+/// Returns the last number of `NSpid`, the id in the process's own pid namespace. A kernel without
+/// namespaces has no such line.
 fn inner_id(status: &[u8]) -> Option<u32> {
     field(status, "NSpid:")?.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
-/// The effective user id, the second of `Uid`: the kernel records it when a process calls `listen`.
+/// Returns the effective user id, the second number of `Uid`, as the kernel records it on `listen`.
 fn effective_user(status: &[u8]) -> Option<u32> {
     field(status, "Uid:")?.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// The process's `TMPDIR`, made absolute; `None` if it has none.
+/// Returns the process's `TMPDIR`, made absolute; `None` if it has none.
 fn tmpdir(home: &Path) -> io::Result<Option<PathBuf>> {
     let environment = File::open(home.join("environ"))?.take(MOST_ENVIRONMENT);
     let Some(value) = variable(BufReader::new(environment), b"TMPDIR=")? else { return Ok(None) };
@@ -124,12 +124,12 @@ fn tmpdir(home: &Path) -> io::Result<Option<PathBuf>> {
         return Ok(None);
     }
     let path = PathBuf::from(OsString::from_vec(value));
-    // Relative to the current directory of the process, which may have changed since the runtime
-    // started.
+    // A relative path starts at the process's current directory, which may have changed since the
+    // runtime started.
     Ok(Some(if path.is_absolute() { path } else { fs::read_link(home.join("cwd"))?.join(path) }))
 }
 
-/// The value of the first entry that begins with `name`, like `getenv`.
+/// Returns the value of the first entry that begins with `name`, like `getenv`.
 fn variable(environment: impl io::BufRead, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
     for entry in environment.split(0) {
         if let Some(value) = entry?.strip_prefix(name) {
@@ -139,23 +139,23 @@ fn variable(environment: impl io::BufRead, name: &[u8]) -> io::Result<Option<Vec
     Ok(None)
 }
 
-/// Whether the process sees the same files as we do: the same mounts, from the same root.
+/// Returns whether the process sees the same files as we do: the same mounts, from the same root.
 fn is_our_root(home: &Path) -> io::Result<bool> {
     let (theirs, ours) = (fs::metadata(home.join("root"))?, fs::metadata("/")?);
     Ok((theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino())
         && fs::read_link(home.join("ns/mnt"))? == fs::read_link("/proc/self/ns/mnt")?)
 }
 
-/// The names of listening sockets, read once.
+/// The names of the listening sockets in our network namespace, read once.
 ///
-/// Only those of our network namespace: which one another user's process is in is not readable, and
-/// its list takes as long to read as ours, for each process.
+/// Other namespaces are left out. The namespace of another user's process is not readable, and
+/// reading its list would take as long as reading ours, for each process.
 #[derive(Debug, Default)]
 pub(super) struct Listeners(Option<BTreeSet<OsString>>);
 
 impl Listeners {
-    /// Whether the system lists a listening socket of this name. Anyone can listen at one of the
-    /// same name elsewhere, and an unlisted socket may still listen.
+    /// Returns whether the system lists a listening socket with this name. A listed socket may be
+    /// elsewhere, because anyone can use the name; an unlisted socket may still listen.
     pub(super) fn is_listed(&mut self, name: &str) -> bool {
         let names = self.0.get_or_insert_with(|| {
             File::open("/proc/self/net/unix")
@@ -166,7 +166,7 @@ impl Listeners {
     }
 }
 
-/// The file names of the listening sockets of this protocol in a `/proc/net/unix`.
+/// Returns the file names of this protocol's listening sockets in a `/proc/net/unix`.
 fn listeners(table: impl io::BufRead) -> io::Result<BTreeSet<OsString>> {
     let mut names = BTreeSet::new();
     for line in table.split(b'\n') {

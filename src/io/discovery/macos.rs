@@ -1,4 +1,4 @@
-//! Without `/proc`: works on any Unix.
+//! Looks up processes without `/proc`; this works on any Unix.
 
 use std::vec::Vec;
 
@@ -6,24 +6,24 @@ use rustix::process::Pid;
 
 use super::{Process, UnreadablePath};
 
-/// None: other processes are not readable.
+/// Returns no processes, because other processes are not readable.
 pub(super) fn processes(_: &mut Vec<UnreadablePath>) -> Vec<Process> {
     Vec::new()
 }
 
-/// What is known of the process: whether it exists.
+/// Returns the process if it exists; only its start time is known.
 pub(super) fn process(process_id: u32, unseen: &mut Vec<UnreadablePath>) -> Option<Process> {
     let _ = unseen;
     let pid = Pid::from_raw(i32::try_from(process_id).ok()?)?;
     match rustix::process::test_kill_process(pid) {
         Err(rustix::io::Errno::SRCH) => None,
-        // Also if it is not ours.
+        // This includes processes of other users.
         _ => Some(Process { start_time: start_time(process_id), ..Process::unknown(process_id) }),
     }
 }
 
-/// Returns the key of its socket: its start time in whole seconds since the Unix epoch. (From the
-/// document; not run on macOS.)
+/// Returns the key of the process's socket: its start time in whole seconds since the Unix epoch.
+/// This follows the document, and was not run on macOS.
 #[cfg(target_os = "macos")]
 #[allow(unsafe_code, reason = "neither std, rustix nor nix wraps this call")]
 #[deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
@@ -51,12 +51,12 @@ fn start_time(_: u32) -> Option<u64> {
     None
 }
 
-/// Connects to each socket to learn who listens.
+/// A replacement for the list of listening sockets: discovery connects to each socket instead.
 #[derive(Debug, Default)]
 pub(super) struct AnyListeners(());
 
 impl AnyListeners {
-    #[allow(clippy::unused_self)] // where there is a list, it is kept
+    #[allow(clippy::unused_self)] // the list of Linux uses it
     pub(super) fn is_listed(&mut self, _: &str) -> bool {
         false
     }

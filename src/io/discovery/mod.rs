@@ -7,27 +7,27 @@
 //! ids (`NSpid` of `/proc/PID/status`), and the start time (`/proc/PID/stat`), which is the key in
 //! the name.
 //!
-//! Any user can create a socket of such a name. So [`processes`] connects to each socket, closes the
-//! connection without sending, and assigns the socket to the process that the kernel reports as its
-//! listener, if that process runs as the user who listens, or root listens. A listener in a pid
-//! namespace that we cannot see is none of our processes. Not every socket can be connected to: that
-//! of another user refuses it, or too many connections wait. Then the name decides, if the socket
-//! belongs to the process's user or to root, and `/proc/net/unix` shows whether it listens.
+//! Any user can create a socket with such a name. So [`processes`] connects to each socket, closes
+//! the connection without sending, and asks the kernel who listens. The socket is assigned to that
+//! process if the process runs as that user, or if root listens. A listener in a pid namespace that
+//! we cannot see is not one of our processes. Some sockets refuse the connection, because another
+//! user owns them or their queue is full. Then the name decides, if the socket belongs to the
+//! process's user or to root, and `/proc/net/unix` shows whether it listens.
 //!
-//! It works without root: unreadable details of another user's process are reported as
-//! [`UnreadablePath`]. Such a process is still found if its socket is in `/tmp` or in our `TMPDIR`.
+//! Discovery works without root. It reports unreadable details of another user's process as
+//! [`UnreadablePath`], and still finds the process if its socket is in `/tmp` or in our `TMPDIR`.
 //!
 //! # macOS
-//! The environment of another process is not readable: discovery looks in our own `TMPDIR`, which
-//! belongs to the user, and in `/tmp`. It does not know or search a sandboxed application's group
-//! container. The key of a process's socket is the second of its start; whatever the key, a socket
-//! belongs to a process if the kernel says that this process listens at it. That takes a connection
-//! to each socket, closed without sending. Type-checked; not run.
+//! The environment of another process is not readable, so discovery looks in our own `TMPDIR`,
+//! which belongs to the user, and in `/tmp`. It does not search the group container of a sandboxed
+//! application. The key in a socket's name is the process's start time in seconds. Whatever the
+//! key, a socket belongs to the process that listens according to the kernel. Asking takes a
+//! connection, closed without sending. This code was type-checked, but not run.
 //!
 //! # Windows
-//! The names of all pipes are listed. A pipe disappears with its process: none is stale. The
-//! creator of a pipe is not checked. Wine 8 does not list them, so listing was not run; there, a
-//! process's pipe is used by name.
+//! Discovery lists the names of all pipes. A pipe disappears with its process, so none is stale.
+//! The creator of a pipe is not checked. Wine 8 does not list pipes, so listing was not run; there,
+//! a process's pipe is opened by name.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux;
@@ -54,7 +54,7 @@ pub use windows::{endpoint_of, processes};
 
 use crate::endpoint::NamePrefix;
 
-/// What was found, and what could not be read.
+/// The result of a discovery: what was found, and what could not be read.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::discovery;
@@ -71,9 +71,9 @@ use crate::endpoint::NamePrefix;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Discovery {
-    /// One for each socket or pipe, by process id and path.
+    /// The sockets and pipes, sorted by process id and path.
     pub found: Vec<DiscoveredEndpoint>,
-    /// Places that could not be read.
+    /// The places that could not be read.
     pub unseen: Vec<UnreadablePath>,
 }
 
@@ -102,19 +102,19 @@ impl Discovery {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiscoveredEndpoint {
-    /// The process id in our pid namespace, for
-    /// [`Endpoint::process`](super::Endpoint::process). `None` for a socket without a
-    /// known process: the name alone does not make it one of a process.
+    /// The process id in our pid namespace, for [`Endpoint::process`](super::Endpoint::process).
+    /// `None` if the process is not known, because a name alone does not show which process owns a
+    /// socket.
     pub process_id: Option<u32>,
-    /// The process id in the name: from the process's own pid namespace.
+    /// The process id in the name, which is from the process's own pid namespace.
     pub id_in_name: u32,
     /// The key in the name; pipes have none.
     pub key: Option<u64>,
-    /// The prefix of the name: of an edition, or of the device behind dotnet-dsrouter.
+    /// The prefix of the name, which shows the edition, or a device behind dotnet-dsrouter.
     pub prefix: NamePrefix,
     /// The path of the socket or pipe.
     pub endpoint: PathBuf,
-    /// The user id as which the process runs; without a known process, that of the socket's owner.
+    /// The user id of the process; if the process is not known, the user id of the socket's owner.
     /// Pipes have none. Root passes it to
     /// [`TrustPolicy::allowing_owner`](super::trust::TrustPolicy::allowing_owner).
     pub owner: Option<u32>,
@@ -123,7 +123,7 @@ pub struct DiscoveredEndpoint {
 }
 
 impl DiscoveredEndpoint {
-    /// Whether no process listens there, or another socket replaced it.
+    /// Returns whether no process listens there, or another socket replaced it.
     pub const fn is_stale(&self) -> bool {
         matches!(self.state, EndpointState::Stale | EndpointState::Superseded)
     }
@@ -146,7 +146,7 @@ pub enum EndpointState {
     /// Another socket in the same directory, with the same process id and a newer key, has replaced
     /// it.
     Superseded,
-    /// It could not be checked.
+    /// The socket could not be checked.
     Unknown(io::ErrorKind),
 }
 
@@ -172,7 +172,7 @@ impl fmt::Display for EndpointState {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadablePath {
-    /// The process; `None` if it concerns several.
+    /// The process that the path belongs to; `None` if it concerns several processes.
     pub process_id: Option<u32>,
     /// The file or directory.
     pub path: PathBuf,
@@ -196,22 +196,22 @@ impl fmt::Display for UnreadablePath {
 /// What is known about a process.
 #[cfg(unix)]
 #[allow(clippy::struct_field_names)]
-// Without `/proc`, that is little.
+// Without `/proc`, most fields are not read.
 #[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code))]
 #[derive(Clone, Debug)]
 struct Process {
-    /// In our pid namespace.
+    /// The process id in our pid namespace.
     process_id: u32,
-    /// In its own pid namespace.
+    /// The process id in its own pid namespace.
     inner_id: u32,
-    /// The user as which it runs, if the system reports it.
+    /// The user that the process runs as, if the system reports it.
     user: Option<u32>,
     /// The key in its socket's name.
     start_time: Option<u64>,
     /// The path of its root, if it differs from ours.
     root: Option<PathBuf>,
     tmpdir: Tmpdir,
-    /// Whether the process has any code.
+    /// Whether the process has an address space.
     runs: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Says why a process has no socket, by what `/proc` shows.
+//! Explains why a process has no socket, from what `/proc` shows.
 
 use std::borrow::ToOwned as _;
 use std::fs::File;
@@ -14,16 +14,16 @@ use super::linux::{Listeners, MOST_ENVIRONMENT};
 use crate::endpoint::SocketName;
 use crate::io::unix::SUN_PATH;
 
-/// The most that is read of `/proc/PID/maps`.
+/// The maximum number of bytes read from `/proc/PID/maps`.
 const MOST_MAPS: u64 = 16 << 20;
-/// What turns diagnostics off, if it is 0 (F-63, F-107).
+/// The variables that turn diagnostics off if they are 0 (F-63, F-107).
 const SWITCHES: [&str; 4] = [
     "DOTNET_EnableDiagnostics",
     "DOTNET_EnableDiagnostics_IPC",
     "COMPlus_EnableDiagnostics",
     "COMPlus_EnableDiagnostics_IPC",
 ];
-/// The libraries that show a .NET process.
+/// The libraries that identify a .NET process.
 const RUNTIMES: [&str; 3] = ["libcoreclr.so", "libmonosgen-2.0.so", "libclrjit.so"];
 
 /// Returns the reason, as a clause. `Err` names what could not be read.
@@ -68,14 +68,14 @@ pub(super) fn reason(
         },
         |library| {
             std::format!(
-                "it has loaded {library}: it is not ready yet, or its runtimeconfig.json turns diagnostics off"
+                "it has loaded {library}, but it is not ready yet, or its runtimeconfig.json turns diagnostics off"
             )
         },
     ))
 }
 
-/// Returns the path at which `CoreCLR` listens if that of its socket is too long: its first 107 bytes
-/// (F-161). The path is as the process sees it, below its root.
+/// Returns the path at which `CoreCLR` listens if the path of its socket is too long: the first 107
+/// bytes (F-161), as the process sees them, below its root.
 pub(super) fn cut_path(process: &Process) -> Option<PathBuf> {
     let Tmpdir::Known(Some(tmpdir)) = &process.tmpdir else { return None };
     let name = SocketName::new(process.inner_id, process.start_time?).to_string();
@@ -96,7 +96,7 @@ fn switched_off(environ: &Path) -> io::Result<Option<String>> {
         let entry = entry?;
         let Some(text) = core::str::from_utf8(&entry).ok() else { continue };
         let Some((name, value)) = text.split_once('=') else { continue };
-        // A runtime reads it as a hexadecimal number without a prefix (F-107).
+        // A runtime reads the value as a hexadecimal number without a prefix (F-107).
         if SWITCHES.contains(&name) && u64::from_str_radix(value, 16) == Ok(0) {
             return Ok(Some(text.to_owned()));
         }
@@ -121,10 +121,10 @@ fn no_room(process: &Process, directory: &Path) -> Option<String> {
     let is_read_only = rustix::fs::statvfs(directory)
         .is_ok_and(|system| system.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY));
     if is_read_only {
-        return Some(std::format!("{shown} is on a file system that is read-only"));
+        return Some(std::format!("{shown} is on a read-only file system"));
     }
     let user = process.user?;
-    // Which groups the process has is not looked up.
+    // The groups of the process are not looked up.
     let writable = if user == metadata.uid() { 0o200 } else { 0o022 };
     (user != 0 && metadata.mode() & writable == 0)
         .then(|| std::format!("user {user} cannot write to {shown}"))

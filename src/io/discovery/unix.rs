@@ -20,7 +20,7 @@ use crate::io::trust::{self, Peer};
 use crate::io::unix::{Probe, address, probe};
 use crate::io::{Error, ErrorKind, Phase, WaitLimit};
 
-/// Our `TMPDIR`, and the default if it is unset.
+/// Returns our `TMPDIR` and the default directory.
 fn our_directories() -> Vec<PathBuf> {
     let tmpdir = std::env::var_os("TMPDIR").filter(|value| !value.is_empty()).map(PathBuf::from);
     let mut directories: Vec<PathBuf> =
@@ -37,13 +37,13 @@ fn our_directories() -> Vec<PathBuf> {
 /// A [`DiscoveredEndpoint`] may be out of date; [`Endpoint`](crate::io::Endpoint) checks again.
 ///
 /// # Errors
-/// [`Phase::Find`] if nothing can be listed.
+/// Fails in [`Phase::Find`] if nothing can be listed.
 #[allow(clippy::unnecessary_wraps, reason = "on Windows it can fail")]
 pub fn processes() -> Result<Discovery, Error> {
     let mut unseen = Vec::new();
     let table = platform::processes(&mut unseen);
     let by_id = Table::of(&table);
-    // By the directory's identity: two paths may lead to it.
+    // The key is the directory's identity, because two paths may lead to it.
     let mut directories: BTreeMap<(u64, u64), Paths> = BTreeMap::new();
     let mut missing: BTreeSet<PathBuf> = BTreeSet::new();
     let ours = our_directories().into_iter().map(|path| (None, path));
@@ -55,7 +55,7 @@ pub fn processes() -> Result<Discovery, Error> {
             Ok(identity) => {
                 directories.entry(identity).or_default().entry(process_id).or_insert(path);
             }
-            // A missing one contains no sockets.
+            // A missing directory contains no sockets.
             Err(error)
                 if error.kind() == std::io::ErrorKind::NotFound || missing.contains(&path) => {}
             Err(error) => {
@@ -68,7 +68,7 @@ pub fn processes() -> Result<Discovery, Error> {
     let mut listeners = Listeners::default();
     for paths in directories.into_values() {
         let mut failed = None;
-        // The first may lead through the root of a process that has exited.
+        // The first path may lead through the root of a process that has exited.
         let listed = paths.iter().find_map(|(process_id, path)| {
             let unreadable = |error: &_| UnreadablePath::new(*process_id, path, error);
             let listed = sockets(path);
@@ -101,7 +101,7 @@ fn judge(
         let named = named_process(candidate, paths, table);
         let process = process_of(&asked, candidate, named, |id| table.with_id(id));
         let process_id = process.as_ref().map(|process| process.process_id);
-        // By the process's own path, like `endpoint_of`.
+        // Use the process's own path, as `endpoint_of` does.
         let own = process_id.and_then(|process_id| paths.get(&Some(process_id)));
         let file_name = candidate.path.file_name().unwrap_or_default();
         found.push(DiscoveredEndpoint {
@@ -118,8 +118,8 @@ fn judge(
     found
 }
 
-/// Marks all but one of several sockets in one directory with one process id as superseded. The socket
-/// with the key of the process belongs to it, or else the newest.
+/// Marks all but one of several sockets in one directory with one process id as superseded. The
+/// socket with the key of the process belongs to it; without such a socket, the newest does.
 fn supersede(found: &mut [DiscoveredEndpoint], table: &Table<'_>) {
     let rank = |found: &DiscoveredEndpoint| {
         let is_its_key = |process: &Process| {
@@ -131,7 +131,7 @@ fn supersede(found: &mut [DiscoveredEndpoint], table: &Table<'_>) {
             found.prefix == NamePrefix::Current,
         )
     };
-    // A router has a socket of each kind.
+    // A router has one socket of each kind.
     let group = |one: &DiscoveredEndpoint| {
         (one.id_in_name, one.process_id, one.prefix == NamePrefix::Router)
     };
@@ -147,18 +147,19 @@ fn supersede(found: &mut [DiscoveredEndpoint], table: &Table<'_>) {
     }
 }
 
-/// Returns the path of a process's socket or pipe. `process_id` is from our pid namespace, whatever
-/// the process's own is.
+/// Returns the path of a process's socket or pipe. `process_id` is from our pid namespace, not from
+/// the process's own.
 ///
-/// For dotnet-dsrouter that is the one of its device ([`NamePrefix::Router`]), unless it is older than
-/// the router's own.
+/// For dotnet-dsrouter this is the socket of its device ([`NamePrefix::Router`]), unless that is
+/// older than the router's own socket.
 ///
-/// A listed socket of its name and its user is not connected to: who listens there is checked by
-/// whoever connects, as [`Endpoint`](crate::io::Endpoint) does.
+/// A listed socket with the right name and owner is not connected to. Whoever connects must check
+/// who listens there, as [`Endpoint`](crate::io::Endpoint) does.
 ///
 /// # Errors
-/// [`Phase::Find`]: [`ErrorKind::NotFound`] if there is no such process; [`ErrorKind::NoSocket`] says
-/// where its socket was searched, and on Linux why it has none. `until` is checked between steps; each step reads the file system.
+/// Fails in [`Phase::Find`], with [`ErrorKind::NotFound`] if there is no such process.
+/// [`ErrorKind::NoSocket`] says where its socket was searched, and on Linux why it has none.
+/// `until` is checked between steps; each step reads the file system.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{WaitLimit, discovery};
@@ -223,7 +224,7 @@ fn modified(path: &Path) -> Option<SystemTime> {
     fs::symlink_metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
 
-/// Returns the path of its socket if that was too long, and the process listens at what is left of it.
+/// Returns the shortened path of a socket whose path is too long, if the process listens there.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn at_cut_path(process: &Process) -> Option<PathBuf> {
     let path = super::no_socket::cut_path(process)?;
@@ -237,7 +238,7 @@ fn at_cut_path(_: &Process) -> Option<PathBuf> {
     None
 }
 
-/// Says where a socket was searched in vain, and why there is none.
+/// Describes where a socket was searched in vain, and why there is none.
 fn no_socket(
     process: &Process,
     directories: &[PathBuf],
@@ -291,11 +292,11 @@ fn seen_reason(
     Err(UnreadablePath::new(None, place, &why))
 }
 
-/// What connecting to a socket shows.
+/// The result of connecting to a socket.
 #[derive(Debug, PartialEq, Eq)]
 struct Asked {
     state: EndpointState,
-    /// Who called `listen`. `None` without a connection, and if the system does not report it.
+    /// The process that called `listen`; `None` without a connection or a report.
     listener: Option<Peer>,
 }
 
@@ -306,7 +307,7 @@ fn ask(candidate: &Candidate, listeners: &mut Listeners) -> Option<Asked> {
         Ok(Probe::Listening(peer)) => (EndpointState::Listening, peer),
         Ok(Probe::Refused) => (EndpointState::Stale, None),
         Ok(Probe::Absent) => return None,
-        // Another user's: the list has its name.
+        // Another user's socket refuses the connection; the list shows whether it listens.
         Ok(Probe::Unknown(std::io::ErrorKind::PermissionDenied))
             if listeners.is_listed(&candidate.name.to_string()) =>
         {
@@ -319,9 +320,9 @@ fn ask(candidate: &Candidate, listeners: &mut Listeners) -> Option<Asked> {
     Some(Asked { state, listener })
 }
 
-/// Whose socket it is. Anyone can give a socket a process's name: the process and the user that
-/// called `listen` must fit. Where the system does not report them, the socket must belong to the
-/// process's user: only that user and root can create such a file.
+/// Finds the process that owns a socket. Anyone can give a socket a process's name, so the process
+/// and the user that called `listen` must match. Where the system does not report them, the socket
+/// must belong to the process's user, because only that user and root can create such a file.
 fn process_of<'t>(
     asked: &Asked,
     candidate: &Candidate,
@@ -329,13 +330,13 @@ fn process_of<'t>(
     find: impl FnOnce(u32) -> Option<Cow<'t, Process>>,
 ) -> Option<Cow<'t, Process>> {
     match asked.listener {
-        // A process of a pid namespace that we cannot see has no id, and is none of ours.
+        // A process in a pid namespace that we cannot see has no id, and is not one of ours.
         Some(peer) => find(peer.process_id?).filter(|process| process.runs_as(peer.user_id)),
         None => named.filter(|process| process.runs_as(candidate.owner)).map(Cow::Borrowed),
     }
 }
 
-/// Processes by the id in our namespace, and by that in their own.
+/// Processes by their id in our namespace, and by their id in their own.
 struct Table<'t> {
     by_id: HashMap<u32, &'t Process>,
     by_inner_id: HashMap<u32, Vec<&'t Process>>,
@@ -351,7 +352,7 @@ impl<'t> Table<'t> {
         Self { by_id, by_inner_id }
     }
 
-    /// One of our namespace; also one that has started since, or where no list of processes is readable.
+    /// Returns the process with this id in our namespace, even if it started later.
     fn with_id(&self, process_id: u32) -> Option<Cow<'t, Process>> {
         match self.by_id.get(&process_id) {
             Some(process) => Some(Cow::Borrowed(*process)),
@@ -366,10 +367,10 @@ impl<'t> Table<'t> {
     }
 }
 
-/// The paths of one directory: ours, of `None`, and those of processes.
+/// The paths of one directory: ours with the key `None`, and those of processes.
 type Paths = BTreeMap<Option<u32>, PathBuf>;
 
-/// The process that a socket with these paths is named after.
+/// Returns the process that a socket with these paths is named after.
 fn named_process<'t>(
     candidate: &Candidate,
     paths: &Paths,
@@ -399,14 +400,14 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Whether it is the second socket of dotnet-dsrouter.
+    /// Returns whether it is the second socket of dotnet-dsrouter.
     fn is_router(&self) -> bool {
         self.name.prefix == NamePrefix::Router
     }
 }
 
-/// The sockets in `directory` named like default ports. Files, directories and symbolic links with
-/// such a name are skipped.
+/// Returns the sockets in `directory` that are named like default ports. Files, directories and
+/// symbolic links with such a name are skipped.
 fn sockets(directory: &Path) -> io::Result<Vec<Candidate>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -430,7 +431,7 @@ fn identity(directory: &Path) -> io::Result<(u64, u64)> {
 }
 
 impl Process {
-    /// Where its socket may be.
+    /// Returns the directories in which the socket of the process may be.
     fn directories(&self) -> Vec<PathBuf> {
         match &self.tmpdir {
             Tmpdir::Known(tmpdir) => {
@@ -439,7 +440,7 @@ impl Process {
                     .unwrap_or_else(|| Path::new(crate::endpoint::directory(None)));
                 std::vec![self.root.as_deref().map_or_else(
                     || path.to_path_buf(),
-                    // A missing one is reported by its expected path.
+                    // A missing directory is reported by its expected path.
                     |root| match trust::follow(root, path, |_, _| Ok(())) {
                         Ok((path, _)) => path,
                         Err(_) => root.join(path.strip_prefix("/").unwrap_or(path)),
@@ -450,20 +451,20 @@ impl Process {
         }
     }
 
-    /// Whether the name is that of its socket: the same id, the same start.
+    /// Returns whether the socket has this process's name: the same id and start time.
     fn is_named(&self, candidate: &Candidate) -> bool {
         self.inner_id == candidate.name.pid && self.start_time == Some(candidate.name.key)
     }
 
-    /// Whether it listens at this socket with its id.
+    /// Returns whether the process listens at this socket, whose name contains its id.
     fn has(&self, candidate: &Candidate, listeners: &mut Listeners) -> bool {
         // Another key means an earlier process with this id, unless this process listens there. A
-        // router's is of another unit. It is not connected to, which its device would see.
+        // router's key has another unit; connecting would disturb its device.
         let is_named = self.is_named(candidate)
             || candidate.name.key == UNKNOWN_KEY
             || candidate.is_router()
             || self.start_time.is_none();
-        // Connecting tells who listens: once is enough.
+        // Whoever connects later checks the listener, so this does not connect too.
         if is_named
             && self.runs_as(candidate.owner)
             && listeners.is_listed(&candidate.name.to_string())
@@ -476,8 +477,8 @@ impl Process {
         is_its && asked.state != EndpointState::Stale
     }
 
-    /// Whether this user can be the one that listens for the process: its own, or root, as which
-    /// it may have started.
+    /// Returns whether this user may listen for the process: the process's own user, or root, as
+    /// which the process may have started.
     fn runs_as(&self, user: u32) -> bool {
         user == 0 || self.user.is_none_or(|own| own == user)
     }
@@ -488,7 +489,7 @@ mod tests {
     use super::*;
     use crate::endpoint::SocketName;
 
-    /// The most names that a socket may have: every step for each of them is a look-up.
+    /// Each step must be a look-up, not a search, for this many sockets.
     #[test]
     fn discovery_200000_sockets_of_one_process_keeps_newest() {
         const N: u64 = 200_000;
@@ -539,7 +540,7 @@ mod tests {
         assert_eq!(named(12, 7, &[12], &table), None);
     }
 
-    /// Under an emulator the key is not the start time that the kernel knows: who listens decides (F-136).
+    /// Under an emulator the key is not the kernel's start time, so the listener decides (F-136).
     #[test]
     fn discovery_assigns_socket_with_another_key_to_the_process_that_listens() {
         let process =
@@ -561,8 +562,8 @@ mod tests {
         Candidate { path: PathBuf::from("/x/s"), name: SocketName::new(pid, key), owner }
     }
 
-    /// A process can listen, and then run a program that makes it another user's: it keeps its id
-    /// and its start time. And an id is used again.
+    /// A process can listen, and then run a program as another user with the same id and start
+    /// time. An id can also be reused.
     #[test]
     fn discovery_assigns_socket_only_to_process_and_user_that_listen() {
         let victim = Process { user: Some(1000), ..Process::unknown(12) };
@@ -580,7 +581,7 @@ mod tests {
         };
         let peer = |process_id, user_id| Some(Peer { user_id, process_id });
         assert_eq!(whose(peer(Some(12), 1000), 1000), Some(12));
-        // It listened before it gave up root.
+        // The process listened before it gave up root.
         assert_eq!(whose(peer(Some(12), 0), 0), Some(12));
         assert_eq!(whose(peer(Some(12), 1234), 1234), None);
         assert_eq!(whose(peer(Some(13), 1234), 1234), Some(13));
@@ -588,7 +589,7 @@ mod tests {
         // Sockets of a process in a pid namespace that we cannot see, and of one that has exited.
         assert_eq!(whose(peer(None, 1000), 1000), None);
         assert_eq!(whose(peer(Some(14), 1000), 1000), None);
-        // Nothing is known of the listener.
+        // The listener is unknown.
         assert_eq!(whose(None, 1000), Some(12));
         assert_eq!(whose(None, 0), Some(12));
         assert_eq!(whose(None, 1234), None);
@@ -608,7 +609,7 @@ mod tests {
         assert_eq!(asked.state, EndpointState::Listening);
         assert_eq!(asked.listener.unwrap().process_id, Some(std::process::id()));
         drop(listener);
-        // A process started by another test holds it until `exec`.
+        // A process started by another test holds a copy of the socket until `exec`.
         for _ in 0..1000 {
             if std::os::unix::net::UnixStream::connect(home.path().join("listens")).is_err() {
                 break;

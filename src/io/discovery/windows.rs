@@ -1,4 +1,4 @@
-//! The names of pipes.
+//! Finds processes by the names of their pipes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,21 +13,21 @@ use crate::io::{Error, ErrorKind, Phase, WaitLimit};
 /// Lists the pipes of default ports with their processes.
 ///
 /// # Errors
-/// [`Phase::Find`] if the system does not list pipes.
+/// Fails in [`Phase::Find`] if the system does not list pipes.
 pub fn processes() -> Result<Discovery, Error> {
     let found = pipes(Path::new(PIPE_PREFIX)).map_err(|error| Error::new(Phase::Find, error))?;
     Ok(Discovery::new(found, Vec::new()))
 }
 
-/// Returns the path of a process's pipe. For dotnet-dsrouter that is the one of its device.
+/// Returns the path of a process's pipe. For dotnet-dsrouter this is the pipe of its device.
 ///
 /// # Errors
-/// [`Phase::Find`]: [`ErrorKind::NotFound`] if there is none.
+/// Fails in [`Phase::Find`], with [`ErrorKind::NotFound`] if there is none.
 pub fn endpoint_of(process_id: u32, until: &WaitLimit<'_>) -> Result<PathBuf, Error> {
     until.check().map_err(|stopped| Error::new(Phase::Find, stopped))?;
     let name = pipe_of(process_id)?;
     let path = PathBuf::from(std::format!("{PIPE_PREFIX}{name}"));
-    // Not listed, as under wine: it may still exist, and connecting will tell.
+    // Wine does not list pipes; the pipe may exist all the same, and connecting will tell.
     let Ok(seen) = processes() else { return Ok(path) };
     let is_its = |found: &DiscoveredEndpoint| found.process_id == Some(process_id);
     let has_name = |found: &&DiscoveredEndpoint| is_its(found) && found.endpoint == path;
@@ -50,7 +50,7 @@ pub(in crate::io) fn pipe_of(process_id: u32) -> Result<String, Error> {
     Ok(if PipeTransport::is_there(&device)? { device } else { own.to_string() })
 }
 
-/// The pipes in `namespace` named like default ports.
+/// Returns the pipes in `namespace` that are named like default ports.
 fn pipes(namespace: &Path) -> io::Result<Vec<DiscoveredEndpoint>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(namespace)? {
@@ -77,8 +77,8 @@ mod tests {
 
     #[test]
     fn discovery_recognises_pipe_names() {
-        // A directory replaces the namespace of pipes in tests: not every system that runs them
-        // lists one.
+        // A directory replaces the namespace of pipes, because not every system that runs the tests
+        // lists pipes.
         let home = tempfile::tempdir().unwrap();
         for name in [
             "dotnet-diagnostic-12",

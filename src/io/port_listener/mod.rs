@@ -4,8 +4,7 @@
 //! silent peer costs a descriptor or handle until it times out, and there are at most
 //! [`PortOptions::most_silent`] of them.
 //!
-//! A port is a Unix socket, a named pipe of Windows, or, on Unix, a TCP address; everything else is
-//! the same.
+//! A port is a Unix socket, a named pipe of Windows or, on Unix, a TCP address.
 
 mod options;
 mod thread;
@@ -46,14 +45,14 @@ use crate::wire::Guid;
 #[cfg(unix)]
 use {super::SocketTransport as PeerTransport, std::os::unix::net::UnixListener as Listener};
 
-/// What happened to a runtime of a port, for [`PortListener::next_event`].
+/// An event of a runtime at a port, returned by [`PortListener::next_event`].
 ///
-/// A port has at most one event for each runtime: a newer one takes the place of an older one that
-/// was not returned yet. Nothing is reported of a runtime that ended before its `New` was returned.
+/// A port keeps at most one event for each runtime: a newer event replaces an older one that was
+/// not returned yet. A runtime that ended before its `New` was returned is not reported.
 ///
-/// Besides the runtimes that wait, a port remembers at most 16,384 others by their cookies: those
-/// that may connect again, and those that were reported to be gone, of which it forgets the oldest.
-/// If none of them can be forgotten, a new runtime is disconnected, and retries by itself (F-57).
+/// Besides the waiting runtimes, a port remembers at most 16,384 others by their cookies: those
+/// that may connect again, and those reported as gone, of which it forgets the oldest first. If it
+/// can forget none, it disconnects a new runtime, which retries by itself (F-57).
 ///
 /// ```no_run
 /// use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener, PortRuntime};
@@ -69,9 +68,9 @@ use {super::SocketTransport as PeerTransport, std::os::unix::net::UnixListener a
 /// ```
 #[derive(Clone, Debug)]
 pub enum PortEvent {
-    /// It has connected for the first time. Each cookie is new once, as long as it is remembered.
+    /// The runtime connected for the first time, as far as the port remembers its cookie.
     New(PortRuntime),
-    /// It has connected again, as after each command: its next connection waits.
+    /// The runtime connected again, as it does after each command, and its connection waits.
     Again(PortRuntime),
     /// The waiting connection ended, and the runtime has not connected again within
     /// [`PortOptions::reconnect`], so it has exited. If its connection was taken, it has 10 minutes,
@@ -101,7 +100,7 @@ pub enum PortEvent {
 pub struct PortListener {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    /// Removes the socket, if there is one.
+    /// Removes the socket on drop, if there is one.
     _path: Box<dyn Any + Send + Sync>,
 }
 
@@ -115,7 +114,7 @@ impl PortListener {
     ///   `DOTNET_DiagnosticPorts=NAME` (F-124).
     ///
     /// # Errors
-    /// [`Phase::Listen`].
+    /// Fails in [`Phase::Listen`].
     pub fn bind(path: impl AsRef<Path>, options: PortOptions) -> Result<Self, Error> {
         let (listener, path) = bind_private(path.as_ref(), options.trust)?;
         Self::start(path, options, Poller::new(listener))
@@ -125,12 +124,12 @@ impl PortListener {
     /// removal.
     ///
     /// # Errors
-    /// [`Phase::Listen`].
+    /// Fails in [`Phase::Listen`].
     pub fn on(listener: Listener, options: PortOptions) -> Result<Self, Error> {
         Self::start(Box::new(()), options, Poller::new(listener))
     }
 
-    /// Listens on TCP, where devices connect: the router of a device, or its application.
+    /// Listens on TCP, where the router of a device or its application connects.
     ///
     /// ```no_run
     /// use dotnet_diagnostics_ipc::io::bind_tcp;
@@ -143,7 +142,7 @@ impl PortListener {
     /// ```
     ///
     /// # Errors
-    /// [`Phase::Listen`].
+    /// Fails in [`Phase::Listen`].
     #[cfg(unix)]
     pub fn on_tcp(listener: TcpListener, options: PortOptions) -> Result<Self, Error> {
         Self::start(Box::new(()), options, Poller::new(unix::Listener::Tcp(listener)))
@@ -174,8 +173,8 @@ impl PortListener {
             .map_err(|ended| Error::new(Phase::Connect, ended))?
     }
 
-    /// As [`next_event`](Self::next_event), with `async`: the port's thread wakes the future, in any
-    /// async runtime. Dropping the future ends the wait and loses no event.
+    /// Waits as [`next_event`](Self::next_event) does, with `async`. The port's thread wakes the
+    /// future, so any async runtime works. Dropping the future ends the wait and loses no event.
     ///
     /// ```no_run
     /// use dotnet_diagnostics_ipc::io::port_listener::{PortEvent, PortListener};
@@ -198,7 +197,7 @@ impl PortListener {
     /// Runtimes that wait are disconnected, and connect again by themselves (F-57).
     ///
     /// # Errors
-    /// [`Phase::Listen`] if the thread had panicked.
+    /// Fails in [`Phase::Listen`] if the thread had panicked.
     pub fn close(mut self) -> Result<(), Error> {
         self.end().map_err(|_| {
             Error::new(Phase::Listen, io::Error::other("the thread of the port has panicked"))
@@ -248,28 +247,28 @@ pub struct PortRuntime {
 }
 
 impl PortRuntime {
-    /// Returns its advertise.
+    /// Returns the advertise of the runtime.
     pub const fn advertise(&self) -> Advertise {
         self.advertise
     }
 
-    /// Returns its identity.
+    /// Returns the cookie, which identifies the runtime.
     pub const fn cookie(&self) -> Guid {
         self.advertise.runtime_cookie
     }
 
-    /// Returns its process id, in its own namespace.
+    /// Returns the process id of the runtime, in its own pid namespace.
     pub const fn process_id(&self) -> u64 {
         self.advertise.process_id
     }
 
-    /// Resumes it if it waits on this port; otherwise does nothing (F-42). Takes its next
-    /// connection for this.
+    /// Resumes the runtime if it waits on this port; otherwise does nothing (F-42). This takes the
+    /// runtime's next connection.
     ///
     /// `until` limits the wait for the connection; the request uses [`Deadlines::DEFAULT`].
     ///
     /// # Errors
-    /// [`Error`], as for every call.
+    /// Fails as every call may.
     pub fn resume(&self, until: &WaitLimit<'_>) -> Result<HResult, Error> {
         let mut connection =
             super::Connection::new(self.connect(until)?).with_deadlines(Deadlines::DEFAULT);
@@ -279,8 +278,8 @@ impl PortRuntime {
         connection.call(&ResumeRuntime {}).map(|answer| answer.result())
     }
 
-    /// Waits for its next connection. If the future is dropped in the moment in which that arrives,
-    /// the connection is closed, and the runtime connects again (F-57).
+    /// Waits for the runtime's next connection. If the future is dropped just as a connection
+    /// arrives, the connection is closed, and the runtime connects again (F-57).
     pub(super) async fn next_connection(&self) -> Result<PeerTransport, Error> {
         let next = NextConnection { shared: &self.shared, cookie: self.cookie(), request: None };
         let connection = next.await.ok_or_else(closed)?;
@@ -310,7 +309,7 @@ fn closed() -> Error {
 /// A wait for an event.
 struct NextEvent<'p> {
     shared: &'p Arc<Shared>,
-    /// The number among the waits, if this one waits.
+    /// The number of this wait, once it waits.
     wait: Option<u64>,
 }
 
@@ -340,7 +339,7 @@ impl Drop for NextEvent<'_> {
     fn drop(&mut self) {
         let Some(wait) = self.wait else { return };
         let mut state = self.shared.lock();
-        // It was woken for an event that another wait can have.
+        // This wait was woken for an event that another wait can take.
         let next = if state.waits.remove(&wait).is_none() { state.next_woken() } else { None };
         drop(state);
         next.into_iter().for_each(Waker::wake);
@@ -393,7 +392,7 @@ mod tests {
 
     use crate::io::Transport as _;
 
-    /// Everything else is tested with the poller of this system.
+    /// Tests the poller without `epoll`; the other tests use the poller of this system.
     #[test]
     fn port_works_with_poll() {
         let directory = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use crate::io::trust::TrustPolicy;
 
 /// Time limits and maximum numbers of a port.
 ///
-/// On Unix, whatever these are, the connections of a port take at most three quarters of the
+/// On Unix, whatever the numbers are, the connections of a port take at most three quarters of the
 /// process's descriptors (`RLIMIT_NOFILE`), and waiting runtimes at most half: the rest is left to
 /// the process. With the usual limit of 1,024 that is 768 and 512. Windows has no such limit: there
 /// a port has a handle for each connection allowed here, and a few more.
@@ -19,29 +19,29 @@ use crate::io::trust::TrustPolicy;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PortOptions {
-    /// From the start of a connection to the last byte of its advertise. A runtime sends it
-    /// immediately.
+    /// The time from the start of a connection to the last byte of its advertise, which a runtime
+    /// sends immediately.
     pub advertise: Duration,
-    /// The most connections without their advertise. For one more, the oldest is closed, so a new
-    /// runtime always gets in.
+    /// The maximum number of connections without their advertise. If one more arrives, the oldest
+    /// is closed, so a new runtime always gets in.
     pub most_silent: usize,
-    /// The most waiting runtimes. One more is disconnected, and retries by itself (F-57).
+    /// The maximum number of waiting runtimes; one more is disconnected, and retries (F-57).
     pub most_held: u32,
-    /// From the start of a connection until it is taken; `None` means no limit. A disconnected
-    /// runtime connects again by itself (F-57); an impostor is gone.
+    /// The time from the start of a connection until it is taken; `None` means no limit. A
+    /// disconnected runtime connects again by itself (F-57); an impostor is gone.
     pub held: Option<Duration>,
     /// How long a runtime whose waiting connection ended may take to connect again, before it is
     /// [`Gone`](super::PortEvent::Gone). A runtime takes at most 571 ms between two attempts (F-77).
     pub reconnect: Duration,
-    /// Which directory [`bind`](super::PortListener::bind) trusts; of use on Unix.
+    /// The directories that [`bind`](super::PortListener::bind) trusts; used only on Unix.
     pub trust: TrustPolicy,
     #[doc(hidden)]
     pub more: (),
 }
 
 impl PortOptions {
-    /// 5 s for an advertise, 1,024 silent connections, 4,096 runtimes, 10 minutes until one is
-    /// taken, 5 s to connect again.
+    /// The default limits: 5 s for an advertise, 1,024 silent connections, 4,096 runtimes, 10
+    /// minutes until a connection is taken, 5 s to connect again.
     pub const DEFAULT: Self = Self {
         advertise: Duration::from_secs(5),
         most_silent: 1024,
@@ -69,9 +69,9 @@ impl Default for PortOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PortCounts {
-    /// Connections without their advertise now.
+    /// The current number of connections without their advertise.
     pub silent: usize,
-    /// Runtimes waiting now.
+    /// The current number of waiting runtimes.
     pub held: usize,
     /// Connections accepted.
     pub accepted: u64,
@@ -91,9 +91,9 @@ pub struct PortCounts {
     pub held_timed_out: u64,
     /// Replaced by a newer connection of the same runtime.
     pub replaced: u64,
-    /// Disconnected because [`PortOptions::most_held`] wait, or hold half of the process's
-    /// descriptors, or as many are remembered as [`PortEvent`](super::PortEvent) says.
+    /// Disconnected because [`PortOptions::most_held`] runtimes wait, or they hold half of the
+    /// process's descriptors, or the port remembers as many as [`PortEvent`](super::PortEvent) says.
     pub refused: u64,
-    /// Handed out.
+    /// Connections handed out to callers.
     pub handed_out: u64,
 }

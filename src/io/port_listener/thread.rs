@@ -28,7 +28,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How long a runtime whose connection was taken may be busy with the command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The most runtimes that are known without a waiting connection.
+/// The maximum number of runtimes that are known without a waiting connection.
 const MOST_ABSENT: usize = 16_384;
 
 /// State shared by callers and the thread.
@@ -39,13 +39,13 @@ pub(super) struct Shared {
 
 #[derive(Default)]
 pub(super) struct State {
-    /// Neither the port nor its thread has ended.
+    /// Whether the port and its thread are both alive.
     pub(super) is_open: bool,
     pub(super) runtimes: Runtimes,
     pub(super) counts: PortCounts,
-    /// Waits for an event, the longest first.
+    /// Waits for an event, starting with the oldest.
     pub(super) waits: BTreeMap<u64, Waker>,
-    /// Waits for the next connection of a runtime, likewise.
+    /// Waits for the next connection of a runtime, in the same order.
     requests: BTreeMap<(Guid, u64), Waker>,
     /// Connections by the numbers of the requests that they answer.
     given: HashMap<u64, Connection>,
@@ -59,7 +59,7 @@ impl Shared {
         Self { state: Mutex::new(State { is_open: true, ..State::default() }), waker }
     }
 
-    /// A panic of the thread cannot leave this half-changed.
+    /// Locks the state. A panic of the thread cannot leave it half-changed.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,7 +88,7 @@ impl State {
         number
     }
 
-    /// A wait that an unreported event ends.
+    /// Returns a wait that an unreported event ends.
     pub(super) fn next_woken(&mut self) -> Option<Waker> {
         if self.runtimes.queue.is_empty() { None } else { self.waits.pop_first() }.map(|(_, it)| it)
     }
@@ -98,12 +98,12 @@ impl State {
 pub(super) struct NextConnection<'p> {
     pub(super) shared: &'p Shared,
     pub(super) cookie: Guid,
-    /// The number of its request, if there is one.
+    /// The number of the request for this wait, if there is one.
     pub(super) request: Option<u64>,
 }
 
 impl Future for NextConnection<'_> {
-    /// `None` if the port is closed.
+    /// The connection; `None` if the port is closed.
     type Output = Option<Connection>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -130,14 +130,14 @@ impl Drop for NextConnection<'_> {
         let mut state = self.shared.lock();
         state.requests.remove(&(self.cookie, number));
         let unused = state.given.remove(&number);
-        // It is closed once the state is unlocked.
+        // An unused connection is closed once the state is unlocked.
         drop(state);
         drop(unused);
     }
 }
 
-/// The runtimes that a port knows, and what was not reported of them yet. An unreported runtime is
-/// known only while its connection waits.
+/// The runtimes that a port knows, and their events that were not reported yet. An unreported
+/// runtime is known only while its connection waits.
 #[derive(Default)]
 pub(super) struct Runtimes {
     known: HashMap<Guid, Known>,
@@ -145,7 +145,7 @@ pub(super) struct Runtimes {
     queue: BTreeMap<u64, Guid>,
     /// Runtimes without a connection, and when they count as gone.
     absent: BTreeSet<(Instant, Guid)>,
-    /// Runtimes that were reported to be gone, in that order.
+    /// Runtimes that were reported as gone, in the order of the reports.
     gone: BTreeMap<u64, Guid>,
     next: u64,
 }
@@ -153,7 +153,7 @@ pub(super) struct Runtimes {
 struct Known {
     advertise: Advertise,
     presence: Presence,
-    /// The number of its event in the queue.
+    /// The number of the runtime's event in the queue.
     queued: Option<u64>,
     is_reported: bool,
 }
@@ -166,7 +166,7 @@ enum Presence {
 }
 
 impl Runtimes {
-    /// A connection of this runtime waits. Returns whether there is room to remember it.
+    /// Records a waiting connection of this runtime; returns whether there is room for that.
     fn waits(&mut self, advertise: Advertise, most: usize) -> bool {
         let cookie = advertise.runtime_cookie;
         if self.known.len() >= most && !self.known.contains_key(&cookie) {
@@ -180,7 +180,7 @@ impl Runtimes {
         true
     }
 
-    /// No connection of this runtime waits any longer. It counts as gone at this time.
+    /// Records that no connection of this runtime waits any longer, and when it counts as gone.
     fn left(&mut self, cookie: Guid, gone: Option<Instant>) {
         let Some(known) = self.known.get(&cookie) else { return };
         match (known.is_reported, known.presence, gone) {
@@ -237,7 +237,7 @@ impl Runtimes {
     }
 }
 
-/// What a [`PortEvent`](super::PortEvent) is.
+/// The kind of a [`PortEvent`](super::PortEvent).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum EventKind {
     New,
@@ -249,14 +249,14 @@ pub(super) struct PortThread {
     poller: Poller,
     shared: Arc<Shared>,
     options: PortOptions,
-    /// In order of arrival, which is also that of their deadlines.
+    /// Connections in order of arrival, which is also the order of their deadlines.
     silent: BTreeMap<u64, Silent>,
-    /// Also in order of arrival.
+    /// Connections in order of arrival.
     held: BTreeMap<u64, Held>,
     /// The numbers of the connections in `held`.
     port: DiagnosticPort<'static, u64>,
     next: u64,
-    /// Accepting is paused until then.
+    /// The end of the pause in accepting.
     paused: Option<Instant>,
     /// When the next runtime counts as gone.
     next_gone: Option<Instant>,
@@ -325,7 +325,7 @@ impl PortThread {
             } else if self.silent.contains_key(&id) {
                 self.read(&mut state, id);
             } else if self.hang_up(&mut state, id) {
-                // A waiting runtime is silent: it has ended.
+                // A waiting runtime sends nothing, so it has ended.
                 add(&mut state.counts.ended_waiting);
             }
         }
@@ -379,7 +379,7 @@ impl PortThread {
     }
 
     fn begin(&mut self, state: &mut State, connection: Connection) {
-        // Only 2⁶⁴ connections have different numbers.
+        // The numbers repeat only after 2⁶⁴ connections.
         self.next = self.next.wrapping_add(1).max(LISTENER + 1);
         let id = self.next;
         if self.poller.add(&connection, id).is_err() {
@@ -416,7 +416,7 @@ impl PortThread {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
                 Err(_) => silent.receiver.ended(End::Reset),
             };
-            // The receiver asked for it.
+            // This cannot fail, because the receiver asked for the bytes.
             if reported.is_err() {
                 break AdvertiseOutcome::Ended { received: 0, end: End::Reset };
             }
@@ -447,7 +447,7 @@ impl PortThread {
             add(&mut state.counts.refused);
         } else {
             self.held.insert(id, held);
-            // There is room.
+            // This cannot fail, because there is room.
             let replaced = self.port.hold(advertise, id).ok().flatten();
             if let Some(replaced) = replaced.and_then(|waiting| self.held.remove(&waiting.token)) {
                 add(&mut state.counts.replaced);
@@ -456,7 +456,7 @@ impl PortThread {
             return;
         }
         self.close(held.connection);
-        // If it is known, it has not ended.
+        // The runtime has not ended: it may connect again.
         if !is_held {
             state.runtimes.left(cookie, Instant::now().checked_add(self.options.reconnect));
         }
@@ -464,11 +464,11 @@ impl PortThread {
 
     /// Stops watching a connection, and closes it.
     fn close(&mut self, mut connection: Connection) {
-        // If it has ended, that is fine too.
+        // An error means that the connection has ended, which is fine.
         let _ = self.poller.remove(&mut connection);
     }
 
-    /// Takes a connection out of those that are held.
+    /// Removes a connection from those that are held.
     fn unhold(&mut self, id: u64) -> Option<Held> {
         let held = self.held.remove(&id)?;
         self.port.take(held.cookie).map(|_| held)
@@ -533,7 +533,7 @@ impl PortThread {
     }
 }
 
-/// However the thread ends, no caller waits any longer.
+/// Ends all waits of callers, however the thread ends.
 impl Drop for PortThread {
     fn drop(&mut self) {
         self.shared.close();
@@ -545,7 +545,7 @@ mod tests {
     use super::EventKind::{Again, Gone, New};
     use super::*;
 
-    /// The table of a port that remembers so many runtimes.
+    /// A table that remembers at most this many runtimes.
     struct Table(Runtimes, Instant, usize);
 
     impl Table {
@@ -562,7 +562,7 @@ mod tests {
             self.0.waits(Advertise { runtime_cookie, process_id: number, future: 0 }, self.2)
         }
 
-        /// It is gone this many seconds after the start.
+        /// Records that this runtime left, and is gone this many seconds after the start.
         fn left(&mut self, number: u64, gone: u64) {
             self.0.left(Self::cookie(number), Some(self.1 + Duration::from_secs(gone)));
         }
@@ -587,7 +587,7 @@ mod tests {
     #[test]
     fn ten_thousand_runtimes_are_each_new_once_in_order() {
         let mut table = Table::new(10_000);
-        // The second connection of an unreported runtime is no second event.
+        // The second connection of an unreported runtime adds no second event.
         assert!((0..10_000).all(|number| table.waits(number) && table.waits(number)));
         assert_eq!(table.sizes(), [10_000, 10_000, 0, 0]);
         assert!(table.events().into_iter().eq((0..10_000).map(|number| (New, number))));
@@ -617,7 +617,7 @@ mod tests {
         assert_eq!(table.events(), []);
         table.expire(902);
         assert_eq!(table.events(), [(Gone, 3)]);
-        // It returns after all, and a runtime that returns before its end was reported was not gone.
+        // It returns after all. A runtime that returns before its end was reported was never gone.
         assert!(table.waits(3));
         table.left(2, 910);
         table.expire(910);
@@ -650,7 +650,7 @@ mod tests {
         assert_eq!(table.sizes(), [100, 0, 0, 100]);
         assert!(table.waits(99_950) && table.waits(5));
         assert_eq!(table.events(), [(Again, 99_950), (New, 5)]);
-        // If none is gone, one more is refused.
+        // If no runtime is gone, one more is refused.
         assert!((0..98).all(|number| table.waits(200_000 + number)));
         assert!(!table.waits(300_000) && table.waits(5));
         assert_eq!(table.0.known.len(), 100);

@@ -82,7 +82,7 @@ pub(super) struct SocketWaker(UnixStream);
 
 impl SocketWaker {
     pub(super) fn wake(&self) {
-        // If it is full, it is readable.
+        // A failed write is harmless: a channel that is full is already readable.
         let _ = (&self.0).write(&[0]);
     }
 }
@@ -95,22 +95,22 @@ impl SocketWaker {
 pub(super) struct SocketPoller {
     readiness: Readiness,
     listener: Listener,
-    /// Readable once the thread is to be woken.
+    /// Becomes readable when the thread is to wake up.
     woken: UnixStream,
     is_paused: bool,
 }
 
 /// How the poller waits for many descriptors.
 ///
-/// Not the crate `polling`: its `add` is `unsafe`, since a descriptor must be removed before it is
-/// closed, and on Unix only `discovery/macos.rs` has `unsafe`. `rustix` takes borrowed descriptors,
-/// and the port's thread removes each before closing it.
+/// It is not the crate `polling`, whose `add` is `unsafe` because a descriptor must be removed
+/// before it is closed; on Unix only `discovery/macos.rs` has `unsafe`. `rustix` takes borrowed
+/// descriptors, and the port's thread removes each before closing it.
 #[derive(Debug)]
 enum Readiness {
-    /// The work is proportional to the number of ready descriptors.
+    /// `epoll`, whose work is proportional to the number of ready descriptors.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     Epoll(std::os::fd::OwnedFd),
-    /// Available on every Unix: each call visits all descriptors.
+    /// `poll`, which every Unix has; each call visits all descriptors.
     #[cfg(any(test, not(any(target_os = "linux", target_os = "android"))))]
     Poll,
 }
@@ -124,7 +124,7 @@ impl SocketPoller {
         Self::with(readiness, listener.into())
     }
 
-    /// A poller as on systems without `epoll`.
+    /// Creates a poller as on systems without `epoll`.
     #[cfg(test)]
     pub(super) fn with_poll(listener: UnixListener) -> io::Result<(Self, SocketWaker)> {
         Self::with(Readiness::Poll, listener.into())
@@ -160,7 +160,7 @@ impl SocketPoller {
     fn unwatch(&self, fd: BorrowedFd<'_>) {
         match &self.readiness {
             #[cfg(any(target_os = "linux", target_os = "android"))]
-            // It was added, and an error could not be handled.
+            // The descriptor was added, and an error could not be handled.
             Readiness::Epoll(epoll) => drop(epoll::delete(epoll, fd)),
             #[cfg(any(test, not(any(target_os = "linux", target_os = "android"))))]
             Readiness::Poll => _ = fd,
@@ -184,7 +184,7 @@ impl SocketPoller {
         !self.is_paused
     }
 
-    /// [`wait`](Self::wait) reports this connection under its number from now on.
+    /// Makes [`wait`](Self::wait) report this connection under its number from now on.
     pub(super) fn add(&mut self, connection: &Connection, id: u64) -> io::Result<()> {
         rustix::io::ioctl_fionbio(connection, true)?;
         self.watch(connection.as_fd(), id)
@@ -200,7 +200,7 @@ impl SocketPoller {
 
     /// Waits for an event, a request, the timeout or a signal. Adds to `ready` the numbers of the
     /// connections that are readable or have ended, and [`LISTENER`] if one is pending. `all` are
-    /// those that were added and not removed.
+    /// the added connections.
     pub(super) fn wait<'c>(
         &mut self,
         all: impl Iterator<Item = (u64, &'c Connection)>,
@@ -246,19 +246,19 @@ pub(super) fn read(from: &mut Connection, into: &mut [u8]) -> io::Result<usize> 
     Ok(rustix::io::read(from, into)?)
 }
 
-/// Stops reading it: it is reported when the peer ends it or sends something.
+/// Stops reading a connection, which is then reported when the peer ends it or sends something.
 #[allow(clippy::unnecessary_wraps, reason = "on Windows it may fail")]
 pub(super) fn await_end(_: &mut Connection) -> io::Result<()> {
     Ok(())
 }
 
-/// How many connections there is room for, by the current limit, which the process may change.
+/// Returns how many connections the descriptor limit allows now; the process may change the limit.
 pub(super) fn most_connections() -> usize {
     // At least one connection is accepted, and one held.
     (descriptors() / 4).saturating_mul(3).max(2)
 }
 
-/// How many of them may wait to be taken.
+/// Returns how many connections may wait to be taken.
 pub(super) fn most_held() -> usize {
     (descriptors() / 2).max(1)
 }
@@ -268,7 +268,7 @@ fn descriptors() -> usize {
     most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX)
 }
 
-/// A wait that a signal interrupts finds nothing.
+/// Treats a wait that a signal interrupts as one that finds nothing.
 fn interrupted(errno: rustix::io::Errno) -> io::Result<()> {
     if errno == rustix::io::Errno::INTR { Ok(()) } else { Err(errno.into()) }
 }

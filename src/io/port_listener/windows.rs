@@ -79,7 +79,7 @@ impl PipePoller {
         Ok((Self { maker, free, woken, ended, is_paused: false }, waker))
     }
 
-    /// Lets some pipes wait for a client before one is looked for.
+    /// Fills up the pipes that wait for a client.
     fn make_free(&mut self) -> io::Result<()> {
         while self.free.len() < FREE_PIPES {
             let pipe = self.maker.make()?;
@@ -99,7 +99,7 @@ impl PipePoller {
 
     pub(super) fn accept(&mut self) -> io::Result<Connection> {
         while let Some(nth) = self.free.iter().position(Watched::is_over) {
-            // The others stay in the order in which the system gives them to clients.
+            // The other pipes stay in the order in which the system gives them to clients.
             let mut pipe = self.free.remove(nth);
             // The next one is ready before this one is used (F-124).
             let made = self.make_free();
@@ -142,7 +142,7 @@ impl PipePoller {
         timeout: Option<Duration>,
         ready: &mut Vec<u64>,
     ) -> io::Result<()> {
-        // Not at creation: operations started by a thread end with that thread.
+        // They are not made at creation, because operations end with the thread that started them.
         let has_failed = !self.is_paused && self.make_free().is_err();
         let all: Vec<_> = all.collect();
         let look = |ready: &mut Vec<u64>| {
@@ -170,7 +170,7 @@ pub(super) fn await_end(connection: &mut Connection) -> io::Result<()> {
     connection.begin_read(1)
 }
 
-/// A process may have sixteen million handles: the port's limit is lower.
+/// Returns no limit: a process may have sixteen million handles, more than a port allows.
 pub(super) fn most_connections() -> usize {
     usize::MAX
 }

@@ -18,14 +18,14 @@ use crate::message::server::ErrorReply;
 use crate::message::{AnyReply, Message};
 use crate::wire::IpcString;
 
-/// The initial request buffer; it grows to the size of a larger request, at most 65,535 bytes.
+/// The initial size of the request buffer, which grows to at most 65,535 bytes.
 const INITIAL_CAPACITY: usize = 4096;
 
-/// How much of an environment block is sent at once.
+/// The maximum number of bytes of an environment block that are sent at once.
 const PIECE: usize = 16 * 1024;
 
-/// Serves every client, a thread for each connection, until `shutdown`. Sessions end with the
-/// shutdown.
+/// Serves every client, with a thread for each connection, until `shutdown`, which also ends
+/// sessions.
 ///
 /// A silent client occupies one of the places of [`ServeOptions::most_at_once`] for the time of
 /// [`ServeOptions::request`], so only trusted clients should reach the socket.
@@ -50,11 +50,11 @@ const PIECE: usize = 16 * 1024;
 /// ```
 ///
 /// # Errors
-/// [`Phase::Listen`](crate::io::Phase::Listen): the listener failed. Sessions end then too, by
-/// `shutdown`.
+/// Fails in [`Phase::Listen`](crate::io::Phase::Listen) if the listener fails; this uses
+/// `shutdown`, which ends the sessions.
 ///
 /// # Panics
-/// If a method of the handler panics, once the server has ended; the others are served until then.
+/// Panics if a method of the handler panicked, once the server has ended.
 pub fn serve<L, H>(
     listener: L,
     handler: &H,
@@ -68,8 +68,8 @@ where
     serve_with(listener, |_| handler, options, shutdown)
 }
 
-/// As [`serve`], with a handler for each connection, which `handler_of` chooses before its first
-/// byte is read: by who connects, or by what was already read of it.
+/// Serves every client as [`serve`] does, with a handler for each connection. `handler_of` chooses
+/// it before the first byte is read, for example by who connects.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -99,10 +99,10 @@ where
 /// ```
 ///
 /// # Errors
-/// As [`serve`].
+/// Fails as [`serve`] does.
 ///
 /// # Panics
-/// As [`serve`]; and if `handler_of` panics.
+/// Panics as [`serve`] does, and if `handler_of` panics.
 pub fn serve_with<L, H>(
     mut listener: L,
     handler_of: impl Fn(&L::Transport) -> H,
@@ -118,7 +118,7 @@ where
     let until = WaitLimit { deadline: None, canceller: Some(shutdown) };
     thread::scope(|scope| {
         loop {
-            // Connections that are served leave on shutdown.
+            // This wait ends on shutdown, because running connections end then.
             let permit = requests.acquire();
             let transport = match listener.accept(&until) {
                 Ok(transport) => transport,
@@ -141,11 +141,11 @@ where
                 .name(String::from("diagnostics server"))
                 .spawn_scoped(scope, move || {
                     let (handler, permit) = (&*handler, Some((permit, sessions)));
-                    // Cancelled, as the caller knows.
+                    // An error means that it was cancelled, which the caller knows.
                     let _ = serve_within(transport, handler, options, Some(shutdown), permit);
                 });
             if served.is_err() {
-                // No thread: the client was disconnected. Others may end meanwhile.
+                // No thread was started, and the client was disconnected. Others may end meanwhile.
                 pause(shutdown);
             }
         }
@@ -157,7 +157,7 @@ fn pause(canceller: &Canceller) {
     let _ = WaitLimit::within(Some(Duration::from_millis(20)), Some(canceller)).sleep();
 }
 
-/// Whether descriptors and memory may be available again later.
+/// Returns whether an error may pass, once descriptors or memory are available again.
 fn passes(error: &std::io::Error) -> bool {
     #[cfg(unix)]
     {
@@ -204,7 +204,7 @@ fn serve_within<'c, T: Transport, H: Handler + ?Sized>(
         buffer: std::vec![0; INITIAL_CAPACITY],
         request: None,
         requesting: WaitLimit::within(options.request, shutdown),
-        // Unknown until then.
+        // These values hold until others are known.
         served: Served {
             command: None,
             outcome: ServerOutcome::Gone { end: End::Reset },
@@ -278,7 +278,7 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
                     self.request = Some(range);
                     answer = self.decode()?;
                 }
-                // The request is refused after its descriptor, which is closed here.
+                // The request is refused after its descriptor, which is received here and closed.
                 ServerAction::ReceiveFd => {
                     let _ = receive_fd(&mut self.server, &mut self.transport, &self.requesting)?;
                 }
@@ -344,7 +344,7 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
 
     fn respond(&mut self, reply: &AnyReply<'_>) -> Result<(), Error> {
         match self.encoded(|server, buffer| server.respond(reply, buffer)) {
-            // Too large for a message: runtimes send an arbitrary part of it (F-40).
+            // The reply is too large for a message: runtimes send an arbitrary part of it (F-40).
             Err(RespondError::Encode(_)) => self.refuse(&HResult::FAIL.into()),
             responded => responded.map_err(not_sent),
         }
@@ -354,7 +354,7 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
         let message = refusal.message.as_deref().map(IpcString::new);
         let error = ErrorReply { hresult: refusal.hresult, message };
         match self.encoded(|server, buffer| server.refuse_with(&error, buffer)) {
-            // The text is too long; the code matters more.
+            // The text is too long, so only the code is sent.
             Err(RespondError::Encode(_)) => {
                 let error = ErrorReply::new(refusal.hresult);
                 self.encoded(|server, buffer| server.refuse_with(&error, buffer)).map_err(not_sent)
@@ -363,7 +363,7 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
         }
     }
 
-    /// Tries once more in the largest buffer.
+    /// Encodes a reply, and tries once more in the largest buffer.
     fn encoded(
         &mut self,
         mut encode: impl FnMut(&mut exchange::Server, &mut [u8]) -> Result<(), RespondError>,
@@ -377,7 +377,7 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
         }
     }
 
-    /// Sends all of it, or until the timeout.
+    /// Sends the whole reply, unless the timeout passes first.
     fn send(&mut self) -> Result<(), Error> {
         let until = WaitLimit::within(self.options.send, self.shutdown);
         match send(&mut self.server, &mut self.transport, &self.buffer, &until) {
@@ -402,7 +402,7 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
                     canceller: self.shutdown,
                     streamed: 0,
                 };
-                // The handler knows why it ended: the client sees the end.
+                // The handler knows why the stream ended; the client sees only the end.
                 let _ = (session.stream)(&mut writer);
                 self.served.streamed = writer.streamed;
                 self.not_shut_down()?;
@@ -442,7 +442,7 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
     }
 
     fn environment(&mut self, entries: &Entries<'_>) -> Result<(), Error> {
-        // It was measured before.
+        // This cannot fail, because the block was measured before.
         let Ok(mut encoder) = EnvironmentEncoder::new(entries.entries.iter().copied()) else {
             return Ok(());
         };
@@ -485,7 +485,7 @@ fn receive_fd<T: Transport>(
         }
         Ok(Some(None)) | Err(ErrorKind::Unsupported(_)) => server.fd_missing(),
         Ok(None) => server.ended(End::Closed),
-        // None can be received, or none can be stored: the client gets an error.
+        // No descriptor can be received or stored, so the client gets an error.
         Err(ErrorKind::Io(error)) if error.kind() == std::io::ErrorKind::Other => {
             server.fd_missing()
         }
@@ -495,7 +495,7 @@ fn receive_fd<T: Transport>(
     Ok(None)
 }
 
-/// The end of a wait, as reported to the exchange.
+/// Returns the end of a wait as the exchange gets it.
 fn end(stopped: &ErrorKind) -> Result<End, Error> {
     match stopped {
         ErrorKind::TimedOut => Ok(End::TimedOut),

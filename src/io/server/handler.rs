@@ -1,4 +1,4 @@
-//! The server's handler: one method for each command, what it answers, and what a session writes to.
+//! The server's handler with a method for each command, its answers, and the writers of sessions.
 
 use std::boxed::Box;
 use std::fmt;
@@ -35,7 +35,7 @@ macro_rules! commands {
         $(#[$meta])*
         ///
         /// # Errors
-        /// The answer to the client; by default that the command is unknown.
+        /// Returns the error that the client gets, which is `UNKNOWN_COMMAND` by default.
         fn $method(&self $(, $argument: $Argument)*) -> Result<$Reply, $Error> {
             $(let _ = $argument;)*
             Err(HResult::UNKNOWN_COMMAND.into())
@@ -75,68 +75,68 @@ macro_rules! commands {
 /// ```
 pub trait Handler {
     commands! {
-        /// `GenerateCoreDump`.
+        /// Answers `GenerateCoreDump`.
         generate_core_dump(request: GenerateCoreDump<'_>) -> ResultReply, HResult;
-        /// `GenerateCoreDump2`.
+        /// Answers `GenerateCoreDump2`.
         generate_core_dump2(request: GenerateCoreDump2<'_>) -> ResultReply, HResult;
-        /// `GenerateCoreDump3`; a failure may include a reason (F-50).
+        /// Answers `GenerateCoreDump3`; a failure may include a reason (F-50).
         generate_core_dump3(request: GenerateCoreDump3<'_>) -> ResultReply, Refusal;
-        /// `StopTracing`. A runtime answers once the stream is drained, also for an unknown id (F-31).
+        /// Answers `StopTracing`. Runtimes first drain the stream, and accept any id (F-31).
         stop_tracing(request: StopTracing) -> SessionReply, HResult;
-        /// `CollectTracing`.
+        /// Answers `CollectTracing`.
         collect_tracing(request: CollectTracing<'_>) -> StreamSession<'_>, HResult;
-        /// `CollectTracing2`.
+        /// Answers `CollectTracing2`.
         collect_tracing2(request: CollectTracing2<'_>) -> StreamSession<'_>, HResult;
-        /// `CollectTracing3`.
+        /// Answers `CollectTracing3`.
         collect_tracing3(request: CollectTracing3<'_>) -> StreamSession<'_>, HResult;
-        /// `CollectTracing4`.
+        /// Answers `CollectTracing4`.
         collect_tracing4(request: CollectTracing4<'_>) -> StreamSession<'_>, HResult;
-        /// `CollectTracing5` for a session that streams.
+        /// Answers `CollectTracing5` for a session that streams.
         collect_tracing5(request: StreamingSession<'_>) -> StreamSession<'_>, HResult;
-        /// `CollectTracing6` for a session that streams.
+        /// Answers `CollectTracing6` for a session that streams.
         collect_tracing6(request: StreamingSession6<'_>) -> StreamSession<'_>, HResult;
-        /// `AttachProfiler`.
+        /// Answers `AttachProfiler`.
         attach_profiler(request: AttachProfiler<'_>) -> ResultReply, HResult;
-        /// `StartupProfiler`.
+        /// Answers `StartupProfiler`.
         startup_profiler(request: StartupProfiler<'_>) -> ResultReply, HResult;
-        /// `ProcessInfo`.
+        /// Answers `ProcessInfo`.
         process_info() -> ProcessInfoReply<'_>, HResult;
-        /// `ResumeRuntime`.
+        /// Answers `ResumeRuntime`.
         resume_runtime(request: ResumeRuntime) -> ResultReply, HResult;
-        /// `ProcessEnvironment`.
+        /// Answers `ProcessEnvironment`.
         process_environment() -> Entries<'_>, HResult;
-        /// `SetEnvironmentVariable`.
+        /// Answers `SetEnvironmentVariable`.
         set_environment_variable(request: SetEnvironmentVariable<'_>) -> ResultReply, HResult;
-        /// `ProcessInfo2`.
+        /// Answers `ProcessInfo2`.
         process_info2() -> ProcessInfo2Reply<'_>, HResult;
-        /// `EnablePerfMap`.
+        /// Answers `EnablePerfMap`.
         enable_perf_map(request: EnablePerfMap) -> ResultReply, HResult;
-        /// `DisablePerfMap`.
+        /// Answers `DisablePerfMap`.
         disable_perf_map(request: DisablePerfMap) -> ResultReply, HResult;
-        /// `ApplyStartupHook`.
+        /// Answers `ApplyStartupHook`.
         apply_startup_hook(request: ApplyStartupHook<'_>) -> ResultReply, HResult;
-        /// `ProcessInfo3`.
+        /// Answers `ProcessInfo3`.
         process_info3() -> ProcessInfo3Reply<'_>, HResult;
     }
 
     #[cfg(unix)]
     commands! {
-        /// `CollectTracing5` or `CollectTracing6` for a session that writes `user_events` to `fd`.
+        /// Answers `CollectTracing5` or `6` for a session that writes `user_events` to `fd`.
         collect_user_events(request: UserEventsSession<'_>, fd: OwnedFd) -> HeldSession<'_>, HResult;
     }
 
     /// Called before the method of a command. By default every request goes on to its method.
     ///
     /// # Errors
-    /// The reply in place of the method's.
+    /// Returns the reply that the client gets in place of the method's.
     fn check(&self, request: &AnyRequest<'_>) -> Result<(), Refusal> {
         let _ = request;
         Ok(())
     }
 
-    /// The reply to a request that reaches no method; by default [`RefusalReason::hresult`], as in
-    /// runtimes. `message` is given if its header is right, its command known, and its payload
-    /// complete.
+    /// Returns the reply to a request that reaches no method; by default
+    /// [`RefusalReason::hresult`], as in runtimes. `message` is given if its header is right, its
+    /// command known, and its payload complete.
     fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
         let _ = request;
         reason.hresult().into()
@@ -159,7 +159,7 @@ pub(super) enum Response<'h> {
     Reply(AnyReply<'h>),
     Environment(Entries<'h>),
     Stream(StreamSession<'h>),
-    // Impossible on systems without descriptors.
+    // Systems without descriptors never construct this.
     #[cfg_attr(not(unix), allow(dead_code))]
     Held(HeldSession<'h>),
 }
@@ -201,7 +201,7 @@ pub(super) fn ask<'h, H: Handler + ?Sized>(
         Ask::CollectTracing6(CollectTracing6::Streaming(request)) => {
             Stream(handler.collect_tracing6(request)?)
         }
-        // Without a descriptor it is refused earlier (F-21).
+        // A request without a descriptor was refused earlier (F-21).
         #[cfg(unix)]
         Ask::CollectTracing5(CollectTracing5::UserEvents(request))
         | Ask::CollectTracing6(CollectTracing6::UserEvents(request)) => {
@@ -233,8 +233,8 @@ pub struct StreamSession<'h> {
 type Stream<'h> = Box<dyn FnOnce(&mut StreamWriter<'_>) -> io::Result<()> + 'h>;
 
 impl<'h> StreamSession<'h> {
-    /// `stream` is called once the reply is sent, and writes the stream; the connection is closed
-    /// when it returns. If the reply cannot be sent, it is dropped without a call.
+    /// Creates a session. Once the reply is sent, `stream` is called to write the stream, and then
+    /// the connection is closed. If the reply cannot be sent, `stream` is not called.
     pub fn new(
         session_id: u64,
         stream: impl FnOnce(&mut StreamWriter<'_>) -> io::Result<()> + 'h,
@@ -242,7 +242,7 @@ impl<'h> StreamSession<'h> {
         Self { session_id, stream: Box::new(stream) }
     }
 
-    /// The id of the reply.
+    /// Returns the session id in the reply.
     pub const fn session_id(&self) -> u64 {
         self.session_id
     }
@@ -273,13 +273,13 @@ pub struct HeldSession<'h> {
 type Hold<'h> = Box<dyn FnOnce(&mut HeldConnection<'_>) + 'h>;
 
 impl<'h> HeldSession<'h> {
-    /// `hold` is called once the reply is sent, and lasts as long as the session; the connection is
-    /// closed when it returns. If the reply cannot be sent, it is dropped without a call.
+    /// Creates a session. Once the reply is sent, `hold` is called; the session ends when it
+    /// returns, and the connection is closed. If the reply cannot be sent, `hold` is not called.
     pub fn new(session_id: u64, hold: impl FnOnce(&mut HeldConnection<'_>) + 'h) -> Self {
         Self { session_id, hold: Box::new(hold) }
     }
 
-    /// The id of the reply.
+    /// Returns the session id in the reply.
     pub const fn session_id(&self) -> u64 {
         self.session_id
     }
@@ -314,7 +314,7 @@ impl<'h, E: Into<Entry<'h>>> FromIterator<E> for Entries<'h> {
     }
 }
 
-/// Why a request is refused; `GenerateCoreDump3` may include a text (F-50).
+/// The refusal of a request; `GenerateCoreDump3` may include a text (F-50).
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::hresult::HResult;
@@ -345,7 +345,7 @@ impl From<HResult> for Refusal {
     }
 }
 
-/// Sends all of it, unless the wait stops before; the exchange then knows of that.
+/// Sends the whole reply. If the wait ends before, the exchange is told.
 pub(super) fn send(
     server: &mut exchange::Server,
     transport: &mut dyn Transport,
@@ -354,7 +354,7 @@ pub(super) fn send(
 ) -> Result<Option<ErrorKind>, MisuseError> {
     while let ServerAction::Send(range) = server.action() {
         let stopped = match transport.send(buffer.get(range).unwrap_or_default(), until) {
-            // A transport that can send and takes nothing never will.
+            // A transport that is ready to send but takes nothing never will.
             Ok(0) => ErrorKind::Io(io::ErrorKind::WriteZero.into()),
             Ok(n) => {
                 server.sent(n)?;
@@ -371,7 +371,7 @@ pub(super) fn send(
     Ok(None)
 }
 
-/// The most that is sent at once.
+/// The maximum number of bytes that are sent at once.
 const STREAM_PIECE: usize = 64 * 1024;
 
 /// Writes the stream of a session. A write returns once the client's side has accepted it: a client
@@ -404,7 +404,7 @@ pub struct StreamWriter<'w> {
 }
 
 impl StreamWriter<'_> {
-    /// How many bytes were sent.
+    /// Returns how many bytes were sent.
     pub const fn streamed(&self) -> u64 {
         self.streamed
     }
@@ -413,7 +413,7 @@ impl StreamWriter<'_> {
     /// detected.
     ///
     /// # Errors
-    /// `ConnectionAborted`: the server is shut down.
+    /// `ConnectionAborted` if the server is shut down.
     pub fn pause(&mut self, time: Duration) -> io::Result<bool> {
         wait(self.transport, Some(time), self.canceller)
     }
@@ -428,7 +428,7 @@ impl io::Write for StreamWriter<'_> {
         for (to, from) in self.buffer.iter_mut().zip(piece) {
             *to = *from;
         }
-        // Closed by an earlier failure.
+        // An earlier failure closed the stream.
         self.server
             .piece(self.buffer, piece.len())
             .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
@@ -467,7 +467,7 @@ impl HeldConnection<'_> {
     /// half-close does not count (F-23).
     ///
     /// # Errors
-    /// `ConnectionAborted`: the server is shut down.
+    /// `ConnectionAborted` if the server is shut down.
     pub fn wait(&mut self, time: Option<Duration>) -> io::Result<bool> {
         if !self.hung_up {
             self.hung_up = wait(self.transport, time, self.canceller)?;
@@ -490,7 +490,7 @@ fn wait(
     match transport.hung_up(&WaitLimit::within(time, canceller)) {
         Err(ErrorKind::TimedOut) => Ok(false),
         Err(ErrorKind::Cancelled) => Err(shut_down()),
-        // However it ended.
+        // The client hung up, however the connection ended.
         _ => Ok(true),
     }
 }

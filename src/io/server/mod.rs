@@ -1,5 +1,5 @@
-//! Serve the protocol over real sockets: a handler with a method for each command, served with
-//! deadlines.
+//! Serve the protocol over real sockets, with deadlines and a handler that has a method for each
+//! command.
 //!
 //! Unlike a runtime, a server of this module does not block forever on half a request (F-6), or on
 //! a client that does not read. It answers errors as runtimes do.
@@ -62,7 +62,8 @@ use crate::command::Command;
 use crate::exchange::{KnownCommands, ServerOutcome};
 use crate::message::eventpipe::MAX_SESSIONS;
 
-/// A server's time limits for its clients, and how many it serves at once. `None` means no limit.
+/// A server's limits: how long it waits for clients, and how many it serves at once. `None` means
+/// no limit.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::server::ServeOptions;
@@ -75,26 +76,26 @@ use crate::message::eventpipe::MAX_SESSIONS;
 pub struct ServeOptions {
     /// The commands that the server knows; it answers the others with `UNKNOWN_COMMAND`.
     pub commands: KnownCommands,
-    /// From the start of a connection to the last byte of the request, and to the descriptor.
-    /// Runtimes wait forever (F-6).
+    /// The time from the start of a connection to the last byte of the request, and to the
+    /// descriptor. Runtimes wait forever (F-6).
     pub request: Option<Duration>,
-    /// For sending a reply, and each piece of an environment block.
+    /// The time for sending a reply, and each piece of an environment block.
     pub send: Option<Duration>,
-    /// For sending each piece of a stream: a client that does not read blocks the handler this
-    /// long.
+    /// The time for sending each piece of a stream. A client that does not read blocks the handler
+    /// this long.
     pub stream: Option<Duration>,
-    /// How many requests are served at once; further clients wait to be accepted. A session counts
-    /// until its reply is sent.
+    /// The maximum number of requests that are served at once; further clients wait to be accepted.
+    /// A session counts until its reply is sent.
     pub most_at_once: usize,
-    /// The most concurrent sessions; one more is answered with `E_FAIL` (F-32).
+    /// The maximum number of concurrent sessions; one more is answered with `E_FAIL` (F-32).
     pub most_sessions: usize,
     #[doc(hidden)]
     pub more: (),
 }
 
 impl ServeOptions {
-    /// 5 s for a request, 5 s to send, 30 s for a piece of a stream; 64 requests at once, and 64
-    /// sessions, as in runtimes.
+    /// The default limits: 5 s for a request, 5 s to send, 30 s for a piece of a stream; 64
+    /// requests at once, and 64 sessions, as in runtimes.
     pub const DEFAULT: Self = Self {
         commands: KnownCommands::All,
         request: Some(Duration::from_secs(5)),
@@ -133,7 +134,7 @@ impl Default for ServeOptions {
 pub struct Served {
     /// The command, if it became known.
     pub command: Option<Command>,
-    /// How it ended.
+    /// How the connection ended.
     pub outcome: ServerOutcome,
     /// How many bytes of a stream were sent.
     pub streamed: u64,
@@ -147,10 +148,9 @@ pub trait Listen {
     /// Waits for the next client.
     ///
     /// # Errors
-    /// [`Phase::Listen`](crate::io::Phase::Listen), with
+    /// Fails in [`Phase::Listen`](crate::io::Phase::Listen). It can be called again after
     /// [`TimedOut`](crate::io::ErrorKind::TimedOut) and
-    /// [`Cancelled`](crate::io::ErrorKind::Cancelled) by `until`. It can be called again after
-    /// these.
+    /// [`Cancelled`](crate::io::ErrorKind::Cancelled), which `until` causes.
     fn accept(&mut self, until: &WaitLimit<'_>) -> Result<Self::Transport, Error>;
 }
 
@@ -190,7 +190,7 @@ impl Semaphore {
         Permit(self)
     }
 
-    /// A permit, if one is free.
+    /// Takes a permit, if one is free.
     fn try_acquire(&self) -> Option<Permit<'_>> {
         let mut free = self.free();
         *free = free.checked_sub(1)?;

@@ -1,4 +1,4 @@
-//! Checks a path before connecting, and who listens after it.
+//! Checks a path before connecting, and the listener after connecting.
 
 use std::collections::VecDeque;
 use std::fs::{self, FileType, Metadata, read_to_string};
@@ -24,8 +24,8 @@ const PERMISSIONS: u32 = 0o7777;
 /// Checks the path of a socket before connecting to it.
 ///
 /// # Errors
-/// [`Phase::Trust`] and [`ErrorKind::Untrusted`]; [`Phase::Find`] and [`ErrorKind::NotFound`] if it
-/// does not exist; [`ErrorKind::Io`] if a part of the path cannot be read.
+/// [`ErrorKind::Untrusted`] in [`Phase::Trust`]; [`ErrorKind::NotFound`] in [`Phase::Find`] if the
+/// path does not exist; [`ErrorKind::Io`] if a part of it cannot be read.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::trust::{TrustPolicy, check_path};
@@ -40,7 +40,7 @@ pub fn check_path(path: &Path, policy: TrustPolicy) -> Result<(), Error> {
     VerifiedSocket::new(path, policy).map(drop)
 }
 
-/// A trusted socket, and how to see that it is unchanged.
+/// A trusted socket, with its identity, which shows whether it is unchanged.
 #[derive(Clone, Debug)]
 pub(in crate::io) struct VerifiedSocket {
     pub(in crate::io) path: Arc<Path>,
@@ -50,7 +50,7 @@ pub(in crate::io) struct VerifiedSocket {
     ours: Option<u32>,
 }
 
-/// Device, inode, and change time of the inode: covers its owner, permissions and names.
+/// The device, inode, and change time of an inode; they cover its owner, permissions and names.
 type Identity = (u64, u64, i64, i64);
 
 fn identity(metadata: &Metadata) -> Identity {
@@ -87,9 +87,9 @@ impl VerifiedSocket {
         Ok(verified(&metadata, ours))
     }
 
-    /// Whether `policy` is unchanged and the path still as trusted by it: it leads to that socket,
-    /// and our user is the same. Nothing to look at if any socket is trusted; else one system call,
-    /// two if our user matters.
+    /// Returns whether the socket is still trusted: `policy` is unchanged, the path leads to the
+    /// same socket, and our user is the same. This takes no system call if any socket is trusted;
+    /// else one, or two if our user matters.
     pub(in crate::io) fn is_still(&self, policy: TrustPolicy) -> bool {
         let is_same = || {
             fs::metadata(&self.path).is_ok_and(|metadata| identity(&metadata) == self.identity)
@@ -99,8 +99,8 @@ impl VerifiedSocket {
     }
 }
 
-/// Checks a directory and all above it: that only those trusted by the policy can replace what we
-/// create there.
+/// Checks a directory and all above it, so that only users trusted by the policy can replace what
+/// we create there.
 pub(in crate::io) fn check_directory(path: &Path, policy: TrustPolicy) -> Result<(), ErrorKind> {
     let (_, metadata) = check_way(path, policy, &mut None)?;
     if metadata.is_dir() { Ok(()) } else { Err(not_a_directory()) }
@@ -182,7 +182,7 @@ fn has_access_control_list(path: &Path) -> bool {
     !matches!(list, Err(Errno::NODATA | Errno::NOTSUP))
 }
 
-/// Apple's lists grant rights beside the permissions, which the check of permissions never saw.
+/// Returns `false`: no check of permissions sees the lists of Apple's systems.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn has_access_control_list(_: &Path) -> bool {
     false
@@ -191,7 +191,7 @@ fn has_access_control_list(_: &Path) -> bool {
 /// Returns whether `group_id` is the primary group of `user_id` and nobody else's group, by the text
 /// of `/etc/passwd` and `/etc/group`.
 fn is_private_group(users: &str, groups: &str, user_id: u32, group_id: u32) -> bool {
-    // Accounts of a directory service are merged into the files that have such a line.
+    // Such a line merges the accounts of a directory service into the file.
     let is_merged = |text: &str| text.lines().any(|line| line.starts_with(['+', '-']));
     if is_merged(users) || is_merged(groups) {
         return false;
@@ -232,7 +232,7 @@ pub(in crate::io) fn follow(
     mut check: impl FnMut(&Path, &Metadata) -> Result<(), ErrorKind>,
 ) -> Result<(PathBuf, Metadata), ErrorKind> {
     let mut todo = VecDeque::from([path.to_path_buf()]);
-    // The directory itself, if `/proc/PID/root` is a symbolic link.
+    // `metadata` describes the directory itself, if `/proc/PID/root` is a symbolic link.
     let (mut at, mut metadata, mut links) = (root.to_path_buf(), fs::metadata(root)?, 0_u32);
     check(&at, &metadata)?;
     while let Some(path) = todo.pop_front() {
@@ -277,8 +277,8 @@ fn not_a_directory() -> ErrorKind {
     io::Error::from(io::ErrorKind::NotADirectory).into()
 }
 
-/// The root of the path: ours, or that of another process. The latter is not a symbolic link that
-/// could be read and followed: its text is `/`.
+/// Splits the root off a path: ours, or another process's. The latter cannot be read and followed
+/// like a symbolic link, because its text is `/`.
 fn split_root(path: &Path) -> (&Path, &Path) {
     let whole = (Path::new("/"), path.strip_prefix("/").unwrap_or(path));
     if !cfg!(any(target_os = "linux", target_os = "android")) {
@@ -313,9 +313,8 @@ pub struct Peer {
 /// Checks who listens at the other end of `stream`, before anything is sent. `process_id` is the
 /// requested process, in our pid namespace.
 ///
-/// # Errors
-/// [`Phase::Trust`] and [`ErrorKind::Untrusted`](crate::io::ErrorKind::Untrusted);
-/// [`ErrorKind::Io`](crate::io::ErrorKind::Io) if the system does not report it.
+/// Fails in [`Phase::Trust`] with [`ErrorKind::Untrusted`](crate::io::ErrorKind::Untrusted), or
+/// with [`ErrorKind::Io`](crate::io::ErrorKind::Io) if the system does not report the peer.
 ///
 /// ```
 /// use std::os::unix::net::UnixStream;
@@ -355,12 +354,12 @@ pub fn check_peer(
     Err(Error::new(Phase::Trust, distrust))
 }
 
-/// Who is at the other end of `stream`: whom [`check_peer`] judges, and a runtime's client to its
-/// server.
+/// Returns the process at the other end of `stream`: for a client the listener, which
+/// [`check_peer`] checks, and for a server the client.
 ///
 /// # Errors
-/// If the system does not report it; [`Unsupported`](io::ErrorKind::Unsupported) but on Linux,
-/// Android and Apple's systems.
+/// Fails if the system does not report it, with [`Unsupported`](io::ErrorKind::Unsupported) except
+/// on Linux, Android and Apple's systems.
 ///
 /// ```
 /// use std::os::unix::net::UnixStream;
@@ -375,8 +374,8 @@ pub fn peer_of(stream: &impl AsFd) -> io::Result<Peer> {
     Ok(Peer { user_id, process_id: u32::try_from(process_id).ok().filter(|id| *id != 0) })
 }
 
-// `nix`, since rustix 1.1 reads `pid` as a non-zero number, and the kernel reports zero for a
-// process that we cannot see: seen as `Err(code 0)`.
+// This uses `nix`, because rustix 1.1 reads `pid` as a non-zero number, and fails with `code 0` on
+// the zero that the kernel reports for a process that we cannot see.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn recorded(stream: BorrowedFd<'_>) -> io::Result<(u32, i32)> {
     use nix::sys::socket::{getsockopt, sockopt};
@@ -396,18 +395,18 @@ fn recorded(_: BorrowedFd<'_>) -> io::Result<(u32, i32)> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "this system does not report who listens"))
 }
 
-/// Our effective user id.
+/// Returns our effective user id.
 fn our_user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Whether this id may be any user's: in a user namespace all unmapped users have one id, that of
-/// nobody, and the owner of such a file is unknown.
+/// Returns whether this id may be any user's. In a user namespace all unmapped users have one id,
+/// that of nobody, so the owner of such a file is unknown.
 ///
-/// That id is the same in the whole system: once it was read, it is kept. Our namespace's map may
-/// change between calls. A map that is not readable may be any: in a chroot or a sandbox without
-/// `/proc` there are user namespaces too. (A kernel without them has no map either. There user
-/// nobody must be allowed explicitly.)
+/// The id of nobody is the same in the whole system, so it is read once. Our namespace's map may
+/// change between calls. If the map is not readable, as in a chroot or a sandbox without `/proc`,
+/// users may be unmapped. (A kernel without user namespaces has no map either. There the policy
+/// must allow nobody explicitly.)
 fn is_anybody(user_id: u32) -> bool {
     static NOBODY: OnceLock<u32> = OnceLock::new();
     let read = || {
@@ -422,15 +421,15 @@ fn is_anybody(user_id: u32) -> bool {
 
 /// Whether the system has user namespaces.
 const HAS_NAMESPACES: bool = cfg!(any(target_os = "linux", target_os = "android"));
-/// The kernel's id of nobody, where none is set or what is set is not readable.
+/// The kernel's default id of nobody, used if the configured id is missing or not readable.
 const USUAL: u32 = 65534;
 
-/// The system's id of nobody.
+/// Parses the system's id of nobody.
 fn overflow(text: &str) -> u32 {
     text.trim().parse().unwrap_or(USUAL)
 }
 
-/// Whether each id belongs to one user. A line of the map is the first id inside, the first
+/// Returns whether each id belongs to one user. A line of the map is the first id inside, the first
 /// outside, and the count.
 fn maps_all(map: &str) -> bool {
     let count = |line: &str| {
@@ -494,11 +493,11 @@ mod tests {
         let groups = "root:x:0:\nme:x:1000:\nyou:x:1001:me\nusers:x:100:\n";
         assert!(private(users, groups) && is_private_group(users, groups, 0, 0));
         assert!(private(users, &groups.replace("me:x:1000:", "me:x:1000:me,also-me")));
-        // It has another member, who is named there, or whose primary group it is.
+        // The group has another member, by name or by primary group.
         assert!(!private(users, &groups.replace("me:x:1000:", "me:x:1000:me,you")));
         assert!(!private(users, &[groups, "twin:x:1000:you\n"].concat()));
         assert!(!private(&users.replace("1002:100:", "1002:1000:"), groups));
-        // It is not the primary one, or not listed, or more accounts may be listed elsewhere.
+        // The group is not primary, or not listed, or more accounts may be listed elsewhere.
         assert!(!is_private_group(users, groups, 1000, 1001));
         assert!(!is_private_group(users, groups, 1001, 1000));
         assert!(!private(users, "") && !private("", groups));

@@ -48,23 +48,23 @@ use crate::endpoint::PIPE_PREFIX;
 /// The buffers of a pipe, as in a runtime (F-62).
 const BUFFER: u32 = 16 * 1024;
 
-/// An event, for one wait or for all.
+/// A Windows event, which ends one wait or all waits.
 #[derive(Debug)]
 pub(in crate::io) struct Event(OwnedHandle);
 
 impl Event {
-    /// A new event. Once set, it stays set for all waits.
+    /// Creates an event that stays set for all waits once it is set.
     ///
     /// # Errors
-    /// If the system provides no handle.
+    /// Fails if the system provides no handle.
     pub(in crate::io) fn new() -> io::Result<Self> {
         Self::create(true)
     }
 
-    /// A new event. Setting it ends one wait, and resets it.
+    /// Creates an event that ends one wait when it is set, and is then reset.
     ///
     /// # Errors
-    /// If the system provides no handle.
+    /// Fails if the system provides no handle.
     pub(in crate::io) fn for_each_wait() -> io::Result<Self> {
         Self::create(false)
     }
@@ -80,17 +80,17 @@ impl Event {
         Ok(Self(unsafe { OwnedHandle::from_raw_handle(event) }))
     }
 
-    /// Ends every wait for it, now and later; or only the next one.
+    /// Sets the event, which ends every wait for it, now and later, or only the next one.
     pub(in crate::io) fn set(&self) {
         // SAFETY: The handle is open, being borrowed. The call cannot fail for an event created
         // with all rights.
         unsafe { SetEvent(self.0.as_raw_handle()) };
     }
 
-    /// Waits for one of these, which differ, and returns its index; `None` if the time is over.
+    /// Waits for one of these different events and returns its index; `None` if the time is over.
     ///
     /// # Errors
-    /// If the system cannot wait for them.
+    /// Fails if the system cannot wait for them.
     pub(in crate::io) fn wait<const N: usize>(
         events: [&Self; N],
         timeout: Option<Duration>,
@@ -108,7 +108,7 @@ impl Event {
     }
 }
 
-/// The time to wait, rounded up: a wait that ends early would be repeated.
+/// Returns the time to wait, rounded up, because a wait that ends early would be repeated.
 fn milliseconds(left: Option<Duration>) -> u32 {
     left.map_or(INFINITE, |left| {
         u32::try_from(left.as_nanos().div_ceil(1_000_000))
@@ -130,13 +130,13 @@ pub(in crate::io) struct Pipe {
 }
 
 impl Pipe {
-    /// Call before something is sent.
+    /// Records that something will be sent, so that a drop does not disconnect the client.
     pub(super) fn will_send(&self) {
         self.is_disconnected_at_end.store(false, Ordering::SeqCst);
     }
 
-    /// The result of [`CreateFileW`] and [`CreateNamedPipeW`]; call right after them, while their
-    /// error number is available.
+    /// Wraps the result of [`CreateFileW`] or [`CreateNamedPipeW`]. Call it right after them, while
+    /// their error number is available.
     fn of(pipe: HANDLE, is_ours: bool) -> io::Result<Self> {
         if pipe == INVALID_HANDLE_VALUE {
             return Err(io::Error::last_os_error());
@@ -183,8 +183,8 @@ pub(super) fn wait_until_free(path: &PipePath, milliseconds: u32) -> io::Result<
     }
 }
 
-/// Creates a pipe that one client with the rights can open; `first` fails if a pipe of this name
-/// exists.
+/// Creates a pipe that one client with the rights can open. If `first` is set, fails if a pipe of
+/// this name exists.
 pub(super) fn create(path: &PipePath, rights: &Rights, first: bool) -> io::Result<Pipe> {
     let mode = PIPE_ACCESS_DUPLEX
         | FILE_FLAG_OVERLAPPED
@@ -207,7 +207,7 @@ pub(super) fn create(path: &PipePath, rights: &Rights, first: bool) -> io::Resul
     Pipe::of(pipe, true)
 }
 
-/// The process that created the pipe opened by a client.
+/// Returns the process that created the pipe opened by a client.
 pub(in crate::io) fn server_process_id(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
     let mut pid = 0;
     // SAFETY: The handle is open, being borrowed; `pid` is written within the call.
@@ -243,7 +243,7 @@ pub(super) struct InFlight<const N: usize> {
     pipe: Arc<Pipe>,
     /// Set at the end of the operation, and of others with the same event.
     done: Arc<Event>,
-    /// Not a `Box`, which would claim to have the only pointer to it.
+    /// The memory of the operation. A `Box` would claim to have the only pointer to it.
     memory: NonNull<Memory<N>>,
     is_running: bool,
 }
@@ -255,7 +255,7 @@ unsafe impl<const N: usize> Send for InFlight<N> {}
 unsafe impl<const N: usize> Sync for InFlight<N> {}
 
 impl<const N: usize> InFlight<N> {
-    /// Nothing runs yet.
+    /// Creates it without a running operation.
     pub(super) fn new(pipe: Arc<Pipe>, done: &Arc<Event>) -> Self {
         let memory = Box::new(Memory { overlapped: OVERLAPPED::default(), bytes: [0; N] });
         let (done, memory) = (Arc::clone(done), NonNull::from(Box::leak(memory)));
@@ -313,12 +313,12 @@ impl<const N: usize> InFlight<N> {
         Ok(())
     }
 
-    /// Whether the operation has ended, so that [`end`](Self::end) does not wait.
+    /// Returns whether the operation has ended, so that [`end`](Self::end) does not wait.
     pub(super) fn is_over(&self) -> bool {
         self.is_running && self.is_released()
     }
 
-    /// Whether the system has released the memory: it writes the status last.
+    /// Returns whether the system has released the memory; it writes the status last.
     fn is_released(&self) -> bool {
         // SAFETY: The memory lives as long as `self`, and this makes no reference to it.
         let status = unsafe { &raw const (*self.overlapped()).Internal };
@@ -327,7 +327,7 @@ impl<const N: usize> InFlight<N> {
         usize::try_from(STATUS_PENDING).is_ok_and(|pending| status != pending)
     }
 
-    /// Requests cancellation of the running operation. If it has already ended, that is fine.
+    /// Requests cancellation of the running operation, which may have ended already.
     pub(super) fn cancel(&self) {
         if self.is_running {
             // SAFETY: The pipe is open: we own it. `overlapped` identifies one operation, and lives as
@@ -377,13 +377,13 @@ impl<const N: usize> Drop for InFlight<N> {
     }
 }
 
-/// Whether an error is this one.
+/// Returns whether an error has this code.
 pub(super) fn is(error: &io::Error, code: u32) -> bool {
     error.raw_os_error().is_some_and(|raw| u32::try_from(raw) == Ok(code))
 }
 
-/// Whether the other end is closed, or was disconnected by its server, as runtimes do once all is
-/// read (F-116).
+/// Returns whether the other end is closed, or was disconnected by its server, as runtimes do once
+/// all is read (F-116).
 pub(super) fn is_end(error: &io::Error) -> bool {
     [ERROR_BROKEN_PIPE, ERROR_PIPE_NOT_CONNECTED, ERROR_NO_DATA, ERROR_HANDLE_EOF]
         .iter()
@@ -403,7 +403,7 @@ pub(in crate::io) struct PipePath {
 }
 
 impl PipePath {
-    /// The path of a name, with or without `\\.\pipe\`.
+    /// Creates the path of a name, with or without `\\.\pipe\`.
     ///
     /// # Errors
     /// `InvalidInput` for text that cannot be the name of a pipe on this machine.
@@ -428,18 +428,18 @@ impl PipePath {
         Err(io::Error::new(io::ErrorKind::InvalidInput, fault))
     }
 
-    /// The path, with its NUL.
+    /// Returns the path, with its NUL.
     pub(in crate::io) fn units(&self) -> &[u16] {
         &self.units
     }
 
-    /// The path, for display.
+    /// Returns the path, for display.
     pub(in crate::io) fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// Windows accepts either case here.
+/// Removes the prefix `\\.\pipe\`, in either case, as Windows accepts both.
 fn stripped(name: &str) -> &str {
     match name.split_at_checked(PIPE_PREFIX.len()) {
         Some((prefix, rest)) if prefix.eq_ignore_ascii_case(PIPE_PREFIX) => rest,

@@ -4,15 +4,15 @@
 //! |---|---|
 //! | [`PipeTransport`] | one end of a connected pipe |
 //! | [`PipeListener`] | a pipe that clients connect to |
-//! | [`TcpTransport`], [`EndpointTransport`] | a TCP connection; either |
+//! | [`TcpTransport`], [`EndpointTransport`] | a TCP connection; a pipe or a TCP connection |
 //!
 //! A pipe is in byte mode, accepts no remote clients, and has buffers of 16 KiB, like a runtime's
 //! (F-62). A pipe has no half-close, and cannot pass descriptors.
 //!
 //! # Not tested under wine
 //!
-//! The tests run under wine 8. It behaves as documented by Windows where these calls read, write,
-//! wait and cancel; the rest is taken from that documentation:
+//! The tests run under wine 8, which reads, writes, waits and cancels as the documentation of
+//! Windows says. The rest is taken from that documentation:
 //!
 //! - A client on another machine is refused (`PIPE_REJECT_REMOTE_CLIENTS`).
 //! - A server can identify a client, but not impersonate it (`SECURITY_SQOS_PRESENT |
@@ -21,8 +21,7 @@
 //!   this. Its test is ignored there, and meant for Windows.
 //! - A write of 0 bytes is a read of 0 bytes at the other end, not the end of the input. Under wine
 //!   such a write does nothing.
-//! - How much of a cancelled write was sent: this is undocumented, so nothing more can be sent
-//!   then.
+//! - How much of a cancelled write was sent is undocumented, so nothing more can be sent then.
 //! - Who may open a pipe: this user, administrators and the system. Under wine there is one user.
 
 mod handle;
@@ -76,7 +75,7 @@ use super::{Error, ErrorKind, Phase, Transport, WaitLimit};
 #[derive(Debug)]
 pub struct PipeListener {
     maker: PipeMaker,
-    /// The pipe for the next client; `None` if the system had no more of them.
+    /// The pipe for the next client; `None` if the system could not create one.
     next: Option<PipeTransport>,
 }
 
@@ -96,7 +95,7 @@ impl PipeListener {
         bind().map_err(listening)
     }
 
-    /// The path of the pipe, as a client opens it.
+    /// Returns the path of the pipe, as a client opens it.
     pub fn path(&self) -> &str {
         self.maker.path.text()
     }
@@ -118,8 +117,8 @@ impl PipeListener {
             self.next = Some(pipe).filter(|_| !matches!(stopped, ErrorKind::Io(_)));
             return Err(Error::new(Phase::Listen, stopped));
         }
-        // Before the client is served, and so before it disconnects. If that fails, the next call
-        // tries again and returns the error.
+        // Create the next pipe before this client is served, and so before it disconnects. If that
+        // fails, the next call tries again and returns the error.
         self.next = self.create().ok();
         Ok(pipe)
     }
@@ -128,7 +127,7 @@ impl PipeListener {
         PipeTransport::new(self.maker.make()?, Arc::default())
     }
 
-    /// The factory for more pipes of this name, and the free one.
+    /// Returns the factory for more pipes of this name, and the free pipe.
     pub(in crate::io) fn into_parts(self) -> (PipeMaker, Option<Arc<Pipe>>) {
         (self.maker, self.next.map(|next| Arc::clone(next.flight.pipe())))
     }
@@ -150,7 +149,7 @@ pub(in crate::io) struct PipeMaker {
 }
 
 impl PipeMaker {
-    /// One more.
+    /// Creates one more pipe.
     pub(in crate::io) fn make(&self) -> io::Result<Arc<Pipe>> {
         handle::create(&self.path, &self.rights, false).map(Arc::new)
     }
@@ -160,7 +159,7 @@ fn listening(error: io::Error) -> Error {
     Error::new(Phase::Listen, error)
 }
 
-/// The most bytes of one read or write, so that a message is one write.
+/// The maximum number of bytes in one read or write, so that a message is one write.
 const MOST: usize = 64 * 1024;
 
 /// How long to wait for a busy pipe before the canceller is checked again.
@@ -196,7 +195,7 @@ const SHORTEST: u32 = 2;
 #[derive(Debug)]
 pub struct PipeTransport {
     flight: InFlight<MOST>,
-    /// A write was cancelled or failed, by this or a clone.
+    /// Whether a write was cancelled or failed, through this value or a clone.
     is_cut: Arc<AtomicBool>,
 }
 
@@ -225,8 +224,8 @@ impl PipeTransport {
         }
     }
 
-    /// Whether a pipe of this name exists, free or busy. It is not opened: its server does not
-    /// notice.
+    /// Returns whether a pipe of this name exists, free or busy. It is not opened, so its server
+    /// does not notice.
     ///
     /// # Errors
     /// `InvalidInput` for an invalid name, and other system errors.
@@ -255,17 +254,17 @@ impl PipeTransport {
     /// is closed once both are dropped.
     ///
     /// # Errors
-    /// If the system provides no event.
+    /// Fails if the system provides no event.
     pub fn try_clone(&self) -> io::Result<Self> {
         Self::new(Arc::clone(self.flight.pipe()), Arc::clone(&self.is_cut))
     }
 
-    /// The process that created the pipe, as reported by the system: any process can create a pipe
-    /// of any name first. For a pipe accepted by a [`PipeListener`] this
-    /// is the process itself.
+    /// Returns the process that created the pipe, as reported by the system, because any process
+    /// can create a pipe of any name first. For a pipe accepted by a [`PipeListener`] this is the
+    /// process itself.
     ///
     /// # Errors
-    /// If the system does not report it.
+    /// Fails if the system does not report it.
     pub fn server_process_id(&self) -> io::Result<u32> {
         server_process_id(self.as_handle())
     }
@@ -279,8 +278,8 @@ impl PipeTransport {
         }
     }
 
-    /// Runs an operation until it has ended, or until `until`. It is always begun: to avoid that after
-    /// the deadline, check first. Part of a write that failed may have been sent.
+    /// Runs an operation until it has ended, or until `until`. The operation always begins, so
+    /// check the deadline first. Part of a failed write may have been sent.
     fn run(&mut self, operation: Operation<'_>, until: &WaitLimit<'_>) -> Result<&[u8], ErrorKind> {
         self.flight.begin(operation)?;
         let stopped = until.event(self.flight.done());
@@ -289,7 +288,7 @@ impl PipeTransport {
         }
         match (self.flight.end(), stopped) {
             (Ok(bytes), _) => Ok(bytes),
-            // Not only `ERROR_OPERATION_ABORTED`: other codes of the system say nothing about the
+            // The code need not be `ERROR_OPERATION_ABORTED`: other codes say nothing about the
             // peer either.
             (Err(_), Err(stopped)) => Err(stopped),
             (Err(error), Ok(())) => Err(error.into()),
@@ -297,7 +296,7 @@ impl PipeTransport {
     }
 }
 
-/// The opened pipe; `None` if it is busy with other clients.
+/// Returns the opened pipe; `None` if it is busy with other clients.
 pub(in crate::io) fn opened<P>(path: &PipePath, opened: io::Result<P>) -> Result<Option<P>, Error> {
     match opened {
         Ok(pipe) => Ok(Some(pipe)),
@@ -306,7 +305,7 @@ pub(in crate::io) fn opened<P>(path: &PipePath, opened: io::Result<P>) -> Result
     }
 }
 
-/// Waits for a slice of the remaining time.
+/// Waits until the pipe is free, for a slice of the remaining time.
 pub(in crate::io) fn wait_until_free(path: &PipePath, until: &WaitLimit<'_>) -> Result<(), Error> {
     let slice = until.left().map_or(SLICE, |left| left.min(SLICE));
     let milliseconds = u32::try_from(slice.as_millis()).unwrap_or_default().max(SHORTEST);
@@ -314,15 +313,15 @@ pub(in crate::io) fn wait_until_free(path: &PipePath, until: &WaitLimit<'_>) -> 
         Err(error) if is(&error, ERROR_SEM_TIMEOUT) => Ok(()),
         Err(error) => Err(cannot_be_opened(path, error)),
         Ok(()) => {
-            // It is created, but perhaps does not wait for a client yet. A client that connects too
-            // early can make a runtime stop serving (F-120).
+            // The pipe exists, but its server may not wait for a client yet. A client that connects
+            // too early can make a runtime stop serving (F-120).
             sleep(after_busy(), until);
             Ok(())
         }
     }
 }
 
-/// Some milliseconds: too short to check a canceller.
+/// Sleeps for some milliseconds, too short to check a canceller.
 fn sleep(time: Duration, until: &WaitLimit<'_>) {
     std::thread::sleep(until.left().map_or(time, |left| left.min(time)));
 }
@@ -349,10 +348,10 @@ impl Transport for PipeTransport {
             )
             .into());
         }
-        // Nothing was sent yet: all can still be sent.
+        // Nothing was sent yet, so everything can still be sent.
         until.check()?;
         if bytes.is_empty() {
-            // On a pipe even this would be a read for the other side.
+            // On a pipe even an empty write would end a read of the other side.
             return Ok(0);
         }
         self.flight.pipe().will_send();
@@ -389,7 +388,7 @@ impl Transport for PipeTransport {
 #[derive(Debug)]
 pub(in crate::io) struct Watched<const N: usize> {
     flight: InFlight<N>,
-    /// A client had connected before the wait began.
+    /// Whether a client had connected before the wait began.
     has_client: bool,
 }
 
@@ -410,8 +409,8 @@ impl<const N: usize> Watched<N> {
         Ok(())
     }
 
-    /// Once that has ended: a client has connected. A client that has already disconnected counts:
-    /// its bytes can be read, then the end.
+    /// Ends the wait for a client. A client that has already disconnected counts: its bytes can be
+    /// read, then the end.
     pub(in crate::io) fn connected(&mut self) -> io::Result<()> {
         match self.flight.end() {
             Err(error) if !has_come(&error) => return Err(error),
@@ -425,13 +424,13 @@ impl<const N: usize> Watched<N> {
         self.flight.begin(Operation::Read(most))
     }
 
-    /// Whether the operation has ended.
+    /// Returns whether the operation has ended.
     pub(in crate::io) fn is_over(&self) -> bool {
         self.has_client || self.flight.is_over()
     }
 
-    /// Reads the available bytes; `WouldBlock` if there are none, and starts to wait for some. 0 at
-    /// the end.
+    /// Reads the available bytes; returns 0 at the end. If there are none, returns `WouldBlock` and
+    /// starts to wait for some.
     pub(in crate::io) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if into.is_empty() {
             return Ok(0);
@@ -472,7 +471,7 @@ fn copy(bytes: &[u8], into: &mut [u8]) -> usize {
     bytes.len().min(into.len())
 }
 
-/// Whether the wait for a client failed because one is or was connected.
+/// Returns whether the wait for a client failed because one is or was connected.
 fn has_come(error: &io::Error) -> bool {
     is(error, ERROR_PIPE_CONNECTED) || is(error, ERROR_NO_DATA)
 }
@@ -487,8 +486,8 @@ const LISTEN_DELAY: Duration = Duration::from_millis(10);
 /// When each pipe may be opened next, by its path.
 static NEXT: Mutex<BTreeMap<String, Instant>> = Mutex::new(BTreeMap::new());
 
-/// Opens a pipe if it is the caller's turn: a process opens them one after another, not at once.
-/// Otherwise returns how long to wait before calling again.
+/// Opens a pipe if it is the caller's turn; otherwise returns how long to wait before calling
+/// again. A process opens a pipe for one client after another, not at once.
 pub(in crate::io) fn rate_limited<P>(
     path: &PipePath,
     open: impl FnOnce() -> P,
@@ -506,9 +505,9 @@ pub(in crate::io) fn rate_limited<P>(
     Ok(opened)
 }
 
-/// How long to wait once a busy pipe is free: its server creates a pipe first and then waits for a
-/// client, and other processes have waited for it too (F-120). So 10 to 20 ms, a different time for
-/// each.
+/// Returns how long to wait once a busy pipe is free: 10 to 20 ms, a different time for each
+/// client. The server creates a pipe before it waits for a client, and other processes have waited
+/// for the pipe too (F-120).
 fn after_busy() -> Duration {
     let extra = RandomState::new().hash_one(()).checked_rem(10_000).unwrap_or_default();
     LISTEN_DELAY.saturating_add(Duration::from_micros(extra))

@@ -9,7 +9,7 @@ use crate::io::server::Listen;
 use crate::io::tcp::{accept, prepare};
 use crate::io::{Error, ErrorKind, Phase, Transport, WaitLimit};
 
-/// A TCP connection. The system has no wait for it that a deadline and a canceller end: it is polled.
+/// A TCP connection. It is polled, because the system has no wait that can be cancelled.
 #[derive(Debug)]
 pub struct TcpTransport(TcpStream);
 
@@ -42,7 +42,7 @@ fn polled<T>(until: &WaitLimit<'_>, mut io: impl FnMut() -> io::Result<T>) -> Re
     }
 }
 
-/// The canceller is checked before and after.
+/// Connects to a TCP address. The canceller is checked before and after.
 pub(in crate::io) fn tcp_connected(
     address: SocketAddr,
     until: &WaitLimit<'_>,
@@ -65,7 +65,7 @@ impl TcpTransport {
     /// Takes over a connected stream, which does not block from now on.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`].
+    /// [`ErrorKind::Io`] if the system cannot make the stream non-blocking.
     pub fn new(stream: TcpStream) -> Result<Self, ErrorKind> {
         stream.set_nonblocking(true)?;
         Ok(Self(stream))

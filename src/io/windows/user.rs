@@ -1,5 +1,5 @@
-//! The user of a process, and who may open what it creates. Why it is safe: handles are open while
-//! used, and buffers have the size reported to the system.
+//! The user of a process, and the rights to open what a process creates. The `unsafe` calls are
+//! sound because handles are open while used, and buffers have the size reported to the system.
 #![allow(unsafe_code, reason = "calls into Windows")]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
 
@@ -30,10 +30,10 @@ impl Sid {
     /// The system itself, the counterpart of root on Windows.
     const LOCAL_SYSTEM: [u8; 12] = [1, 1, 0, 0, 0, 0, 0, 5, 18, 0, 0, 0];
 
-    /// The user of a process.
+    /// Returns the user of a process.
     ///
     /// # Errors
-    /// If the process has exited, or refuses the query: usually it then belongs to another user.
+    /// Fails if the process has exited, or refuses the query, as that of another user does.
     pub(in crate::io) fn of_process(process_id: u32) -> io::Result<Self> {
         // SAFETY: The arguments are only numbers.
         let process =
@@ -47,10 +47,10 @@ impl Sid {
         of_token(std::os::windows::io::AsHandle::as_handle(&token))
     }
 
-    /// Our user.
+    /// Returns our user.
     ///
     /// # Errors
-    /// If the system does not report it.
+    /// Fails if the system does not report it.
     pub(in crate::io) fn ours() -> io::Result<Self> {
         // SAFETY: It takes nothing and cannot fail.
         Self::of_process(unsafe { GetCurrentProcessId() })
@@ -80,7 +80,7 @@ impl fmt::Debug for Sid {
     }
 }
 
-/// Who may open a pipe.
+/// The rights to open a pipe.
 #[derive(Debug)]
 pub(super) struct Rights(NonNull<c_void>);
 
@@ -90,8 +90,8 @@ unsafe impl Send for Rights {}
 unsafe impl Sync for Rights {}
 
 impl Rights {
-    /// All rights for this user, administrators and the system, and none for others: like mode 0600
-    /// elsewhere.
+    /// Grants all rights to this user, administrators and the system, and none to others, like mode
+    /// 0600 on Unix.
     pub(super) fn private() -> io::Result<Self> {
         let text = std::format!("D:P(A;;GA;;;{})(A;;GA;;;BA)(A;;GA;;;SY)", Sid::ours()?);
         let units: Vec<u16> = text.encode_utf16().chain([0]).collect();
@@ -111,7 +111,7 @@ impl Rights {
         NonNull::new(descriptor).map(Self).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// For a call that creates something; valid while this value exists.
+    /// Returns attributes for a call that creates something, valid while this value exists.
     pub(super) fn attributes(&self) -> SECURITY_ATTRIBUTES {
         let length = u32::try_from(size_of::<SECURITY_ATTRIBUTES>()).unwrap_or_default();
         SECURITY_ATTRIBUTES {
@@ -129,12 +129,12 @@ impl Drop for Rights {
     }
 }
 
-/// The user of a token.
+/// Returns the user of a token.
 fn of_token(token: BorrowedHandle<'_>) -> io::Result<Sid> {
     let mut len = 0;
     // SAFETY: Without room, only the required length is written.
     unsafe { GetTokenInformation(token.as_raw_handle(), TokenUser, null_mut(), 0, &raw mut len) };
-    // Aligned like the structure in it; a SID has at most 68 bytes.
+    // The buffer is aligned like the structure in it; a SID has at most 68 bytes.
     let mut room = std::vec![0_u64; usize::try_from(len).unwrap_or_default().min(1024).div_ceil(8).max(size_of::<TOKEN_USER>().div_ceil(8))];
     let bytes = u32::try_from(size_of_val(&*room)).unwrap_or_default();
     // SAFETY: `room` has this many bytes.
@@ -166,7 +166,7 @@ fn of_token(token: BorrowedHandle<'_>) -> io::Result<Sid> {
     Ok(Sid(sid.to_vec()))
 }
 
-/// The result of a call that returns a null pointer on failure.
+/// Wraps the handle of a call that returns a null pointer on failure.
 fn owned(handle: HANDLE) -> io::Result<OwnedHandle> {
     if handle.is_null() {
         return Err(io::Error::last_os_error());
