@@ -1,4 +1,4 @@
-//! Writes packets on a thread of its own, so that whoever has them never waits for a reader.
+//! Writes packets on a separate thread, so that their producer never waits for a reader.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use crate::commands::printable::say;
 
-/// The most bytes that wait to be written.
+/// The maximum number of bytes that wait to be written.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
-/// How long the reader of a stream may take for the rest, once there are no more packets.
+/// How long a stream's reader may take for the rest, once there are no more packets.
 const READER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a file may take for one packet.
 const FILE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A queue of packets before a file, which gets all of them, or before a stream, which loses those
-/// for which its reader is too slow.
+/// A queue of packets for a file, which gets all of them, or for a stream, which loses those that
+/// its reader is too slow for.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     shared: Arc<Shared>,
@@ -32,19 +32,19 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// The first one is empty while it is written.
+    /// The first packet is empty while it is written.
     packets: VecDeque<Vec<u8>>,
-    /// How many bytes the packets have, including the one that is written.
+    /// The number of bytes in the packets, including the packet that is written.
     bytes: usize,
-    /// How many packets were dropped since the last one that was not.
+    /// The number of packets dropped since the last accepted one.
     missing: usize,
-    /// Why nothing more is written.
+    /// The error after which nothing more is written.
     trouble: Option<io::Error>,
 }
 
 impl Queue {
-    /// Whether a packet of this length is accepted: after a gap only once half of the queue is free,
-    /// so that gaps are few.
+    /// Returns whether a packet of this length is accepted. After a gap, half of the queue must be
+    /// free, so that gaps are few.
     fn has_room(&self, len: usize) -> bool {
         let most = if self.missing > 0 { MAX_BYTES / 2 } else { MAX_BYTES };
         self.packets.is_empty() || self.bytes + len <= most
@@ -57,7 +57,7 @@ impl Backlog {
         let is_file = file.metadata()?.is_file();
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
-        // A write to a stream ends only with its reader: nobody waits for the thread.
+        // A write to a stream may last until its reader ends, so nothing joins the thread.
         thread::Builder::new()
             .name("capture".to_owned())
             .spawn(move || while of_thread.write_next(&mut file) {})?;
@@ -96,10 +96,10 @@ impl Backlog {
         say_missing(missing);
     }
 
-    /// Waits until the packets are written, for a stream as long as its reader may take.
+    /// Waits until the packets are written, for a stream at most [`READER_TIMEOUT`].
     ///
     /// # Errors
-    /// Returns why a packet could not be written. Missing packets are reported, and no error.
+    /// Returns why a packet could not be written. Missing packets are only reported.
     pub(crate) fn finish(&self) -> io::Result<()> {
         let mut queue = self.shared.locked();
         let ends = Instant::now() + READER_TIMEOUT;

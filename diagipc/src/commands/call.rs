@@ -199,7 +199,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
 }
 
 impl Operation {
-    /// The command of the protocol that it sends, of several the newest.
+    /// Returns the command that the operation sends, the newest of several.
     fn request(&self) -> Option<Command> {
         Some(match self {
             Self::ProcessInfo { command } | Self::Dump { command, .. } => {
@@ -231,7 +231,7 @@ fn at_address(name: &Path) -> Endpoint {
     Endpoint::pipe(name.to_string_lossy())
 }
 
-/// Ends a wait: its deadline, or a signal.
+/// What ends a wait: its deadlines, or a signal.
 struct Waits {
     deadlines: Deadlines,
     canceller: Canceller,
@@ -318,7 +318,7 @@ fn ask(
     }
 }
 
-/// The first runtime that connects, and the port, which must be kept.
+/// Returns the first runtime that connects, and the port, which must be kept.
 fn at_port(path: &Path, waits: &Waits) -> anyhow::Result<(PortListener, PortRuntime)> {
     let port = PortListener::bind(path, PortOptions::DEFAULT)?;
     let deadline =
@@ -341,7 +341,7 @@ fn process_info(client: &Client, command: &str, out: &mut dyn Write) -> anyhow::
     Info(info).rows().iter().try_for_each(|(_, text)| line(text, out))
 }
 
-/// A line of the target's text: unchanged for a program, printable on a terminal.
+/// Writes a line of the target's text, unchanged for a program and escaped for a terminal.
 fn line(text: &impl std::fmt::Display, out: &mut dyn Write) -> anyhow::Result<()> {
     if io::stdout().is_terminal() {
         writeln!(out, "{}", printable(&text.to_string()))?;
@@ -441,7 +441,7 @@ impl Trace {
         });
         let mut fallback = Fallback::new(AnyRequest::CollectTracing6(newest));
         while fallback.command().name() != Some(self.command.as_str()) {
-            // As if it had been sent already.
+            // Continue as if the command had been sent and refused.
             fallback.refused(HResult::UNKNOWN_COMMAND)?;
         }
         self.record(client, client.trace_by(fallback)?.0)

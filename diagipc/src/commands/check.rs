@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     }
     let chosen: BTreeSet<String> = cases.into_iter().map(|case| case.name).collect();
     let chosen = |suite: &'static str, name: &str| chosen.contains(&format!("{suite}/{name}"));
-    // In parallel, as the suites mostly wait.
+    // They run in parallel, because the suites mostly wait.
     let (own, suites) = thread::scope(|scope| {
         let own = scope.spawn(|| {
             let mut cases = codec::cases(files);
@@ -93,7 +93,7 @@ fn questions(files: &[NamedFile]) -> Vec<OfSuite> {
     codec::cases(files).iter().map(|case| OfSuite::new("codec", case)).collect()
 }
 
-/// How many requirements there are, and how many a vector or test covers.
+/// Says how many requirements there are, and how many a vector or test covers.
 fn coverage(all: &[Requirement]) -> String {
     let unshown: Vec<&str> =
         all.iter().filter(|one| one.shown_by.is_empty()).map(|one| one.id.as_str()).collect();
@@ -129,14 +129,14 @@ mod sockets {
     use crate::commands::output::{OfSuite, Output, Progress};
     use crate::commands::target::START_TIMEOUT;
 
-    /// How many reference runtimes run at a time: they mostly wait.
+    /// The number of reference runtimes that run at a time; they mostly wait.
     const SERVER_JOBS: NonZeroUsize = NonZeroUsize::new(96).unwrap();
-    /// How many built-in clients run at a time.
+    /// The number of built-in clients that run at a time.
     const CLIENT_JOBS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
-    /// How long this program's own runtime and client are watched where nothing may happen: 3 s in
-    /// scripts, for runtimes that begin slowly.
+    /// How long this program's own runtime and client must be silent where scripts wait 3 s, for
+    /// runtimes that begin slowly.
     const SILENCE_MS: u32 = 1000;
-    /// What the reference runtime has: nothing must be found out by waiting.
+    /// The abilities of the reference runtime, so that none must be found out by waiting.
     const REFERENCE: &str = "
         [abilities]
         ports = true
@@ -199,7 +199,7 @@ mod sockets {
         let address = Address::Spawn(SpawnCommand {
             program: Program::new(this, ["runtime", "--profile", "strict", "--until-eof"]),
             patience: START_TIMEOUT,
-            // It has no code of its own that runs.
+            // It runs no code of its own.
             settles: Duration::ZERO,
         });
         let options = server::Options {
@@ -268,7 +268,7 @@ mod sockets {
 
 type IsChosen<'c> = &'c (dyn Fn(&'static str, &str) -> bool + Sync);
 
-/// The `*.json` files of a directory, by name.
+/// Returns the `*.json` files of a directory, by name.
 fn read(directory: &Path) -> anyhow::Result<Vec<NamedFile>> {
     let entries = fs::read_dir(directory).with_context(|| directory.display().to_string())?;
     let mut paths: Vec<_> =

@@ -17,7 +17,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use crate::commands::output::{MinJudged, Output, Progress};
 use crate::commands::{Outcome, interrupt};
 
-/// How many clients run at a time: they mostly wait.
+/// The number of clients that run at a time; they mostly wait.
 const JOBS: usize = 8;
 
 /// Checks a diagnostic client against the protocol.
@@ -117,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     arguments.output.write(report, &suite, out)
 }
 
-/// Skips what the runtime does not know, and reports the number of scenarios for each operation.
+/// Skips scenarios whose commands the runtime does not know; returns their number by operation.
 fn leave_out(scenarios: &mut Vec<Scenario>, profile: Profile) -> Vec<String> {
     let mut left_out: BTreeMap<client::Operation, usize> = BTreeMap::new();
     let knows = |command: Command| profile.knows(command) && !profile.refuses(command);
@@ -136,8 +136,8 @@ fn leave_out(scenarios: &mut Vec<Scenario>, profile: Profile) -> Vec<String> {
     left_out.into_iter().map(note).collect()
 }
 
-/// Skips what the client has no operation for, unless it must have it. Says which operations it has, and
-/// how many scenarios are skipped.
+/// Skips scenarios of operations that the client lacks, unless they are required. Says which
+/// operations it has, and how many scenarios are skipped.
 fn leave_out_undefined(
     scenarios: &mut Vec<Scenario>,
     operations: &Operations,

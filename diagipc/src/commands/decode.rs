@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         }
     };
     let (mut is_empty, mut is_faulty) = (true, has_gaps);
-    // One at a time: an item takes many times the memory of its bytes.
+    // Items are written one at a time, because an item takes many times the memory of its bytes.
     let mut items = items.inspect(|item| {
         is_empty = false;
         is_faulty |= item.error.is_some();
@@ -148,7 +148,7 @@ impl Arguments {
     }
 }
 
-/// Reads text in the form that it looks like.
+/// Reads text in the form that it seems to have.
 fn pasted(name: &str, text: &str) -> anyhow::Result<Pasted> {
     let (form, read) = pasted::read(text);
     let read = read.with_context(|| format!("{name}, read as {form}"))?;
@@ -165,8 +165,8 @@ fn report(name: &str, form: &str, read: &Pasted) {
     }
 }
 
-/// The contents of a file, or of standard input for `-`; an error if it has more than `limit`
-/// bytes.
+/// Returns the contents of a file, or of standard input for `-`. More than `limit` bytes are an
+/// error.
 pub(crate) fn read(file: &str, limit: u64) -> anyhow::Result<Vec<u8>> {
     limited(file, open(file)?, limit)
 }

@@ -138,7 +138,7 @@ fn dump(arguments: &Arguments, written: &mut Written) -> anyhow::Result<Outcome>
     Ok(Outcome::Well)
 }
 
-/// What is at a path that is no file.
+/// Names what is at a path that is not a file.
 fn kind(metadata: &Metadata) -> &'static str {
     match metadata.file_type() {
         kind if kind.is_symlink() => "a symbolic link",
@@ -161,7 +161,7 @@ fn request(arguments: &Arguments, client: &Client, file: &Path) -> anyhow::Resul
         .to_str()
         .with_context(|| format!("{}: a path that is not UTF-8 cannot be sent", file.display()))?;
     let asked = client.dump(&GenerateCoreDump3 { dump_name: path.into(), dump_type, flags });
-    // The oldest command with all that is asked for.
+    // The oldest command that supports everything requested.
     let oldest = if arguments.crash_report {
         Command::GENERATE_CORE_DUMP2
     } else {
@@ -170,7 +170,7 @@ fn request(arguments: &Arguments, client: &Client, file: &Path) -> anyhow::Resul
     asked.map_err(|error| refusal::explained(error.into(), Some(oldest)))
 }
 
-/// A process that was asked for a dump writes it, whether anybody waits for the reply or not.
+/// Adds that the process may still write the dump, as it does even if nobody waits for the reply.
 fn pending(error: anyhow::Error, target: &Address, file: &Path) -> anyhow::Error {
     let is_sent = error.downcast_ref::<Error>().is_some_and(|error| {
         matches!(error.phase(), Phase::Reply | Phase::Continuation) && error.hresult().is_none()
@@ -180,16 +180,16 @@ fn pending(error: anyhow::Error, target: &Address, file: &Path) -> anyhow::Error
     }
     let what = format!("{target} may still write {}", file.display());
     if interrupt::signal().is_some() {
-        // Why it ends needs no words.
+        // After a signal the error itself needs no words.
         say(&format!("diagipc dump: {what}"));
     }
     error.context(what)
 }
 
-/// The dump that the process has written.
+/// Returns the dump that the process has written.
 ///
 /// # Errors
-/// Some runtimes answer OK without writing one, and what is at the path may be anything.
+/// Fails if there is no dump at the path: some runtimes answer OK without writing one.
 fn dump_at(root: &ProcessRoot, file: &Path, before: Option<&Found>) -> anyhow::Result<Found> {
     let refused = |path: &Path, why: &str| {
         let path = path.display();
@@ -209,7 +209,7 @@ fn dump_at(root: &ProcessRoot, file: &Path, before: Option<&Found>) -> anyhow::R
     };
     let (path, metadata) = (&found.path, &found.metadata);
     if !metadata.is_file() {
-        return refused(path, &format!("is {}, and no dump", kind(metadata)));
+        return refused(path, &format!("is {}, not a dump", kind(metadata)));
     }
     if metadata.len() == 0 {
         return refused(path, "is empty");

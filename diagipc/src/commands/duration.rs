@@ -4,8 +4,7 @@ use std::time::Duration;
 
 const EXPECTED: &str = "expected seconds, a number with ms, s, m or h, or hh:mm:ss or dd:hh:mm:ss, for example 10s or 00:00:10";
 
-/// Seconds; a number with a unit; or hours, minutes and seconds, with or without days, as dotnet-trace
-/// takes them.
+/// Parses seconds, a number with a unit, or hh:mm:ss with or without days, as dotnet-trace does.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     parse(text).ok_or_else(|| EXPECTED.to_owned())
 }
@@ -36,7 +35,7 @@ fn parse(text: &str) -> Option<Duration> {
     })
 }
 
-/// Digits only: no sign.
+/// Parses digits, without a sign.
 fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
@@ -63,7 +62,7 @@ mod tests {
         }
     }
 
-    /// Minutes and seconds here, hours and minutes in .NET: neither is guessed.
+    /// `00:10` could mean minutes and seconds or, as in .NET, hours and minutes, so it is refused.
     #[test]
     fn duration_that_is_not_clear_is_refused() {
         let unclear = "|s|+1|-1|1.5|10 s|10d|00:10|24:00:00|00:60:00|00:00:60|1:2:3:4:5|00::10";

@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     Ok(Outcome::Well)
 }
 
-/// An item: all keys of `decode --json`, few of them required.
+/// An item with the keys of `decode --json`; few are required.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Given {
@@ -72,7 +72,7 @@ struct Given {
     /// Set by `decode` on input that it could not read.
     #[serde(default)]
     error: Value,
-    /// Also contained in the value.
+    /// The value contains this too.
     #[serde(rename = "offset")]
     _offset: Option<IgnoredAny>,
     #[serde(rename = "size")]
@@ -83,8 +83,8 @@ struct Given {
     _limits: Option<IgnoredAny>,
 }
 
-/// Encodes an array of items, or one item. The values of one item are in memory at a time: they are
-/// many times larger than their text.
+/// Encodes an array of items, or one item. Only one item's values are in memory at a time, because
+/// they are many times larger than their text.
 fn encode_all(text: &[u8], hex: bool) -> anyhow::Result<Vec<u8>> {
     let whole: &RawValue = serde_json::from_slice(text)?;
     let items: Vec<&RawValue> =
@@ -122,7 +122,7 @@ fn encode(nth: usize, item: &Given) -> anyhow::Result<Vec<u8>> {
     subject.encode(&item.value).with_context(context)
 }
 
-/// The type of an item; `None` for a continuation.
+/// Returns the type of an item; `None` for a continuation.
 fn kind(item: &Given) -> anyhow::Result<Option<Type>> {
     let Ok(kind) = serde_json::from_value::<ItemKind>(Value::from(item.kind.as_str())) else {
         return item
@@ -138,7 +138,7 @@ fn kind(item: &Given) -> anyhow::Result<Option<Type>> {
     }
 }
 
-/// A continuation: its bytes unchanged, or the entries of an environment.
+/// Encodes a continuation: its bytes unchanged, or the entries of an environment.
 fn continuation(value: &Value) -> anyhow::Result<Vec<u8>> {
     match (value.get("bytes").and_then(Value::as_str), value.get("entries")) {
         (Some(digits), _) => Ok(hex::decode(digits)?),

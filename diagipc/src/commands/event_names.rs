@@ -1,4 +1,4 @@
-//! The names of profiles and levels of events, as dotnet-trace has them.
+//! The names of event profiles and levels, as in dotnet-trace.
 
 use anyhow::Context as _;
 use dotnet_diagnostics_ipc::message::eventpipe::EventLevel;
@@ -10,21 +10,21 @@ const TASKS: &str = "System.Threading.Tasks.TplEventSource";
 /// Events of this provider have the arguments of `database` in every profile.
 pub(crate) const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 
-/// Events for a purpose.
+/// A set of events for one purpose.
 #[derive(Debug)]
 pub(crate) struct EventProfile {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) needs_rundown: bool,
-    /// Names, keywords and levels.
+    /// The names, keywords and levels of the providers.
     pub(crate) providers: &'static [(&'static str, u64, EventLevel)],
 }
 
-/// The first two are the default.
+/// The profiles; the first two are the default.
 pub(crate) static PROFILES: [EventProfile; 6] = [
     EventProfile {
         name: "dotnet-common",
-        about: "GC, loader, JIT, exceptions, threading and compilation: little, and useful in most cases",
+        about: "GC, loader, JIT, exceptions, threading and compilation: a small set, useful in most cases",
         needs_rundown: true,
         providers: &[(RUNTIME, 0x10_0003_801d, EventLevel::INFORMATIONAL)],
     },
@@ -42,7 +42,7 @@ pub(crate) static PROFILES: [EventProfile; 6] = [
     },
     EventProfile {
         name: "gc-collect",
-        about: "Garbage collections only: the least. Alone without rundown",
+        about: "Garbage collections only, at the lowest cost. No rundown if used alone",
         needs_rundown: false,
         providers: &[
             (RUNTIME, 1, EventLevel::INFORMATIONAL),
@@ -60,13 +60,13 @@ pub(crate) static PROFILES: [EventProfile; 6] = [
     },
     EventProfile {
         name: "gcdump",
-        about: "The objects of the heap, their types and references, by a collection that the session causes. Alone without rundown",
+        about: "The objects of the heap, their types and references, from a collection that the session causes. No rundown if used alone",
         needs_rundown: false,
         providers: &[(RUNTIME, 0x198_0001, EventLevel::VERBOSE)],
     },
 ];
 
-/// What guides call them, and what to use.
+/// Profile names in guides, and what to use instead.
 pub(crate) const OTHER_PROFILES: [(&str, &str); 2] = [
     (
         "cpu-sampling",

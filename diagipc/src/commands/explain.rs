@@ -239,7 +239,7 @@ fn listed<'n>(
     if names.is_empty() { Ok(()) } else { writeln!(out, "  {what:<8}  {names}") }
 }
 
-/// The steps of a scenario, as they are in its file.
+/// Returns the steps of a scenario, as they are in its file.
 fn steps_of(name: &str) -> anyhow::Result<Vec<Value>> {
     for (_, text) in SCENARIOS {
         let mut file: Value = serde_json::from_str(&text.unpacked())?;
@@ -294,7 +294,7 @@ fn describe(group: &Group, test: &Test, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The name of a value that is a string in JSON.
+/// Returns the name of a value that is a string in JSON.
 pub(crate) fn name(word: &impl Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_value(word)?.as_str().unwrap_or_default().to_owned())
 }
@@ -349,8 +349,8 @@ fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The meaning of a step's bytes, if they are all known and begin with a message. `asked` is the
-/// last request.
+/// Explains a step's bytes, if they are all known and begin with a message. `asked` is the last
+/// request.
 fn explain_step(
     step: &Step,
     plays_client: bool,

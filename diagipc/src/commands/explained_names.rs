@@ -1,11 +1,11 @@
-//! Names that are in no file of texts: error codes, and what the options of commands are called.
+//! Explains names that no file of texts has: error codes, profiles and levels.
 
 use diagipc::known::{Family, Profile};
 use dotnet_diagnostics_ipc::hresult::HResult;
 
 use crate::commands::event_names::{LEVELS, OTHER_PROFILES, PROFILES};
 
-/// The meaning of a name, and the facts that it is from.
+/// Returns the meaning of a name, and the facts that support it.
 pub(crate) fn meaning(name: &str) -> Option<(String, &'static [&'static str])> {
     let without_facts = |text| (text, &[][..]);
     hresult(name).or_else(|| level(name).or_else(|| profile(name)).map(without_facts))
@@ -54,7 +54,7 @@ fn profile(name: &str) -> Option<String> {
     Some(format!("{name}: {rules}: {family}{}", version.unwrap_or_default()))
 }
 
-/// An error code as hexadecimal or signed number, or its name, of any edition.
+/// Explains an error code, given as a hexadecimal or signed number or by its name in any edition.
 fn hresult(name: &str) -> Option<(String, &'static [&'static str])> {
     let bare = |name: &str| {
         let name = name.to_ascii_uppercase();
@@ -117,7 +117,7 @@ fn meaning_of(code: HResult) -> (String, &'static [&'static str]) {
         ),
         HResult::PROFILER_ALREADY_ACTIVE => ("another profiler is attached already", &["F-12"]),
         HResult::SETENV_FAILED => {
-            ("`setenv` failed on NativeAOT, whose value is returned", &["F-96"])
+            ("NativeAOT: the value that `setenv` returned when it failed", &["F-96"])
         }
         HResult::FILE_NOT_FOUND => ("a file does not exist for the process (Win32 error 2)", &[]),
         HResult::PATH_NOT_FOUND => {
@@ -138,6 +138,6 @@ fn unnamed(code: u32) -> String {
         0x8007 => format!("the Win32 error {}, as an HRESULT", code & 0xffff),
         0x8013 => "an error of the .NET runtime: its corerror.h has the name".to_owned(),
         _ if code < 0x8000_0000 => "no error: the top bit of an HRESULT means failure".to_owned(),
-        _ => "a failure; the code is none of the protocol".to_owned(),
+        _ => "a failure; the protocol does not define this code".to_owned(),
     }
 }

@@ -24,7 +24,7 @@ use crate::commands::target::AddressArguments;
 use crate::commands::text::{counted, mark, number_table};
 use crate::commands::{Outcome, interrupt, output_file};
 
-/// How many lines of the message that shows a cause are printed.
+/// The maximum number of printed lines of the message that shows a cause.
 const MAX_LINES: usize = 8;
 
 /// Sends mutated requests to a live diagnostic server, and reports which of them it does not
@@ -173,7 +173,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     })
 }
 
-/// Whether nothing was found that is not accepted, and nothing is accepted that does not exist.
+/// Returns whether every finding is accepted, and every accepted finding was found.
 fn is_passed(summary: &CampaignSummary) -> bool {
     summary.failures().next().is_none() && summary.stale.is_empty()
 }
@@ -292,7 +292,7 @@ fn text(summary: &CampaignSummary, out: &mut dyn Write) -> anyhow::Result<()> {
     summary.failures().try_for_each(|finding| cause(finding, out))
 }
 
-/// A cause: how often and by which commands, the shortest message that shows it, and the fix.
+/// Writes a cause: how often and by which commands it was found, its shortest message, and the fix.
 fn cause(finding: &Finding, out: &mut dyn Write) -> anyhow::Result<()> {
     let fact = finding.known.as_ref().map(|known| format!(" ({})", known.fact)).unwrap_or_default();
     let commands = finding.further.iter().map(Finding::command).map(|command| command.to_string());

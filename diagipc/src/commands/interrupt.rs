@@ -20,26 +20,26 @@ use crate::commands::printable::say_leftovers;
 /// The first signal; 0 for none.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-/// The signal that ended the run, if any.
+/// Returns the signal that ended the run, if any.
 pub(crate) fn signal() -> Option<i32> {
     Some(SIGNAL.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
 }
 
-/// The exit status of a program that this signal ends.
+/// Returns the exit status of a program that this signal ends.
 pub(crate) const fn status(signal: i32) -> i32 {
     128 + signal
 }
 
-/// Cancelled by the first signal. A second one ends this program immediately, with everything it
-/// has started.
+/// Returns a canceller that the first signal cancels. A second signal ends this program
+/// immediately, with everything it has started.
 pub(crate) fn canceller() -> std::io::Result<Canceller> {
     let canceller = Canceller::new()?;
     cancels(vec![vec![canceller.clone()]])?;
     Ok(canceller)
 }
 
-/// The nth signal cancels all of the nth of `steps`; the one after the last ends this program
-/// immediately.
+/// Makes the nth signal cancel all of the nth of `steps`; the signal after the last step ends this
+/// program immediately.
 #[cfg(unix)]
 pub(crate) fn cancels(steps: Vec<Vec<Canceller>>) -> std::io::Result<()> {
     use std::process::exit;
@@ -49,10 +49,10 @@ pub(crate) fn cancels(steps: Vec<Vec<Canceller>>) -> std::io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    /// `timeout` signals the process, and again its group: these count as one.
+    /// `timeout` signals the process and then its group; these signals count as one.
     const SAME_SIGNAL_TIME: Duration = Duration::from_millis(300);
 
-    // `nohup` lets it be ignored.
+    // `nohup` makes this program ignore SIGHUP.
     let own = std::process::id();
     let is_ignored =
         u8::try_from(SIGHUP).is_ok_and(|signal| diagipc::process::procfs::ignores(own, signal));
@@ -78,15 +78,15 @@ pub(crate) fn cancels(steps: Vec<Vec<Canceller>>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Nothing is cancelled here: the system ends this program.
+/// Does nothing, because the system ends this program.
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
 pub(crate) fn cancels(_: Vec<Vec<Canceller>>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes what this program starts end with it, even if it is killed. To be called before anything is
-/// started.
+/// Makes everything that this program starts end with it, even if it is killed. Call this before
+/// anything is started.
 #[cfg(unix)]
 pub(crate) fn own() -> anyhow::Result<()> {
     let mut watcher = Command::new(env::current_exe().context("the path of this program")?);
@@ -94,7 +94,7 @@ pub(crate) fn own() -> anyhow::Result<()> {
     own_all_started(watcher).context("owning what is started")
 }
 
-/// `diagipc watcher`: ends what this program has started, when it is gone.
+/// Runs `diagipc watcher`, which ends what this program has started once this program is gone.
 #[cfg(unix)]
 pub(crate) fn watch() -> anyhow::Result<Outcome> {
     watch_started().context("watching")?;

@@ -173,8 +173,7 @@ fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<
     Ok(())
 }
 
-/// In the repository, what is about testing others is in `diagipc/`, beside `vectors/`; here it is
-/// below.
+/// Adjusts links: `diagipc/` is beside `vectors/` in the repository, but below it in an export.
 fn with_links(text: &str) -> String {
     text.replace("](../diagipc/", "](").replace("](../../vectors/", "](../")
 }

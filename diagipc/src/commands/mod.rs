@@ -51,7 +51,7 @@ use std::io::Write;
 use clap::Subcommand;
 
 #[derive(Subcommand)]
-#[allow(clippy::large_enum_variant, reason = "there is one of it")]
+#[allow(clippy::large_enum_variant, reason = "only one value exists")]
 pub(crate) enum Command {
     /// Lists the processes on this machine that can be diagnosed
     Ps(ps::Arguments),
@@ -63,7 +63,7 @@ pub(crate) enum Command {
     Trace(trace::Arguments),
     /// Makes a process write a dump of itself
     Dump(dump::Arguments),
-    /// Ends what another `diagipc` has started, when that is gone
+    /// Ends what another `diagipc` has started, once that is gone
     #[cfg(unix)]
     #[command(hide = true)]
     Watcher,
@@ -154,9 +154,9 @@ pub(crate) enum Outcome {
     Faulty,
     /// A target that does not exist, or no longer answers.
     Lost,
-    /// This signal ended it early.
+    /// A signal ended the command early.
     Interrupted(i32),
-    /// It ends with the status of a command that it ran.
+    /// This program ends with the status of a command that it ran.
     Status(i32),
 }
 

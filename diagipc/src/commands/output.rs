@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::commands::printable::{json, plain};
 use crate::commands::{Outcome, interrupt, output_file, text};
 
-/// How many cases must be judged for a pass, in the suites of codecs and clients.
+/// The share of cases that must be judged for a pass, in the suites of codecs and clients.
 #[derive(clap::Args)]
 pub(crate) struct MinJudged {
     /// This percentage of the cases must be judged, or the run does not pass: exit status 1
@@ -102,8 +102,8 @@ pub(crate) struct Accepted {
 }
 
 impl Accepted {
-    /// The report without what is accepted, and the new file. `names` are those of all cases of the suite;
-    /// a run is whole if it was to play all of them.
+    /// Removes what is accepted from the report, and writes the new file. `names` are the names of
+    /// all cases of the suite; a run is whole if it was to play all of them.
     pub(crate) fn apply(
         &self,
         report: Report,
@@ -120,7 +120,7 @@ impl Accepted {
         if let Some(file) = &self.write_known {
             let renewed = known.renewed(&report);
             if text.is_none() && file.is_file() {
-                // It may be any file: then nothing of it is kept.
+                // The file may be anything else; then nothing of it is kept.
                 text = fs::read_to_string(file).ok();
             }
             let new = text.map_or_else(|| renewed.to_toml(), |text| renewed.edited(&text));
@@ -138,7 +138,7 @@ fn glob(pattern: &str) -> Result<Glob, std::convert::Infallible> {
     Ok(Glob::new(pattern))
 }
 
-/// Where the report goes as JSON.
+/// The destination of the report as JSON.
 #[derive(clap::Args)]
 pub(crate) struct Json {
     /// Print JSON instead of text: every case or finding, with its details. With =FILE write it
@@ -149,7 +149,7 @@ pub(crate) struct Json {
 }
 
 impl Json {
-    /// Whether it is printed, instead of text.
+    /// Returns whether JSON is printed instead of text.
     pub(crate) fn is_printed(&self) -> bool {
         matches!(self.json, Some(None))
     }
@@ -162,14 +162,14 @@ impl Json {
     }
 }
 
-/// All of a suite.
+/// The whole suite.
 pub(crate) struct WholeSuite {
     names: BTreeSet<String>,
-    /// [`Made::suite`].
+    /// The value of [`Made::suite`].
     version: Option<String>,
 }
 
-/// A case of any suite: the suite precedes its name.
+/// A case of any suite, with the suite before its name.
 pub(crate) struct OfSuite {
     pub(crate) name: String,
     pub(crate) spec: Vec<String>,
@@ -210,7 +210,7 @@ impl Playable for OfSuite {
     }
 }
 
-/// A digest of the files; `None` without any.
+/// Returns a digest of the files; `None` without any.
 fn version(files: &[Texts]) -> Option<String> {
     let mut hasher = FnvHasher::default();
     for (name, text) in files.iter().copied().flatten() {
@@ -221,10 +221,10 @@ fn version(files: &[Texts]) -> Option<String> {
 }
 
 impl Output {
-    /// The cases of `all` selected by `--only` (all without it), except those of `--except`.
+    /// Returns the cases that `--only` selects (all without it), except those of `--except`.
     ///
-    /// A pattern that matches nothing is an error: an empty run would look successful. So is an
-    /// empty selection. `files` are what all of the suite is made from.
+    /// A pattern that matches nothing is an error, because an empty run would look successful. So
+    /// is an empty selection. `files` are the files of the whole suite.
     pub(crate) fn choose<C: Playable>(
         &self,
         mut all: Vec<C>,
@@ -243,7 +243,7 @@ impl Output {
         if all.is_empty() {
             bail!("--except leaves no case");
         }
-        // A list has no report.
+        // A list has no report, and needs no version.
         let version = if self.list { None } else { version(files) };
         Ok((all, WholeSuite { names, version }))
     }
@@ -272,8 +272,8 @@ impl Output {
         &self.require
     }
 
-    /// Prints `report`, writes the requested files, and returns the exit status. The report is of this
-    /// suite.
+    /// Prints `report`, which must be of this suite, writes the requested files, and returns the
+    /// exit status.
     pub(crate) fn write(
         &self,
         mut report: Report,
@@ -290,7 +290,7 @@ impl Output {
         text::annotate(&mut report)?;
         let report = &report;
         let citations = Citations::embedded();
-        // The files first, since the reader of the output may close it; their result is reported
+        // Write the files first, because the reader of the output may close it; report their result
         // last.
         let files = self.files(report, &citations);
         if self.json.is_printed() {
@@ -327,7 +327,7 @@ impl Output {
     }
 }
 
-/// This command line, without the arguments of the command after `--`: they may be secrets.
+/// Returns this command line without the arguments after `--`, which may be secrets.
 fn own_command() -> Vec<String> {
     let arguments = std::env::args_os().skip(1);
     let mut words = vec!["diagipc".to_owned()];
@@ -341,7 +341,7 @@ fn own_command() -> Vec<String> {
     words
 }
 
-/// A progress bar on standard error if it is a terminal. None otherwise, or with JSON.
+/// A progress bar on standard error if that is a terminal; hidden otherwise, or with JSON.
 pub(crate) struct Progress {
     bar: ProgressBar,
     failed: AtomicUsize,
@@ -355,7 +355,7 @@ impl Progress {
             ProgressDrawTarget::stderr()
         };
         let bar = ProgressBar::with_draw_target(Some(cases as u64), target);
-        // An invalid one leaves the library's default.
+        // An invalid template leaves the library's default.
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {wide_msg}")
         {
             bar.set_style(style);
@@ -363,7 +363,7 @@ impl Progress {
         Self { bar, failed: AtomicUsize::new(0) }
     }
 
-    /// More cases, of another suite.
+    /// Adds the cases of another suite.
     #[cfg(unix)]
     pub(crate) fn expect(&self, cases: usize) {
         self.bar.inc_length(cases as u64);

@@ -1,5 +1,5 @@
-//! Files that a command writes for its user: others cannot read a new one, and no link to a file is
-//! followed.
+//! Files that a command writes for its user. Others cannot read a new file, and a link to a file is
+//! not followed.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use crate::commands::{Outcome, interrupt};
 /// What a name leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathKind {
-    /// Nothing: [`create_new`] creates it.
+    /// Nothing exists; [`create_new`] creates a file.
     Nothing,
     /// A regular file.
     File,
@@ -25,8 +25,10 @@ pub(crate) enum PathKind {
     Stream,
 }
 
+/// Returns what a path leads to.
+///
 /// # Errors
-/// A directory, and a symbolic link: to a FIFO or a device it is followed, to a file it is not.
+/// Refuses a directory, and a symbolic link to a file. A link to a FIFO or a device is followed.
 pub(crate) fn named(path: &Path) -> io::Result<PathKind> {
     let has_kind = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(PathKind::Nothing),
@@ -45,16 +47,16 @@ pub(crate) fn named(path: &Path) -> io::Result<PathKind> {
     if path.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(PathKind::Stream) }
 }
 
-/// Whether it names an open descriptor, for example of a redirection.
+/// Returns whether the path names an open descriptor, such as a redirection.
 fn is_descriptor(path: &Path) -> bool {
     ["/dev/stdout", "/dev/stderr"].iter().any(|name| path == Path::new(name))
         || ["/dev/fd", "/proc/self/fd"].iter().any(|fds| path.parent() == Some(Path::new(fds)))
 }
 
-/// The most bytes of the subject in such a name: a file's name has at most 255.
+/// The maximum number of bytes of the subject in a generated name; a file name has at most 255.
 const MAX_SUBJECT_BYTES: usize = 180;
 
-/// The name of a file that nobody has chosen: of its subject, and when it was begun, in UTC.
+/// Generates a file name from its subject and the time in UTC.
 pub(crate) fn dated(subject: &str, extension: &str) -> PathBuf {
     // A process may choose any name. `-` begins options, and `.` hides a file.
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -74,7 +76,7 @@ pub(crate) fn dated(subject: &str, extension: &str) -> PathBuf {
     PathBuf::from(format!("{subject}_{}.{extension}", now.format("%Y%m%dT%H%M%SZ")))
 }
 
-/// A new file that only its owner can read. A symbolic link is not followed.
+/// Creates a file that only its owner can read. A symbolic link is not followed.
 ///
 /// # Errors
 /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if the name exists, also as a symbolic link.
@@ -86,7 +88,7 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// A file that is being written. What it replaces stays until [`finish`](Self::finish).
+/// A file that is being written. The file that it replaces stays until [`finish`](Self::finish).
 #[derive(Debug)]
 pub(crate) enum OutputFile {
     /// A new file, a stream, or a file that cannot be replaced.
@@ -96,7 +98,7 @@ pub(crate) enum OutputFile {
 }
 
 impl OutputFile {
-    /// Gives it its name. Further writes to the returned file change it there.
+    /// Gives the file its name. Further writes to the returned file change it there.
     pub(crate) fn finish(self) -> io::Result<File> {
         let (path, part) = match self {
             Self::InPlace(file) => return Ok(file),
@@ -107,7 +109,7 @@ impl OutputFile {
             if error.kind() != io::ErrorKind::ResourceBusy {
                 return Err(error);
             }
-            // It is a mount of its own, as containers have them.
+            // The file is a mount of its own, as in containers.
             let mut place = empty(&path)?;
             io::copy(&mut file.reopen()?, &mut place)?;
             Ok(place)
@@ -128,8 +130,8 @@ impl Write for OutputFile {
     }
 }
 
-/// A new file as [`create_new`] makes it, or what is there: an existing file is replaced, and keeps its
-/// mode. A signal ends the wait for the reader of a FIFO.
+/// Opens a path for writing. Creates a new file as [`create_new`] does, or replaces an existing
+/// file and keeps its mode. A signal ends the wait for the reader of a FIFO.
 pub(crate) fn create(path: &Path) -> anyhow::Result<OutputFile> {
     let create = || match named(path)? {
         PathKind::Nothing => create_new(path).map(OutputFile::InPlace),
@@ -139,14 +141,14 @@ pub(crate) fn create(path: &Path) -> anyhow::Result<OutputFile> {
     create().with_context(|| path.display().to_string())
 }
 
-/// Writes a whole file: [`create`].
+/// Writes a whole file as [`create`] opens it.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let mut file = create(path)?;
     let written = file.write_all(bytes).and_then(|()| file.finish());
     written.map(drop).with_context(|| path.display().to_string())
 }
 
-/// Writes a whole file that has no secret: others may read a new one.
+/// Writes a whole file without secrets; others may read a new one.
 pub(crate) fn export(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let named = named(path).with_context(|| path.display().to_string())?;
     if named != PathKind::Nothing {
@@ -156,8 +158,8 @@ pub(crate) fn export(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     written.with_context(|| path.display().to_string())
 }
 
-/// A file beside an existing one, with its mode. The file itself, emptied, if it is another user's, or
-/// in a directory where this user cannot create a file.
+/// Creates a file beside an existing one, with its mode. Returns the file itself, emptied, if
+/// another user owns it, or if this user cannot create files in its directory.
 fn replacement(path: &Path) -> io::Result<OutputFile> {
     let part = match beside(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
@@ -171,7 +173,7 @@ fn replacement(path: &Path) -> io::Result<OutputFile> {
     }
 }
 
-/// A new file in the directory of this one, removed on drop.
+/// Creates a file in the directory of this one, which is removed on drop.
 pub(crate) fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -180,7 +182,7 @@ pub(crate) fn beside(path: &Path) -> io::Result<NamedTempFile> {
     builder.prefix(&name).suffix(".part").tempfile_in(directory.unwrap_or(Path::new(".")))
 }
 
-/// Gives a new file the group and the mode of the one at this path. Whether both have one owner.
+/// Gives a new file the group and mode of this path's file; returns whether both have one owner.
 #[cfg(unix)]
 fn keeps_owner(path: &Path, new: &File) -> io::Result<bool> {
     use std::os::unix::fs::{MetadataExt as _, fchown};
@@ -200,7 +202,7 @@ fn keeps_owner(_: &Path, _: &File) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Nor is a symbolic link followed that has just taken the place of the file.
+/// Empties a file. A symbolic link that has just taken its place is not followed.
 #[cfg(unix)]
 fn empty(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags, open};
@@ -214,11 +216,11 @@ fn empty(path: &Path) -> io::Result<File> {
     File::options().write(true).truncate(true).open(path)
 }
 
-/// Opens what is there for writing at its end: nothing is created or truncated. A FIFO waits for a
-/// reader, until `canceller` is cancelled.
+/// Opens an existing file for writing at its end; nothing is created or truncated. Waits for the
+/// reader of a FIFO, until `canceller` is cancelled.
 ///
 /// # Errors
-/// [`Interrupted`](io::ErrorKind::Interrupted) if cancelled.
+/// Fails with [`Interrupted`](io::ErrorKind::Interrupted) if cancelled.
 #[cfg(unix)]
 pub(crate) fn open_stream(path: &Path, canceller: &Canceller) -> io::Result<File> {
     use std::os::unix::fs::FileTypeExt as _;
@@ -226,7 +228,7 @@ pub(crate) fn open_stream(path: &Path, canceller: &Canceller) -> io::Result<File
     use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
     use rustix::io::Errno;
 
-    // Without a reader the system refuses, instead of a wait that no signal ends.
+    // With these flags the system refuses a FIFO without a reader, instead of waiting for one.
     let flags =
         OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     loop {
@@ -250,19 +252,19 @@ pub(crate) fn open_stream(path: &Path, _: &Canceller) -> io::Result<File> {
     File::options().append(true).open(path)
 }
 
-/// A trace or a dump.
+/// The result of a trace or a dump.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Written {
-    /// Where its bytes are, if there are any.
+    /// The file with the bytes, if there are any.
     pub(crate) file: Option<String>,
     pub(crate) bytes: u64,
-    /// How long it took: a trace from the start of the session to the end of the stream, a dump
-    /// with its whole request.
+    /// The time that it took: for a trace from the start of the session to the end of the stream,
+    /// for a dump the whole request.
     pub(crate) seconds: f64,
-    /// What the process says of itself; .NET Core 3.1 says nothing.
+    /// What the process reports about itself; .NET Core 3.1 reports nothing.
     pub(crate) process: Option<Info>,
     pub(crate) complete: bool,
-    /// How many events the runtime dropped, of a trace that is whole, if that is known.
+    /// The number of events that the runtime dropped, if the trace is whole and this is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lost: Option<u64>,
     pub(crate) why: Option<String>,
@@ -270,7 +272,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// One object, with the exit status of this outcome.
+    /// Prints one object, with the exit status of this outcome.
     pub(crate) fn print(
         &mut self,
         ended: &anyhow::Result<Outcome>,

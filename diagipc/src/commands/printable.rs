@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde::{Serialize, Serializer as _};
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
-/// The text with invisible characters escaped: `\u{9b}`, `\u{202e}`, `\n`. Everything else is
+/// Escapes invisible characters of the text: `\u{9b}`, `\u{202e}`, `\n`. Everything else is
 /// unchanged.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -20,13 +20,13 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// A target's text for a line of a terminal: truncated, and without characters that would move its
-/// cursor.
+/// Prepares a target's text for a line of a terminal: shortens it, and escapes characters that
+/// would move the cursor.
 pub(crate) fn plain(text: &str) -> String {
     printable(&shortened(text))
 }
 
-/// Text for a line, with a mark if truncated.
+/// Shortens text for a line, with a mark.
 pub(crate) fn shortened(text: &str) -> String {
     const MOST: usize = 1000;
     match text.char_indices().nth(MOST) {
@@ -41,32 +41,31 @@ pub(crate) fn shortened(text: &str) -> String {
     }
 }
 
-/// Like [`printable`], for text of several lines.
+/// Escapes like [`printable`], but keeps line breaks.
 pub(crate) fn printable_lines(text: &str) -> String {
     text.lines().map(printable).collect::<Vec<_>>().join("\n")
 }
 
-/// A note on standard error, which may be closed.
+/// Writes a note to standard error, which may be closed.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{}", printable_lines(text));
 }
 
-/// Says what the runs could not end, unless a report has it already.
+/// Says what the runs could not end, unless a report lists it already.
 pub(crate) fn say_leftovers() {
     for text in diagipc::leftovers() {
         say(&format!("diagipc: {}", plain(&text)));
     }
 }
 
-/// Follows Rust's `Debug` of a character, except for quotes and combining marks: no controls, no
-/// format characters such as U+202E, no private or unassigned ones.
+/// Returns whether Rust's `Debug` prints the character, or it is a quote or a combining mark: no
+/// controls, no format characters such as U+202E, no private or unassigned characters.
 fn is_printable(character: char) -> bool {
     let is_quoted = matches!(character, '\'' | '"' | '\\');
     is_quoted || character.is_alphanumeric() || character.escape_debug().len() == 1
 }
 
-/// Writes equivalent JSON without invisible characters, and a newline: those above U+FFFF are two
-/// escapes, as in JSON.
+/// Writes JSON and a newline. Invisible characters are escaped; those above U+FFFF as two escapes.
 pub(crate) fn json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(&mut *out, Printable(PrettyFormatter::new()));
     value.serialize(&mut serializer)?;

@@ -1,5 +1,5 @@
-//! The files of a process, as that process finds them: in a container it has another root directory,
-//! and a private `/tmp` has the same root directory with something else at one path.
+//! Finds the files of a process as that process finds them. A container has another root directory;
+//! a private `/tmp` changes what one path leads to.
 
 use std::fs::Metadata;
 use std::io;
@@ -15,45 +15,45 @@ use self::other::NoDirectory as Directory;
 /// The root directory of a process.
 #[derive(Debug)]
 pub(crate) struct ProcessRoot {
-    /// `None` is that of this program.
+    /// The directory; `None` for the root directory of this program.
     directory: io::Result<Option<Directory>>,
     /// The process, if its id is known.
     process_id: Option<u32>,
 }
 
-/// What is at a path. A symbolic link at its end is not followed.
+/// What a path leads to. A symbolic link at its end is not followed.
 pub(crate) struct Found {
-    /// Where this program finds it.
+    /// The path at which this program finds it.
     pub(crate) path: PathBuf,
     pub(crate) metadata: Metadata,
 }
 
 impl ProcessRoot {
-    /// The root directory of a target; of this program, if the process of the target is not known.
+    /// Returns a target's root directory, or this program's if the process is not known.
     pub(crate) fn of(target: &Address) -> Self {
         let process_id = match target {
             Address::Process(id) => Some(*id),
             _ => None,
         };
-        // If there is none, or no `/proc`, the request says so or needs neither.
+        // Otherwise this program's root is used; the request reports a missing process.
         #[cfg(target_os = "linux")]
         let process_id = process_id.filter(|id| Path::new(&format!("/proc/{id}")).exists());
         Self { directory: process_id.map_or(Ok(None), Directory::of), process_id }
     }
 
-    /// The user as which the process writes files, if the process is known.
+    /// Returns the user as which the process writes files, if the process is known.
     #[cfg(unix)]
     pub(crate) fn user(&self) -> Option<u32> {
         self.process_id.and_then(diagipc::process::procfs::user)
     }
 
-    /// Whether files are looked up as the process does it, and not only as this program does.
+    /// Returns whether files are looked up as the process does, and not only as this program does.
     pub(crate) const fn is_of_process(&self) -> bool {
         self.process_id.is_some()
     }
 
-    /// A name for what the process has at an absolute path. It may have links, which a program with
-    /// another root directory would follow elsewhere: [`Found::path`] has none.
+    /// Returns a name for the process's file at an absolute path. It may contain links, which a
+    /// program with another root directory would follow elsewhere; [`Found::path`] contains none.
     pub(crate) fn name(&self, path: &Path) -> PathBuf {
         match &self.directory {
             Ok(Some(directory)) => directory.name().join(path.strip_prefix("/").unwrap_or(path)),
@@ -61,11 +61,11 @@ impl ProcessRoot {
         }
     }
 
-    /// What the process has at an absolute path, if there is anything. Links are followed below the
+    /// Finds the process's file at an absolute path, if there is one. Links are followed below the
     /// root directory of the process.
     ///
     /// # Errors
-    /// If `/proc` does not lead there, or the system cannot look it up.
+    /// Fails if `/proc` does not lead there, or the system cannot look it up.
     pub(crate) fn find(&self, path: &Path) -> io::Result<Option<Found>> {
         let found = match &self.directory {
             Ok(Some(directory)) => directory.find(path),
@@ -104,7 +104,7 @@ mod linux {
 
     use super::Found;
 
-    /// How often a look-up is repeated that something else has disturbed.
+    /// How often a disturbed look-up is repeated.
     const MAX_ATTEMPTS: usize = 16;
 
     /// An open root directory, which remains that of the process.
@@ -115,7 +115,7 @@ mod linux {
     }
 
     impl Directory {
-        /// The root directory of a process; `None` if this program finds the same at every path.
+        /// Opens a process's root directory; `None` if this program finds the same everywhere.
         pub(super) fn of(process_id: u32) -> io::Result<Option<Self>> {
             let view = |process: &str| {
                 let root = fs::metadata(format!("/proc/{process}/root"))?;
@@ -140,13 +140,13 @@ mod linux {
             Ok(Self { fd, name })
         }
 
-        /// Such as `/proc/12/root`.
+        /// Returns the name of the directory, such as `/proc/12/root`.
         pub(super) fn name(&self) -> &Path {
             &self.name
         }
 
         pub(super) fn find(&self, path: &Path) -> io::Result<Found> {
-            // Nothing is read: a FIFO or a device does not notice.
+            // This opens without reading, so a FIFO or a device does not notice.
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
             let open = || openat2(&self.fd, path, flags, Mode::empty(), resolve);
@@ -171,7 +171,7 @@ mod linux {
             Ok(Found { path, metadata: file.metadata()? })
         }
 
-        /// The name of an open file below this directory.
+        /// Returns the name of an open file below this directory.
         fn without_links(&self, file: &File, path: &Path) -> io::Result<PathBuf> {
             let own = |fd: i32| fs::read_link(format!("/proc/self/fd/{fd}"));
             let (root, whole) = (own(self.fd.as_raw_fd())?, own(file.as_raw_fd())?);
@@ -188,7 +188,7 @@ mod other {
 
     use super::Found;
 
-    /// There is none: processes have the root directory of this program, as far as can be told.
+    /// A type without values: processes seem to have the root directory of this program.
     #[derive(Debug)]
     pub(super) enum NoDirectory {}
 
@@ -215,7 +215,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory takes the place of the root directory of a process.
+    /// In this test a directory stands for the root directory of a process.
     #[test]
     fn links_are_followed_below_the_root_of_the_process() {
         let home = tempfile::tempdir().unwrap();

@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     if arguments.client.is_empty() { forward(arguments, out) } else { with_client(arguments, out) }
 }
 
-/// Runs a client, and between it and the runtime a proxy as a process of its own.
+/// Runs a client, and between it and the runtime a proxy in a separate process.
 fn with_client(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let canceller = interrupt::canceller()?;
     interrupt::own()?;
@@ -222,7 +222,7 @@ fn socket(at: &Path, pid: Option<u32>) -> PathBuf {
     directory.join(socket_name(process_id).to_string())
 }
 
-/// A client may look in the `TMPDIR` of the process whose id the socket's name has (F-144).
+/// Warns if a client may look elsewhere: in the `TMPDIR` of the named process (F-144).
 fn says_who_looks_elsewhere(at: &Path) {
     let name = at.file_name().and_then(|name| name.to_str()).map(names::SocketName::parse);
     let Some(Ok(names::SocketName { pid: process_id, .. })) = name else { return };
@@ -239,7 +239,7 @@ fn says_who_looks_elsewhere(at: &Path) {
     }
 }
 
-/// The line of a connection.
+/// Writes the line of a connection.
 fn report(summary: &ConnectionSummary) {
     let ConnectionSummary { number, began, over, command, client, runtime, ended, trouble } =
         summary;

@@ -22,10 +22,10 @@ use crate::commands::printable::{json_array, plain, printable, say};
 use crate::commands::runtime_info::Info;
 use crate::commands::{Outcome, interrupt};
 
-/// Time limit for the answers of all processes, when one is looked for by its name.
+/// The time limit for the answers of all processes when one is searched by its name.
 const NAME_TIMEOUT: Duration = Duration::from_secs(2);
-/// How many are asked at a time. Each takes a thread and a descriptor, of which some systems allow
-/// 256.
+/// How many processes are asked at a time. Each takes a thread and a descriptor, and some systems
+/// allow 256 descriptors.
 const MAX_THREADS: usize = 128;
 
 /// Lists the processes on this machine that can be diagnosed, and places that could not be read.
@@ -65,10 +65,10 @@ struct Row {
     endpoint: String,
     #[serde(flatten)]
     answer: Answer,
-    /// What the system reports of a process that did not answer.
+    /// The command line that the system reports for a process that did not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     command_line: Option<String>,
-    /// What a process waits for that has not started yet.
+    /// What a process that has not started yet waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits: Option<String>,
 }
@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     }
 }
 
-/// The processes of this name that answer: it is that of their entry assembly, or of their program.
+/// Returns the processes that answer and have this name of entry assembly or program.
 pub(crate) fn named(name: &str) -> anyhow::Result<Vec<u32>> {
     let seen = discovery::processes()?;
     let found: Vec<_> = seen.found.iter().filter(|found| !found.is_stale()).collect();
@@ -128,19 +128,19 @@ pub(crate) fn named(name: &str) -> anyhow::Result<Vec<u32>> {
     };
     let mut ids: Vec<u32> = found.iter().enumerate().filter_map(has_name).collect();
     ids.sort_unstable();
-    // It may have several sockets.
+    // A process may have several sockets.
     ids.dedup();
     Ok(ids)
 }
 
-/// The name of a process's program, as it was started.
+/// Returns the name of a process's program, as it was started.
 pub(crate) fn program_of(process_id: u32) -> Option<String> {
     let program = String::from_utf8(procfs::arguments(process_id)?.into_iter().next()?).ok()?;
     Some(std::path::Path::new(&program).file_name()?.to_str()?.to_owned())
 }
 
-/// The answers of those that listen, by their places. Many are asked at a time: a stopped or blocked
-/// one does not answer, and anyone can create sockets at which nobody answers.
+/// Asks those that listen, and returns their answers by place. Many are asked at a time, because a
+/// stopped or blocked process does not answer, nor do sockets that anyone can create.
 fn ask(
     found: &[&DiscoveredEndpoint],
     limit: Duration,
@@ -156,7 +156,7 @@ fn ask(
     let queue = Mutex::new(listening.iter());
     let next = || {
         let mut queue = queue.lock().ok()?;
-        // Every one gets its share of the time that is left.
+        // Every process gets its share of the time that is left.
         let rounds = u32::try_from(queue.len().div_ceil(MAX_THREADS)).unwrap_or(u32::MAX);
         let (place, found) = queue.next()?;
         Some((*place, found, left().checked_div(rounds)?))
@@ -167,13 +167,13 @@ fn ask(
             let (done, next) = (done.clone(), &next);
             let work = move || {
                 while let Some((place, found, patience)) = next() {
-                    // It is received until all are done.
+                    // This cannot fail: the channel is received until all are done.
                     let _ = done.send((place, info(found, patience, canceller)));
                 }
             };
             match thread::Builder::new().spawn_scoped(scope, work) {
                 Err(error) if worker == 0 => return Err(error),
-                // The others do its work.
+                // The other threads do its work.
                 Err(_) => break,
                 Ok(_) => {}
             }
@@ -183,7 +183,7 @@ fn ask(
         loop {
             match answered.recv_timeout(left()) {
                 Ok((place, answer)) => drop(answers.insert(place, answer)),
-                // Some answer several questions, each late.
+                // Some processes answer several questions, each late.
                 Err(RecvTimeoutError::Timeout) => {
                     canceller.cancel();
                     answers.extend(answered.iter());
@@ -216,8 +216,8 @@ fn command_line_of(process_id: u32) -> Option<String> {
 }
 
 fn info(found: &DiscoveredEndpoint, patience: Duration, canceller: &Canceller) -> Answer {
-    // It is only asked for its info. Root may ask other users' processes; for others the socket's
-    // mode refuses it. No other process may answer for it.
+    // This only asks for information. Root may ask other users' processes; for others the socket's
+    // mode refuses it. No other process may answer in its place.
     let policy =
         found.owner.map_or_else(trust_policy, |owner| trust_policy().allowing_owner(owner));
     let deadlines = Deadlines { whole: Some(patience), ..Deadlines::DEFAULT };
@@ -238,8 +238,8 @@ fn info(found: &DiscoveredEndpoint, patience: Duration, canceller: &Canceller) -
     }
 }
 
-/// The widest that a column is made for its longest text. Any process may choose long ones: such a
-/// text moves what follows it in its own row.
+/// The maximum width of a column. Any process may choose long texts; a longer one moves what
+/// follows it in its own row.
 const MAX_COLUMN_WIDTH: usize = 64;
 
 fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
@@ -262,7 +262,7 @@ fn table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The last is the longest, so that no row is padded to its length.
+/// Returns the cells of a row. The longest is last, so that no row is padded to its length.
 fn cells(row: &Row) -> [String; 4] {
     let process_id = row.process_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
     let without_answer = |why: &str| {
@@ -282,10 +282,10 @@ fn cells(row: &Row) -> [String; 4] {
     [process_id, plain(version), printable(&row.endpoint), command_line]
 }
 
-/// How many processes are named whose files could not be read.
+/// The maximum number of processes that are named because their files could not be read.
 const MAX_PIDS: usize = 8;
 
-/// One line for each reason.
+/// Reports what could not be read, with one line for each reason.
 fn not_seen(unseen: &[UnreadablePath]) {
     let mut processes: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for one in unseen {
@@ -341,7 +341,7 @@ impl NamedTarget {
     }
 }
 
-/// Returns the address, or that of the only process of this name.
+/// Returns the address, or for a name the address of the only process with that name.
 pub(crate) fn resolved(target: &Address) -> anyhow::Result<Address> {
     match target.name() {
         Some(name) => Ok(Address::Process(only(name)?)),

@@ -1,5 +1,5 @@
 //! The files of a recording: an exchange script, the conversation in words, and packets for
-//! Wireshark, as `spec/GRAMMAR.md` says.
+//! Wireshark, which `spec/GRAMMAR.md` describes.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub(crate) fn write(
         let stem = if nth == 1 { stem.clone() } else { format!("{stem}-{nth}") };
         (directory.join(format!("{stem}.json")), directory.join(format!("{stem}.txt")))
     });
-    // Complete before it gets its name: an existing file is whole.
+    // The script is complete before it gets its name, so an existing file is whole.
     let mut script = serde_json::to_vec_pretty(&file)?;
     script.push(b'\n');
     let mut words = Vec::new();
@@ -48,7 +48,7 @@ pub(crate) fn write(
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
             created => created.with_context(|| json.display().to_string())?,
         };
-        // Newly created too: existing files and targets of symbolic links are not changed.
+        // This file is new too: existing files and targets of symbolic links are not changed.
         let mut described = match create_new(&text) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 drop(written);
@@ -139,11 +139,11 @@ const fn side(side: TurnDirection) -> &'static str {
     }
 }
 
-/// `LINKTYPE_USER0`: no other packets have our pseudo-header.
+/// `LINKTYPE_USER0`, as no other packets have our pseudo-header.
 const LINK_TYPE: u16 = 147;
 const MAGIC: &[u8] = b"DIPC";
 const VERSION: u8 = 1;
-/// Timestamps count nanoseconds: 10 to the power of minus this.
+/// Timestamps count units of 10⁻⁹ s.
 const RESOLUTION: u8 = 9;
 
 // The three kinds of blocks of a pcapng file that are written, and their options:
@@ -157,7 +157,7 @@ const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const END_OF_OPTIONS: [u8; 4] = [0; 4];
 
-/// A file that is being written, packet by packet: it can be read at any time.
+/// A file that is written packet by packet, and can be read at any time.
 #[derive(Debug)]
 pub(crate) struct Capture {
     path: PathBuf,
@@ -167,7 +167,7 @@ pub(crate) struct Capture {
 impl Capture {
     pub(crate) fn create(path: &Path, endpoint: &str) -> anyhow::Result<Self> {
         let mut file = output_file::create(path)?;
-        // Only then an older one is replaced.
+        // An older file is replaced only now.
         let packets = front(endpoint)
             .and_then(|front| file.write_all(&front))
             .and_then(|()| file.finish())
@@ -176,15 +176,15 @@ impl Capture {
         Ok(Self { path: path.to_owned(), packets })
     }
 
-    /// Why the file is not whole, if it could not be written.
+    /// Ends the file; returns why it is not whole, if it could not be written.
     pub(crate) fn finish(&self) -> anyhow::Result<()> {
         self.packets.finish().with_context(|| self.path.display().to_string())
     }
 
-    /// Never waits for the reader of a stream.
+    /// Records an event. This never waits for the reader of a stream.
     pub(crate) fn saw(&self, event: &Event, bytes: &[u8]) {
         self.packets.push(|| {
-            // Taken here, so that packets are in the order of their times.
+            // The time is taken here, so that packets are in order of time.
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let nanoseconds = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
             packet(&contents(event, bytes), nanoseconds)
@@ -192,7 +192,7 @@ impl Capture {
     }
 }
 
-/// The pseudo-header, and what was sent.
+/// Returns the pseudo-header and the bytes that were sent.
 fn contents(event: &Event, bytes: &[u8]) -> Vec<u8> {
     let from = match event.by {
         TurnDirection::Sent => 0,
@@ -201,7 +201,7 @@ fn contents(event: &Event, bytes: &[u8]) -> Vec<u8> {
     let (kind, detail, fds) = match &event.did {
         EventKind::Opened => (0, 0, &[][..]),
         EventKind::Said { fds, .. } => {
-            // One message carries 253 at most.
+            // One message carries at most 253 descriptors.
             let fds = fds.get(..usize::from(u8::MAX)).unwrap_or(fds);
             (1, u8::try_from(fds.len()).unwrap_or(u8::MAX), fds)
         }
@@ -231,7 +231,7 @@ fn front(endpoint: &str) -> io::Result<Vec<u8>> {
     let interface = [
         &LINK_TYPE.to_le_bytes()[..],
         &[0, 0],
-        // Packets of any length.
+        // Packets may have any length.
         &[0; 4],
         &option(IF_NAME, endpoint.as_bytes())?,
         &option(IF_TSRESOL, &[RESOLUTION])?,

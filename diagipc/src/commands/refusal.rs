@@ -1,11 +1,11 @@
-//! What a refusal means, for a user who does not know its code.
+//! Explains a refusal to a user who does not know its code.
 
 use anyhow::Error as AnyError;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::{Error, ErrorKind};
 
-/// The command of the protocol without which a command of this program has nothing to show.
+/// Returns the request without which a command of this program has nothing to show.
 pub(crate) fn request_of(command: &str) -> Option<Command> {
     Some(match command {
         "info" => Command::PROCESS_INFO,
@@ -16,7 +16,7 @@ pub(crate) fn request_of(command: &str) -> Option<Command> {
     })
 }
 
-/// The error with what its code does not say, unless something was said of it already.
+/// Adds what the code of a refusal does not say, unless the error has a context already.
 pub(crate) fn explained(error: AnyError, request: Option<Command>) -> AnyError {
     let refusal = error.downcast_ref::<Error>().filter(|_| error.chain().count() == 1);
     let (Some(refusal), Some(request)) = (refusal, request) else { return error };
@@ -45,7 +45,7 @@ fn hint(refusal: &Error, request: Command) -> Option<String> {
     }
 }
 
-/// Whether a message of createdump says that the system forbids it to read the process.
+/// Returns whether a message of createdump says that the system forbids it to read the process.
 fn forbids_ptrace(message: &str) -> bool {
     let message = message.to_lowercase();
     let is_about_file = message.contains("output file");

@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     allow_harmful: bool,
 }
 
-/// The most bytes shown of one message.
+/// The maximum number of bytes shown of one message.
 const MAX_SHOWN_LEN: usize = 256;
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -122,7 +122,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     }
 }
 
-/// Whether a script connects rather than listens.
+/// Returns whether a script connects rather than listens.
 fn connects(script: &Script) -> bool {
     match &script.plays {
         Plays::Client(part) => part.target.ports.is_empty(),
@@ -151,12 +151,12 @@ fn chosen<'s>(scripts: &'s [Script], arguments: &Arguments) -> anyhow::Result<&'
     }
 }
 
-/// The sockets for the script; `None` if the other side does not exist.
+/// Returns the sockets for the script; `None` if the other side does not exist.
 fn network(script: &Script, arguments: &Arguments) -> anyhow::Result<Option<LiveNetwork>> {
     let port = match &script.plays {
         Plays::Client(part) => {
             let target = &part.target;
-            // It is unknown whether it was started like that.
+            // It is unknown whether the runtime was started like that.
             if target.suspended
                 || !target.environment.is_empty()
                 || !target.default_port

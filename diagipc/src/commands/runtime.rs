@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         misbehaviours,
         dies: arguments.dies,
     };
-    // What is added replaces what is inherited.
+    // Added variables replace inherited ones.
     let is_added = |name: &str| {
         arguments.environment.iter().any(|entry| entry.split('=').next() == Some(name))
     };
@@ -121,20 +121,20 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
             config.set(&name, value.as_encoded_bytes());
         }
     }
-    // Before the process is visible: a signal that ends it then ends it cleanly.
+    // This comes before the process is visible, so that a signal then ends it cleanly.
     let (_sender, ended) = end(arguments.until_eof)?;
     let runtime = ReferenceRuntime::start(config)?;
     if runtime.listens() {
         writeln!(out, "{}", runtime.socket().display())?;
         out.flush()?;
     }
-    // An error: nothing ends it any more, and it keeps running.
+    // After an error nothing ends it any more, and it keeps running.
     while let Ok(Some(signal)) = ended.recv() {
         match runtime.reacts_to(signal) {
             SignalReaction::RunsOn => {}
             SignalReaction::LeavesSocket => {
                 runtime.abandon();
-                // As the unhandled signal does.
+                // End as the unhandled signal does.
                 #[cfg(unix)]
                 signal_hook::low_level::emulate_default_handler(match signal {
                     SignalKind::Int => SIGINT,
@@ -148,7 +148,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     Ok(Outcome::Well)
 }
 
-/// Which of this process's environment the runtime has: all, or its configuration and what testers set.
+/// Returns the runtime's part of this environment: all, or its configuration and what testers set.
 fn own_environment(all: bool) -> impl Iterator<Item = (String, OsString)> {
     let is_meant = |name: &str| {
         let configured = name.strip_prefix("DOTNET_").or_else(|| name.strip_prefix("COMPlus_"));
@@ -165,7 +165,7 @@ fn own_environment(all: bool) -> impl Iterator<Item = (String, OsString)> {
     named.filter(move |(name, _)| all || is_meant(name))
 }
 
-/// Where the runtime of this process would listen.
+/// Returns the socket where the runtime of this process would listen.
 #[cfg(unix)]
 fn default_socket() -> PathBuf {
     let directory = std::env::var("TMPDIR").ok();
@@ -179,10 +179,10 @@ fn default_socket() -> PathBuf {
     PathBuf::from(dotnet_diagnostics_ipc::endpoint::PipeName::new(std::process::id()).to_string())
 }
 
-/// Why it must end; `None`: the input has ended.
+/// The signal that ends it; `None` if the input has ended.
 type Told = Option<SignalKind>;
 
-/// Receives when it must end, and by which signal. The sender is to be kept: nothing may be sent.
+/// Returns a receiver for the signal or the end of input. Keep the sender: it may be the only one.
 #[cfg_attr(windows, allow(clippy::unnecessary_wraps, reason = "on Unix it may fail"))]
 fn end(until_eof: bool) -> anyhow::Result<(mpsc::Sender<Told>, mpsc::Receiver<Told>)> {
     let (sender, receiver) = mpsc::channel();

@@ -4,12 +4,12 @@ use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::io::{Client, Connect, Error, RuntimeInfo};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-/// The information of a process; as JSON with the protocol's names.
+/// Information about a process; its JSON has the protocol's names.
 #[derive(Debug)]
 pub(crate) struct Info(pub(crate) RuntimeInfo);
 
 impl Info {
-    /// Asks with the newest command that the runtime knows.
+    /// Asks for the information with the newest command that the runtime knows.
     pub(crate) fn ask<C: Connect>(client: &Client<C>) -> anyhow::Result<Self> {
         let info = client.info().map_err(|error| match error.hresult() {
             Some(HResult::UNKNOWN_COMMAND) => anyhow::Error::new(error)
@@ -19,7 +19,7 @@ impl Info {
         Ok(Self(info))
     }
 
-    /// As `ask`; `None` if the runtime refuses to answer, as .NET Core 3.1 does.
+    /// Asks as `ask` does; `None` if the runtime refuses to answer, as .NET Core 3.1 does.
     pub(crate) fn if_known<C: Connect>(client: &Client<C>) -> Result<Option<Self>, Error> {
         match client.info() {
             Err(error) if error.hresult().is_some() => Ok(None),
@@ -27,7 +27,7 @@ impl Info {
         }
     }
 
-    /// The fields after the process id in the order received: their names, labels and texts.
+    /// Returns the fields after the process id, in the order received: names, labels and texts.
     fn fields(&self) -> [(&'static str, &'static str, Option<String>); 7] {
         let info = &self.0;
         let assembly = info.managed_entrypoint_assembly_name.clone();
@@ -42,7 +42,7 @@ impl Info {
         ]
     }
 
-    /// The fields that the runtime reported, with their labels.
+    /// Returns the fields that the runtime reported, with their labels.
     pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
         let mut rows = vec![("process", self.0.process_id.to_string())];
         rows.extend(self.fields().into_iter().filter_map(|(_, label, text)| Some((label, text?))));
@@ -63,7 +63,7 @@ impl Serialize for Info {
     }
 }
 
-/// What names a process in a file name: its entry assembly, if it is known, and its id.
+/// Returns what names a process in a file name: its entry assembly, if it is known, and its id.
 pub(crate) fn subject(info: Option<&Info>) -> String {
     let Some(Info(info)) = info else { return "process".to_owned() };
     let assembly = info.managed_entrypoint_assembly_name.as_ref().filter(|name| !name.is_empty());

@@ -15,7 +15,7 @@ use crate::commands::output::{Output, Progress};
 use crate::commands::target::{AddressArguments, trust};
 use crate::commands::{Outcome, interrupt};
 
-/// More targets at a time disturb each other.
+/// The maximum number of targets at a time; more would disturb each other.
 const MAX_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// Checks a live diagnostic server against the protocol.
 ///
@@ -115,7 +115,7 @@ pub(crate) struct Arguments {
     output: Output,
 }
 
-/// A profile, or none: what the target reports.
+/// A profile; `None` means the profile that the target reports.
 #[derive(Clone, Copy)]
 struct Auto(Option<Profile>);
 

@@ -35,7 +35,7 @@ pub(crate) struct TargetArguments {
     reach: Reach,
 }
 
-/// The address of a runtime that listens.
+/// Parses the address of a runtime that listens.
 fn listening(text: &str) -> Result<Address, String> {
     let address: Address = text.parse()?;
     address.endpoint().map(|_| address)
@@ -55,14 +55,14 @@ pub(crate) struct Reach {
     timeout: Option<u64>,
 }
 
-/// Whose sockets are trusted, by `--any-owner`.
+/// Returns whose sockets are trusted with or without `--any-owner`.
 pub(crate) fn trust(any_owner: bool) -> TrustPolicy {
     let trust = trust_policy();
     if any_owner { trust.allowing_other_owner().allowing_shared_directory() } else { trust }
 }
 
 impl TargetArguments {
-    /// A client of the target, ended early by `canceller`.
+    /// Returns a client of the target, which `canceller` ends early.
     pub(crate) fn client(&self, canceller: Canceller) -> anyhow::Result<Client> {
         Ok(self.reach.client(self.reach.endpoint(&resolved(&self.target)?)?, canceller))
     }
@@ -73,7 +73,7 @@ impl Reach {
         self.timeout.map(Duration::from_secs)
     }
 
-    /// The endpoint of a target that listens, if it is not that of another user.
+    /// Returns the endpoint of a target that listens, unless it belongs to another user.
     pub(crate) fn endpoint(&self, target: &Address) -> anyhow::Result<Endpoint> {
         #[cfg(target_os = "linux")]
         if !self.any_owner {
@@ -83,7 +83,7 @@ impl Reach {
         Ok(target.endpoint().map_err(anyhow::Error::msg)?.trusting(trust(self.any_owner)))
     }
 
-    /// A client of the runtime at `connect`, ended early by `canceller`.
+    /// Returns a client of the runtime at `connect`, which `canceller` ends early.
     pub(crate) fn client<C: Connect>(&self, connect: C, canceller: Canceller) -> Client<C> {
         let deadlines = match self.timeout() {
             None => Deadlines::DEFAULT,
@@ -93,10 +93,10 @@ impl Reach {
     }
 }
 
-/// Says that a process is a router, whose device is asked in its place.
+/// Says if a process is a router, because its device is asked in its place.
 fn says_device(target: &Address) {
     let Address::Process(id) = target else { return };
-    // If there is none, whoever connects says so.
+    // If there is no endpoint, whoever connects says so.
     let Ok(path) = discovery::endpoint_of(*id, &WaitLimit::FOREVER) else { return };
     let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
     if name.starts_with(NamePrefix::Router.text()) {
@@ -105,7 +105,7 @@ fn says_device(target: &Address) {
     }
 }
 
-/// Said before anything else: what a user without rights sees of another user's process is misleading.
+/// Checks the owner first, because other errors about another user's process are misleading.
 #[cfg(target_os = "linux")]
 fn is_ours(target: &Address) -> anyhow::Result<()> {
     let Address::Process(id) = target else { return Ok(()) };
@@ -117,11 +117,11 @@ fn is_ours(target: &Address) -> anyhow::Result<()> {
     )))
 }
 
-/// The exit status: 1 if the target refused, 3 if it could not be reached or sent no valid answer.
+/// Returns the exit status: 1 if the target refused, 3 if it was not reached or answered badly.
 pub(crate) fn outcome(command: &str, asked: anyhow::Result<()>) -> anyhow::Result<Outcome> {
     let Err(error) = asked else { return Ok(Outcome::Well) };
     let error = refusal::explained(error, refusal::request_of(command));
-    // What else went wrong is reported, also after a signal.
+    // Other errors are reported even after a signal.
     if let Some(signal) = interrupt::signal().filter(|_| is_interruption(&error)) {
         return Ok(Outcome::Interrupted(signal));
     }
@@ -148,7 +148,7 @@ fn is_interruption(error: &anyhow::Error) -> bool {
             .is_some_and(|error| error.kind() == io::ErrorKind::Interrupted)
 }
 
-/// Why a target's answer has nothing to show.
+/// The reason why a target's answer has nothing to show.
 #[derive(Debug)]
 pub(crate) struct Refused(pub(crate) String);
 
@@ -187,10 +187,10 @@ pub(crate) struct AddressArguments {
     command: Vec<OsString>,
 }
 
-/// The socket of a runtime that exists, whether anybody listens there or not.
+/// Returns the socket of a runtime, even if nobody listens there.
 ///
 /// # Errors
-/// There is none.
+/// Fails if the socket does not exist.
 #[cfg(unix)]
 pub(crate) fn existing(runtime: &Address) -> Result<PathBuf, String> {
     says_device(runtime);

@@ -1,4 +1,4 @@
-//! A report as text: its counts, its cases, and why they failed.
+//! Writes a report as text: its counts, its cases, and why they failed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,19 +15,19 @@ use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 
 use crate::commands::printable::plain;
 
-/// How many lines the last screen has: the verdict, its causes, and the bytes that fit.
+/// The number of lines of the last screen: the verdict, its causes, and the bytes that fit.
 const SCREEN_LINES: usize = 40;
 /// How many of the last lines of a program's standard error a cause shows.
 const MAX_LINES_SAID: usize = 12;
-/// How many causes it explains. The others are listed.
+/// How many causes are explained; the others are listed.
 const MAX_EXPLAINED: usize = 6;
-/// The fewest lines of bytes.
+/// The minimum number of lines of bytes.
 const MIN_DUMP_LINES: usize = 3;
-/// How many failures without a named cause it lists, and how many things that the target lacks.
+/// How many failures without a named cause are listed, and how many things that the target lacks.
 const MAX_LISTED: usize = 5;
 
-/// A report as text. The verdict and its causes are last; the details of cases are before, if
-/// `verbose`.
+/// Writes a report as text. The verdict and its causes are last; with `verbose`, the details of
+/// cases come before.
 pub(crate) fn write(
     report: &Report,
     citations: &Citations,
@@ -66,7 +66,7 @@ pub(crate) fn write(
     screen.iter().try_for_each(|line| Ok(writeln!(out, "{line}")?))
 }
 
-/// The target, and how many cases have each grade.
+/// Returns the target, and how many cases have each grade.
 fn summary(report: &Report) -> String {
     let Counts { pass, pass_lenient, unimplemented, informational, fail } = report.counts;
     let about: Vec<String> =
@@ -79,7 +79,7 @@ fn summary(report: &Report) -> String {
     )
 }
 
-/// `FAILED: 172 of 179 judged, 4 causes`, and what else keeps the run from passing.
+/// Returns `FAILED: 172 of 179 judged, 4 causes`, and what else keeps the run from passing.
 fn verdict(report: &Report, colours: &Colours) -> Vec<String> {
     let paint = |line: &str, is_good| {
         colours.paint(line, if is_good { AnsiColor::Green } else { AnsiColor::Red })
@@ -100,7 +100,7 @@ fn causes(report: &Report, verbose: bool, colours: &Colours, screen: &mut Vec<St
         .take(explained)
         .map(|cause| explanation(report, cause, colours))
         .collect();
-    // An empty line, and the fix after the bytes.
+    // Two lines are for an empty line, and the fix after the bytes.
     let taken: usize = shown.iter().map(|lines| lines.len() + 2).sum();
     let left = SCREEN_LINES.saturating_sub(screen.len() + taken + MAX_LISTED);
     let share = left.checked_div(shown.len()).unwrap_or_default().max(MIN_DUMP_LINES);
@@ -128,7 +128,7 @@ fn causes(report: &Report, verbose: bool, colours: &Colours, screen: &mut Vec<St
     }
 }
 
-/// A cause: its name, how many failures, what it is, and where it was seen.
+/// Describes a cause: its name, its number of failures, what it is, and where it was seen.
 fn explanation(report: &Report, cause: &Cause, colours: &Colours) -> Vec<String> {
     let Cause { name, text, cases, example, .. } = cause;
     let fault = cause.fault(&report.suite);
@@ -162,13 +162,13 @@ fn explanation(report: &Report, cause: &Cause, colours: &Colours) -> Vec<String>
     lines
 }
 
-/// An observation without its numbers and quoted texts.
+/// Returns an observation without its numbers and quoted texts.
 fn without_values(text: &str) -> String {
     let unquoted = text.split('"').step_by(2);
     unquoted.flat_map(str::chars).filter(|one| !one.is_ascii_digit()).collect()
 }
 
-/// At most so many lines of a dump: those around its error, if it ends with one.
+/// Returns at most so many lines of a dump: those around its error, if it ends with one.
 fn shortened(dump: &[String], most: usize) -> Vec<String> {
     if dump.len() <= most {
         return dump.to_vec();
@@ -209,7 +209,7 @@ pub(crate) fn counted(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
-/// Gives each cause the bytes of its example, and says whose they are.
+/// Gives each cause the bytes of its example, and says who sent them.
 pub(crate) fn annotate(report: &mut Report) -> anyhow::Result<()> {
     for cause in &mut report.causes {
         let mut text = Vec::new();
@@ -237,7 +237,7 @@ pub(crate) fn annotate(report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The last message from the target, or sent to it, if the case is a conversation with one.
+/// Returns the last message from the target, or to it, if the case is a conversation with it.
 fn last_message(
     of: &Case,
     direction: TurnDirection,
@@ -257,7 +257,7 @@ fn last_message(
         .next();
     let bytes = last.bytes.as_slice();
     let mut end = 0;
-    // A message, and its continuation.
+    // These are a message and its continuation.
     for item in Splitter::new(bytes, None, command).take(2) {
         let begin = item.offset;
         end = begin.saturating_add(item.size).min(bytes.len());
@@ -279,7 +279,7 @@ fn last_message(
     Ok(())
 }
 
-/// The sections, and their total if there are several.
+/// Returns the sections, and their total if there are several.
 fn rows(report: &Report) -> Vec<(String, Counts)> {
     let mut rows: Vec<_> =
         report.sections.iter().map(|section| (section.name.clone(), section.counts)).collect();
@@ -354,7 +354,7 @@ fn failure(case: &Case, colours: &Colours, out: &mut dyn Write) -> anyhow::Resul
     Ok(())
 }
 
-/// The sentences of what the cases that did not pass cite, each once.
+/// Writes the sentences of what the failed cases cite, each once.
 fn cited(
     report: &Report,
     citations: &Citations,
@@ -374,7 +374,7 @@ fn cited(
     Ok(writeln!(out)?)
 }
 
-/// The known deviations by fact, with the observation in each case.
+/// Writes the known deviations by fact, with the observation in each case.
 fn deviations(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow::Result<()> {
     let is_strict = report.profile.as_deref() == Some("strict");
     let by_fact = by_fact(report);
@@ -385,7 +385,7 @@ fn deviations(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow
     for (fact, cases) in by_fact {
         writeln!(out, "  {}", colours.paint(fact, AnsiColor::Yellow))?;
         for (case, deviation) in cases {
-            // The fact says it all of an unknown runtime: what this target does is worth a line.
+            // With `strict` the fact does not describe this target, so show what the target does.
             let found = case.detail.as_ref().and_then(|detail| detail.found.first());
             let text = found.filter(|_| is_strict).unwrap_or(&deviation.text);
             writeln!(out, "    {}: {}", plain(&case.name), plain(text))?;
@@ -433,7 +433,7 @@ fn lenient(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(writeln!(out)?)
 }
 
-/// What the target does not support: one line each, sorted by number of cases.
+/// Writes what the target does not support: one line each, sorted by number of cases.
 fn lacking(report: &Report, verbose: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut cases_by_lack: BTreeMap<&str, usize> = BTreeMap::new();
     for case in report.cases.iter().filter(|case| case.grade == Grade::Unimplemented) {
@@ -464,7 +464,7 @@ fn lacking(report: &Report, verbose: bool, out: &mut dyn Write) -> anyhow::Resul
     Ok(())
 }
 
-/// The beginning of a text, at most so many characters.
+/// Returns the beginning of a text, at most so many characters.
 fn beginning(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
@@ -472,7 +472,7 @@ fn beginning(text: &str, most: usize) -> String {
     }
 }
 
-/// When to use colours: on a terminal, unless `NO_COLOR` or similar variables disable them.
+/// Whether to use colours: on a terminal, unless `NO_COLOR` or similar variables disable them.
 pub(crate) struct Colours(bool);
 
 impl Colours {
@@ -492,7 +492,7 @@ mod tests {
     use diagipc::CaseFault;
     use diagipc::Grade;
 
-    /// A report of failures, each with one of these faults or none.
+    /// Returns a report of failures, each with one of these faults or none.
     fn report(faults: &[Option<&str>]) -> Report {
         let mut report = Report::new("client", "a client");
         for (nth, fault) in faults.iter().enumerate() {
@@ -543,7 +543,7 @@ mod tests {
         assert!(said.contains(both) && !said.contains("5 bytes"), "{said}");
     }
 
-    /// Whatever the number of causes and the length of their dumps.
+    /// This holds for any number of causes and any length of their dumps.
     #[test]
     fn last_screen_has_bounded_length() {
         let names: Vec<String> = (0..20).map(|nth| format!("fault-{nth}")).collect();

@@ -1,4 +1,4 @@
-//! What `diagipc decode` says of a trace in a file: whether it is whole, its events, and what was lost.
+//! Explains a trace file for `diagipc decode`: whether it is whole, its events, and what was lost.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 use crate::commands::Outcome;
 use crate::commands::printable::{json_array, printable};
 
-/// The bytes that tell a trace from messages.
+/// The number of bytes that tell a trace from messages.
 pub(crate) const FRONT_BYTES: u64 = 32;
 
-/// Whether a file of this name that begins like this is a trace, or should be one.
+/// Returns whether a file of this name that begins like this is a trace, or should be one.
 pub(crate) fn is_trace(name: &str, front: &[u8]) -> bool {
     front.starts_with(b"Nettrace")
         || StreamStart::recognise(front) == StreamStart::Netperf
         || Path::new(name).extension().is_some_and(|extension| extension == "nettrace")
 }
 
-/// Reads a trace piece by piece and prints what is in it. It is well if it is whole and nothing was lost.
+/// Reads a trace piece by piece and prints what is in it. A whole trace that lost nothing is good.
 pub(crate) fn explain(
     front: &[u8],
     rest: impl Read,
@@ -95,7 +95,7 @@ fn print(
     Ok(())
 }
 
-/// The item of `--json`.
+/// Returns the item of `--json`.
 fn as_item(stream: &Stream, state: StreamState, format: &str, size: u64) -> Value {
     let providers =
         stream.providers().map(|(name, events)| json!({ "name": name, "events": events }));

@@ -181,8 +181,8 @@ fn dump_must_be_a_file_with_bytes() {
     let link_to = || symlink(path("shadow"), &link).unwrap();
     let make_fifo = || assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     for (file, (status, printed), why) in [
-        (&link, dumped(&link, link_to), "is a symbolic link, and no dump"),
-        (&fifo, dumped(&fifo, make_fifo), "is a pipe or a device, and no dump"),
+        (&link, dumped(&link, link_to), "is a symbolic link, not a dump"),
+        (&fifo, dumped(&fifo, make_fifo), "is a pipe or a device, not a dump"),
         (&empty, dumped(&empty, || fs::write(&empty, "").unwrap()), "is empty"),
     ] {
         assert_eq!(status, 1, "{printed}");

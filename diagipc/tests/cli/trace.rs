@@ -80,7 +80,10 @@ fn trace_replaces_file_only_when_complete() {
     assert_eq!(fs::metadata(&good).unwrap().mode() & 0o777, 0o600);
     let errors = String::from_utf8(output.stderr).unwrap();
     let mut last = errors.lines().rev();
-    assert_eq!(last.next(), Some("no event came from Microsoft-DotNETCore-SampleProfiler"));
+    assert_eq!(
+        last.next(),
+        Some("no events were received from Microsoft-DotNETCore-SampleProfiler")
+    );
     let stopping = last.next().unwrap();
     assert!(stopping.starts_with("1 s, ") && stopping.ends_with(" B: stopping"), "{errors}");
 }

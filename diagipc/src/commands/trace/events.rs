@@ -42,8 +42,8 @@ pub(crate) struct EventArguments {
 }
 
 impl EventArguments {
-    /// The chosen providers, each once: what is chosen twice has the keywords of both, and the higher
-    /// level.
+    /// Returns the chosen providers, each once. A provider that is chosen twice has the keywords of
+    /// both choices, and the higher level.
     pub(crate) fn providers(&self) -> anyhow::Result<Vec<Provider>> {
         let provider = |name: &str, keywords, level| Provider {
             name: name.to_owned(),
@@ -64,7 +64,7 @@ impl EventArguments {
         own.filter_map(Provider::doubt).for_each(|doubt| say(&printable(&doubt)));
     }
 
-    /// Whether the names of methods and types are of use, which a rundown writes at the end.
+    /// Returns whether the events need a rundown, which writes method and type names at the end.
     pub(crate) fn need_rundown(&self) -> bool {
         !self.providers.is_empty()
             || self.clrevents.is_some()
@@ -78,8 +78,8 @@ impl EventArguments {
     }
 }
 
-/// Which diagnostic events become events, and with which values: no connection string, in which there
-/// may be a password.
+/// Returns which diagnostic events become events, and with which values. Connection strings are
+/// left out, because they may contain a password.
 fn database() -> String {
     const SQL: &str = "Command.CommandText;Command.CommandType;Command.CommandTimeout;Command.Connection.Database;Command.Connection.DataSource";
     let sql = |client: &str| {
@@ -108,7 +108,7 @@ fn profiles() -> impl TypedValueParser<Value = &'static EventProfile> {
     })
 }
 
-/// Keywords of the runtime's provider, of which it has one bit each.
+/// Keywords of the runtime's provider, one bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Keywords(u64);
 
@@ -129,7 +129,7 @@ impl FromStr for Keywords {
     }
 }
 
-/// The keywords of the runtime's manifest, by the names that dotnet-trace has for them.
+/// The keywords of the runtime's manifest, by the names that dotnet-trace gives them.
 const KEYWORDS: [(&str, u64); 41] = [
     ("gc", 0x1),
     ("gchandle", 0x2),
@@ -181,8 +181,8 @@ pub(crate) struct Providers(Vec<Provider>);
 impl FromStr for Providers {
     type Err = anyhow::Error;
 
-    /// dotnet-trace takes every comma for the next provider. One between quotes stays here: with
-    /// quotes a runtime accepts any value of an argument.
+    /// Splits at commas as dotnet-trace does, except between quotes, where a runtime accepts any
+    /// value of an argument.
     fn from_str(text: &str) -> anyhow::Result<Self> {
         let mut is_quoted = false;
         let parts: Vec<_> = text
@@ -214,13 +214,12 @@ impl Providers {
     }
 }
 
-/// In the syntax of its argument.
 impl Provider {
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Says what is odd about a name that no provider has: the session would be OK and have no event.
+    /// Returns what is odd about a name that no provider has. The session would have no events.
     fn doubt(&self) -> Option<String> {
         let name = &self.name;
         let is_guid = name.trim_matches(['{', '}']).parse::<Guid>().is_ok();
@@ -253,7 +252,7 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    /// Each once, as in dotnet-trace: a runtime ignores the second of the same name.
+    /// Merges providers of the same name, as dotnet-trace does; a runtime ignores the second one.
     pub(crate) fn merged(all: impl Iterator<Item = Self>) -> anyhow::Result<Vec<Self>> {
         let mut merged: Vec<Self> = Vec::new();
         for provider in all {
@@ -266,7 +265,7 @@ impl Provider {
                 bail!("{} has arguments twice: expected them once", known.name);
             }
             known.keywords |= provider.keywords;
-            // LogAlways, the lowest number, is no limit.
+            // LogAlways, the lowest number, means no limit.
             known.level = match (known.level, provider.level) {
                 (EventLevel(0), _) | (_, EventLevel(0)) => EventLevel(0),
                 (one, other) => EventLevel(one.0.max(other.0)),

@@ -86,7 +86,7 @@ pub(crate) struct Arguments {
 
     /// What the runtime does when its buffer is full
     ///
-    /// `block` stops the threads that write events, and takes .NET 11.
+    /// `block` stops the threads that write events, and needs .NET 11.
     #[arg(long, value_name = "MODE", value_enum, ignore_case = true, default_value_t = Buffering::Drop)]
     buffering_mode: Buffering,
 
@@ -94,7 +94,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_rundown: bool,
 
-    /// Leave out the stacks of events; takes .NET 9
+    /// Leave out the stacks of events; needs .NET 9
     #[arg(long)]
     no_stacks: bool,
 
@@ -129,7 +129,7 @@ impl Arguments {
         self.output.as_deref() == Some(Path::new("-"))
     }
 
-    /// The keywords of the rundown, 0 for none.
+    /// Returns the keywords of the rundown, 0 for none.
     fn rundown(&self) -> u64 {
         if self.events.need_rundown() && !self.no_rundown { DEFAULT_RUNDOWN_KEYWORD } else { 0 }
     }
@@ -141,11 +141,11 @@ impl Arguments {
         }
     }
 
-    /// Names the option that takes the newest runtime.
+    /// Returns the option that needs the newest runtime.
     const fn newest(&self) -> Option<&'static str> {
         match self.buffering_mode {
-            Buffering::Block => Some("--buffering-mode block takes .NET 11"),
-            Buffering::Drop if self.no_stacks => Some("--no-stacks takes .NET 9"),
+            Buffering::Block => Some("--buffering-mode block needs .NET 11"),
+            Buffering::Drop if self.no_stacks => Some("--no-stacks needs .NET 9"),
             Buffering::Drop => None,
         }
     }
@@ -160,7 +160,7 @@ enum Buffering {
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let providers = arguments.events.providers()?;
     let ends = Ends { stop: Canceller::new()?, cut: Canceller::new()? };
-    // Unlike `cut`, by nothing but a signal.
+    // Only a signal cancels this one, unlike `cut`.
     let kill = Canceller::new()?;
     interrupt::cancels(vec![vec![ends.stop.clone()], vec![ends.cut.clone(), kill.clone()]])?;
     if arguments.is_standard_output() && !arguments.command.is_empty() {
@@ -186,7 +186,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     ended
 }
 
-/// The outcome of a target that refused or cannot be reached, or of a signal; other errors remain.
+/// Returns the outcome after a refusal, a failed connection or a signal; other errors remain.
 fn judged(ended: anyhow::Result<Outcome>, traced: &mut Written) -> anyhow::Result<Outcome> {
     ended.or_else(|error| {
         let error = refusal::explained(error, refusal::request_of("trace"));
@@ -195,7 +195,7 @@ fn judged(ended: anyhow::Result<Outcome>, traced: &mut Written) -> anyhow::Resul
     })
 }
 
-/// Traces to the end of the stream, and says what became of it.
+/// Traces to the end of the stream, and reports the result.
 fn trace(
     arguments: &Arguments,
     providers: &[Provider],
@@ -215,7 +215,7 @@ fn trace(
     traced.bytes = output.bytes();
     traced.seconds = took.as_secs_f64();
     traced.process = process;
-    // It was stopped, or its process has exited.
+    // The session was stopped, or its process has exited.
     let state = output.state();
     let is_whole = trace.as_ref().is_ok_and(|trace| {
         let end = trace.outcome().map(|outcome| outcome.end);
@@ -309,7 +309,7 @@ fn say_idle(providers: &[Provider], output: &TraceOutput) {
     let names = providers.iter().map(Provider::name).filter(|name| !output.has_events_of(name));
     let names: Vec<_> = names.map(printable).collect();
     if !names.is_empty() {
-        say(&format!("no event came from {}", names.join(", ")));
+        say(&format!("no events were received from {}", names.join(", ")));
     }
 }
 
@@ -334,12 +334,12 @@ struct Ends {
 enum Cut {
     Signal,
     Because(String),
-    /// It failed, or could not be written.
+    /// The session failed, or its stream could not be written.
     Failed,
 }
 
 enum News {
-    /// And how many bytes of its stream are written.
+    /// The session was started; this many bytes of its stream are written.
     Started(StopHandle<Client<Runtime>>, Arc<AtomicU64>),
     Stopped(Result<StopOutcome, Error>),
     Ended(Box<anyhow::Result<Streamed>>),
@@ -347,13 +347,13 @@ enum News {
 
 struct Streamed {
     output: TraceOutput,
-    /// If it failed, its connection is closed already: a pending stop waits for that.
+    /// If it failed, its connection is closed already, which ends a pending stop.
     trace: anyhow::Result<Trace<<Runtime as Connect>::Transport>>,
-    /// What it says of itself, if it was asked.
+    /// What the process reports about itself, if it was asked.
     process: Option<Info>,
     /// The process on this machine, if it is known.
     process_id: Option<u32>,
-    /// From the start of the session to the end of the stream.
+    /// The time from the start of the session to the end of the stream.
     took: Duration,
 }
 
@@ -382,12 +382,12 @@ fn follow(
     let (mut stop_handle, mut deadline, mut streamed) = (None, None, None);
     let mut progress = None;
     let mut stream: Option<(Arc<AtomicU64>, Instant)> = None;
-    // By when the stream must have ended, and whether a signal said so.
+    // When the stream must have ended, and whether a signal set this time.
     let mut stop_by: Option<(Option<Instant>, bool)> = None;
     let mut awaits_stop = false;
     let mut cut: Option<(Instant, Cut)> = None;
     loop {
-        // Before the look: what it sent has arrived.
+        // Check this first: once the thread has ended, everything that it sent has arrived.
         let is_over = reading.is_finished();
         let mut why = None;
         match told.recv_timeout(POLL_INTERVAL) {
@@ -401,7 +401,7 @@ fn follow(
             Ok(News::Stopped(answer)) => {
                 awaits_stop = false;
                 why = answer.err().and_then(|error| match error.kind() {
-                    // Cancelled with the stream, as said below.
+                    // The stop was cancelled with the stream, as said below.
                     ErrorKind::SessionOver | ErrorKind::Cancelled => None,
                     ErrorKind::TimedOut => Some(Cut::Because(late(limit))),
                     _ => Some(Cut::Because(error.to_string())),
@@ -440,7 +440,7 @@ fn follow(
             let is_cut = ends.cut.is_cancelled()
                 || stop_by.is_some_and(|(_, was_signalled)| is_signalled && !was_signalled);
             let is_late = stop_by.is_some_and(|(by, _)| has_passed(by));
-            // Other reasons may follow from the signal.
+            // The signal comes first, because other reasons may follow from it.
             let why = Some(Cut::Signal)
                 .filter(|_| is_cut)
                 .or(why)
@@ -453,7 +453,7 @@ fn follow(
         if let Some(streamed) = streamed.take_if(|_| !awaits_stop) {
             return Ok((streamed, cut.map(|(_, why)| why)));
         }
-        // The thread ends with this program.
+        // The thread still writes, and ends with this program.
         if streamed.is_none()
             && cut.as_ref().is_some_and(|(at, _)| at.elapsed() >= LAST_WRITE_TIMEOUT)
         {
@@ -473,20 +473,20 @@ fn record(
 ) -> anyhow::Result<Streamed> {
     let planned = |path| Planned::at(path, arguments.force, &ends.stop);
     let mut chosen = arguments.output.clone();
-    // Before a command is started; a FIFO waits for its reader, so it is opened below.
+    // Plan this before a command is started. A FIFO waits for its reader, so it is opened below.
     let planned_before = match chosen.take_if(|path| !is_fifo(path)) {
         Some(path) => Some(planned(path)?),
         None => None,
     };
     let runtime = source.runtime(&ends.stop)?;
     if let (Some(_), Runtime::Listens(endpoint)) = (&chosen, &runtime) {
-        // Whether it is there.
+        // Check that the endpoint exists.
         endpoint.connect(&WaitLimit { deadline: None, canceller: Some(&ends.stop) })?;
     }
     let process_id = source.process_id(&runtime);
     let waiting = process_id.and_then(Suspended::of);
     let client = arguments.reach.client(runtime, ends.cut.clone());
-    // A request that a short trace can do without.
+    // This is a request that a short trace can do without.
     let is_asked = arguments.output.is_none() || arguments.json;
     let process = if is_asked { Info::if_known(&client)? } else { None };
     let planned = match (planned_before, chosen) {
@@ -505,8 +505,8 @@ fn record(
         }
     }
     let configs: Vec<_> = providers.iter().map(Provider::config).collect();
-    // The newest command; the fallback steps down to one that the runtime knows, if it means the
-    // same.
+    // This is the newest command; the fallback steps down to one that the runtime knows, if it
+    // means the same.
     let session = StreamingSession {
         circular_buffer_mb: arguments.buffer,
         format: Format::NET_TRACE,
@@ -526,13 +526,13 @@ fn record(
             _ => error.into(),
         }
     })?;
-    // Before the runtime is resumed: if the file cannot be created, nothing has changed.
+    // Open the file before the runtime is resumed: if it cannot be created, nothing has changed.
     let mut output = planned.open()?;
     if !arguments.no_resume {
         match client.resume() {
-            // .NET Core 3.1 does not know it, and never waits.
+            // .NET Core 3.1 does not know this command, and never waits.
             Err(error) if error.hresult() == Some(HResult::UNKNOWN_COMMAND) => {}
-            // It may have exited: its stream is there.
+            // The process may have exited, but its stream is there.
             Err(error) if source.has_own_port() && !ends.stop.is_cancelled() => {
                 say(&format!("not resumed, in case it waits at its start: {error}"));
             }
@@ -570,7 +570,7 @@ fn is_fifo(path: &Path) -> bool {
     }
 }
 
-/// Copies the stream to its end, and says how much of it there is.
+/// Copies the stream to its end, and counts its bytes.
 fn copy(
     trace: &mut impl io::Read,
     output: &mut TraceOutput,

@@ -1,4 +1,4 @@
-//! Where a trace goes: a new file, the place of an older one, a stream, or standard output.
+//! The destination of a trace: a new file, the place of an older one, a stream, or standard output.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -28,7 +28,7 @@ pub(crate) enum Planned {
 }
 
 impl Planned {
-    /// `-` is standard output. A FIFO is opened here, since nobody reads it before: `canceller` ends
+    /// Checks a destination; `-` is standard output. A FIFO is opened here, and `canceller` ends
     /// the wait for its reader.
     pub(crate) fn at(path: PathBuf, force: bool, canceller: &Canceller) -> anyhow::Result<Self> {
         if path == Path::new("-") {
@@ -50,8 +50,8 @@ impl Planned {
         }
     }
 
-    /// Creates the file, which only its owner can read: a new one in its place, and one that
-    /// replaces another beside it.
+    /// Creates the file, which only its owner can read. If it replaces another file, it is created
+    /// beside that.
     pub(crate) fn open(self) -> anyhow::Result<TraceOutput> {
         match self {
             Self::New(path) => {
@@ -81,7 +81,7 @@ enum Address {
     New { path: PathBuf, file: File },
     /// The file beside an older one, whose name it gets at the end.
     Replacing { path: PathBuf, part: NamedTempFile },
-    /// A FIFO, a device or standard output: written, and otherwise left as it is.
+    /// A FIFO, a device or standard output: written to, and otherwise left as it is.
     Stream { name: String, file: File },
 }
 
@@ -94,17 +94,17 @@ impl TraceOutput {
         self.bytes
     }
 
-    /// What the written stream says of itself.
+    /// Returns what the written stream shows about itself.
     pub(crate) fn state(&self) -> StreamState {
         self.stream.state()
     }
 
-    /// The number of its events, without those about the session itself.
+    /// Returns the number of its events, without those about the session itself.
     pub(crate) fn events(&self) -> u64 {
         self.stream.events()
     }
 
-    /// Whether it has an event of this provider.
+    /// Returns whether it has an event of this provider.
     pub(crate) fn has_events_of(&self, provider: &str) -> bool {
         self.stream.providers().any(|(name, events)| name == provider && events > 0)
     }
@@ -123,7 +123,7 @@ impl TraceOutput {
                     self.stream.feed(written);
                     bytes = left;
                 }
-                // By its text: a reader that closes early is not a success here.
+                // The error is kept as text: a reader that closes early is no success here.
                 Ok(_) => bail!("writing {self}: it takes no more bytes"),
                 Err(error) => bail!("writing {self}: {error}"),
             }
@@ -131,7 +131,7 @@ impl TraceOutput {
         Ok(())
     }
 
-    /// It is whole: it is on the disk, and has its name.
+    /// Finishes a whole trace: flushes it to the disk, and gives it its name.
     pub(crate) fn finish(self) -> anyhow::Result<()> {
         match self.place {
             Address::New { path, file } => {
@@ -151,8 +151,8 @@ impl TraceOutput {
         }
     }
 
-    /// It is not whole. Says what is where, and in which file; without any byte, what this run
-    /// created is removed.
+    /// Ends a trace that is not whole. Returns what was written, and in which file. If nothing was
+    /// written, removes what this run created.
     pub(crate) fn abandon(self) -> (String, Option<String>) {
         let Self { place, bytes, .. } = self;
         if bytes == 0 {
@@ -190,7 +190,7 @@ fn keep(part: NamedTempFile) -> String {
     }
 }
 
-/// Removes a file that this run created, unless its name is now that of another.
+/// Removes a file that this run created, unless another file has its name now.
 fn remove_created(path: &Path, file: &File) {
     #[cfg(unix)]
     {
@@ -205,7 +205,7 @@ fn remove_created(path: &Path, file: &File) {
     }
     #[cfg(not(unix))]
     let _ = file;
-    // It is empty: nothing is lost if it stays.
+    // The file is empty, so nothing is lost if it stays.
     let _ = fs::remove_file(path);
 }
 
@@ -223,10 +223,10 @@ fn standard_output() -> io::Result<File> {
     Ok(io::stdout().as_handle().try_clone_to_owned()?.into())
 }
 
-/// How often there is a line.
+/// The time between two lines of progress.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The time and size of a trace: at a terminal in place, and otherwise a line now and then.
+/// The time and size of a trace: at a terminal updated in place, otherwise printed now and then.
 pub(crate) struct TraceProgress {
     bytes: Arc<AtomicU64>,
     began: Instant,
@@ -254,7 +254,7 @@ impl TraceProgress {
         }
     }
 
-    /// The session is told to stop; its rundown is still to come.
+    /// Shows that the session was told to stop, and its rundown is still to come.
     pub(crate) fn stopping(&mut self) {
         self.show("{elapsed_precise}  {bytes}  stopping");
         if self.bar.is_none() {

@@ -1,5 +1,5 @@
-//! The runtime that is traced: one that listens, or the first that connects to a port, of a command
-//! or of any other program.
+//! The traced runtime: one that listens, or the first that connects to a port, from a command or
+//! from any other program.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -34,7 +34,7 @@ use crate::commands::{Outcome, ps};
 const PORTS: &str = "DOTNET_DiagnosticPorts";
 /// How often the end of a command is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// After which time without a runtime the user is told why there may be none.
+/// The time without a runtime after which the user is told why there may be none.
 const HINT_DELAY: Duration = Duration::from_secs(10);
 /// How long another runtime that has connected may take to be resumed.
 const RESUME_TIMEOUT: Duration = Duration::from_secs(10);
@@ -59,7 +59,7 @@ impl Connect for Runtime {
 }
 
 pub(crate) enum Source {
-    /// And its process, if the target is one.
+    /// A runtime that listens, and its process if that is the target.
     Listens(Endpoint, Option<u32>),
     Port(Box<TracePort>),
 }
@@ -73,7 +73,7 @@ impl Source {
     ) -> anyhow::Result<Self> {
         let name = target.name().map(str::to_owned);
         let of_command = command.split_first();
-        // With a command the name is that of one of its processes.
+        // With a command, the name is the name of one of its processes.
         let address = if of_command.is_none() { target.address()? } else { None };
         Ok(match (&address, of_command) {
             (None, Some((program, arguments))) => {
@@ -92,8 +92,8 @@ impl Source {
         })
     }
 
-    /// The runtime; one that connects is waited for, and a command is started for it. A signal ends
-    /// the wait.
+    /// Returns the runtime. Waits for one that connects, after starting the command for it. A
+    /// signal ends the wait.
     pub(crate) fn runtime(&self, stop: &Canceller) -> anyhow::Result<Runtime> {
         Ok(match self {
             Self::Listens(endpoint, _) => Runtime::Listens(endpoint.clone()),
@@ -110,28 +110,28 @@ impl Source {
         }
     }
 
-    /// Whether the target is the runtime's own default port, not one of a tool.
+    /// Returns whether the target is the runtime's own default port, not a tool's port.
     pub(crate) const fn has_own_port(&self) -> bool {
         matches!(self, Self::Listens(..))
     }
 
-    /// Whether standard output belongs to a command.
+    /// Returns whether standard output belongs to a command.
     pub(crate) fn has_command(&self) -> bool {
         matches!(self, Self::Port(port) if port.program.is_some())
     }
 
-    /// The traced runtime was resumed: from now on its command is not ended by the end of the trace.
+    /// Records that the runtime was resumed: the end of the trace no longer ends its command.
     pub(crate) fn resumed(&self) {
         if let Self::Port(port) = self {
             port.is_resumed.store(true, Ordering::SeqCst);
         }
     }
 
-    /// Waits for the end of the command, if there is one. The outcome is its status, if it ended by
-    /// itself and that is not 0; otherwise the outcome of the trace.
+    /// Waits for the end of the command, if there is one. Returns its status, if it ended by itself
+    /// and failed; otherwise the outcome of the trace.
     ///
-    /// `stop`, the first signal, asks it to end, also if that has stopped the trace before; `kill`,
-    /// the second, ends it. It is ended at once if its runtime was not resumed.
+    /// `stop`, the first signal, asks the command to end, even if it has stopped the trace before;
+    /// `kill`, the second, ends it. A command whose runtime was not resumed is ended at once.
     pub(crate) fn finish(
         &self,
         traced: anyhow::Result<Outcome>,
@@ -140,7 +140,7 @@ impl Source {
     ) -> anyhow::Result<Outcome> {
         let Self::Port(port) = self else { return traced };
         let Some(mut command) = lock(&port.running).take() else { return traced };
-        // Said now: the command may run for long.
+        // Report this now, because the command may run for long.
         let traced = traced.unwrap_or_else(|error| {
             say(&format!("diagipc trace: {error:#}"));
             Outcome::Status(2)
@@ -161,8 +161,8 @@ impl Source {
     }
 }
 
-/// What starts a program. At a terminal Ctrl-C is sent to it as well: it stops the trace only, and would
-/// end a runtime before its rundown.
+/// Returns what starts a program. At a terminal the program ignores Ctrl-C, which stops only the
+/// trace: it would end a runtime before its rundown.
 fn without_ctrl_c(program: &Program) -> Command {
     if !(cfg!(unix) && io::stdin().is_terminal()) {
         return program.command();
@@ -175,7 +175,7 @@ fn without_ctrl_c(program: &Program) -> Command {
     shell
 }
 
-/// As of a shell: 128 and the signal, if one ended it.
+/// Returns the exit status as a shell does: 128 plus the signal, if one ended it.
 fn code(status: ExitStatus) -> i32 {
     #[cfg(unix)]
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);
@@ -187,11 +187,11 @@ fn code(status: ExitStatus) -> i32 {
 /// A port of this program, where runtimes connect.
 pub(crate) struct TracePort {
     listener: Arc<PortListener>,
-    /// As runtimes are told.
+    /// The address that runtimes get.
     address: String,
-    /// Then processes that connect may be those of another machine.
+    /// Whether it is on TCP, where processes of other machines may connect.
     is_tcp: bool,
-    /// The name of the traced process, if not any.
+    /// The name of the traced process; `None` for any process.
     name: Option<String>,
     /// The command that is started for it.
     program: Option<Program>,
@@ -205,7 +205,7 @@ pub(crate) struct TracePort {
 }
 
 impl TracePort {
-    /// At this path or TCP address, for any program.
+    /// Opens a port at this path or TCP address, for any program.
     fn at(path: &Path, name: Option<String>) -> anyhow::Result<Self> {
         let options = PortOptions { trust: trust_policy(), ..PortOptions::DEFAULT };
         let failed = |error: Error| anyhow!("port:{}: {}", path.display(), advised(&error));
@@ -220,7 +220,7 @@ impl TracePort {
             #[cfg(not(unix))]
             bail!("port:{address}: on Windows a port is a pipe; dotnet-dsrouter listens on TCP");
         }
-        // A runtime has another directory.
+        // A runtime may have another current directory.
         let absolute = if cfg!(unix) { std::path::absolute(path)? } else { path.to_owned() };
         let address = absolute
             .to_str()
@@ -255,7 +255,7 @@ impl TracePort {
         })
     }
 
-    /// At a path of its own, for a command.
+    /// Opens a port at a path of its own, for a command.
     fn of_command(
         program: &OsString,
         arguments: &[OsString],
@@ -274,7 +274,7 @@ impl TracePort {
         Ok(port)
     }
 
-    /// The first runtime that connects. All others are resumed, until this is dropped.
+    /// Returns the first runtime that connects. All others are resumed, until this is dropped.
     fn runtime(&self, stop: &Canceller) -> anyhow::Result<PortRuntime> {
         match &self.program {
             Some(program) => *lock(&self.running) = Some(self.start(program)?),
@@ -285,7 +285,7 @@ impl TracePort {
         let (listener, closing) = (Arc::clone(&self.listener), self.closing.clone());
         let others = thread::Builder::new().spawn(move || {
             let until = WaitLimit { deadline: None, canceller: Some(&closing) };
-            // An error: the port is closed.
+            // An error means that the port is closed.
             while let Ok(event) = listener.next_event(&until) {
                 if let Some(other) = undecided(event, &mut unanswered) {
                     resume_untraced(&other, &closing);
@@ -296,8 +296,8 @@ impl TracePort {
         Ok(runtime)
     }
 
-    /// The first runtime of the chosen name, or else of any. Those before it are resumed, unless
-    /// they are `unanswered`: their connection ended while they were asked for their name.
+    /// Returns the first runtime of the chosen name, or of any name. Those before it are resumed,
+    /// unless they are `unanswered`: their connection ended while they were asked for their name.
     fn first(
         &self,
         unanswered: &mut BTreeSet<Guid>,
@@ -306,7 +306,7 @@ impl TracePort {
         let began = Instant::now();
         let mut is_told = self.program.is_none();
         loop {
-            // Before the wait: what had connected by then is found.
+            // Check this before the wait, which then finds what had connected.
             let has_ended =
                 lock(&self.running).as_mut().is_some_and(|command| command.ends_before(|| true));
             let deadline = Instant::now().checked_add(POLL_INTERVAL);
@@ -318,7 +318,7 @@ impl TracePort {
                         Ok(true) => return Ok(runtime),
                         Ok(false) => resume_untraced(&runtime, stop),
                         Err(error) if is_gone(&error) => {
-                            // If it is not, it connects again.
+                            // A runtime that is not gone connects again.
                             unanswered.insert(runtime.cookie());
                             let id = runtime.process_id();
                             say(&format!("process {id} was asked for its name: {error:#}"));
@@ -360,7 +360,7 @@ impl TracePort {
 
     fn start(&self, program: &Program) -> anyhow::Result<Started> {
         let mut ports = OsString::from(&self.address);
-        // It may have ports of its own.
+        // The command may have ports of its own.
         if let Some(others) = env::var_os(PORTS).filter(|others| !others.is_empty()) {
             ports.push(";");
             ports.push(others);
@@ -369,7 +369,7 @@ impl TracePort {
     }
 }
 
-/// The runtime that has connected, if it was neither chosen nor resumed before.
+/// Returns the runtime that has connected, if it was neither chosen nor resumed before.
 fn undecided(event: PortEvent, unanswered: &mut BTreeSet<Guid>) -> Option<PortRuntime> {
     match event {
         PortEvent::New(runtime) => Some(runtime),
@@ -381,13 +381,13 @@ fn undecided(event: PortEvent, unanswered: &mut BTreeSet<Guid>) -> Option<PortRu
     }
 }
 
-/// Whether the process, or its connection, ended while it was asked.
+/// Returns whether the process, or its connection, ended while it was asked.
 fn is_gone(error: &anyhow::Error) -> bool {
     let kind = error.downcast_ref::<Error>().map(Error::kind);
     matches!(kind, Some(ErrorKind::Ended { .. } | ErrorKind::Io(_)))
 }
 
-/// A runtime that nobody resumes would wait forever.
+/// Resumes a runtime, because it would wait forever if nobody did.
 fn resume_untraced(runtime: &PortRuntime, canceller: &Canceller) {
     let deadline = Instant::now().checked_add(RESUME_TIMEOUT);
     let id = runtime.process_id();
@@ -397,7 +397,7 @@ fn resume_untraced(runtime: &PortRuntime, canceller: &Canceller) {
     });
 }
 
-/// The socket is removed, which takes the end of the thread.
+/// Waits for the thread to end, so that the socket is removed.
 impl Drop for TracePort {
     fn drop(&mut self) {
         self.closing.cancel();
@@ -408,7 +408,7 @@ impl Drop for TracePort {
     }
 }
 
-/// A thread that panicked has left it as it was.
+/// Locks the mutex. A thread that panicked has left the value as it was.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
