@@ -5,12 +5,12 @@
 //! ```
 //!
 //! On Windows it is a pipe: `\\.\pipe\dotnet-diagnostic-PID`. The variable `DIAG_SOCKET` may also
-//! give the socket. By default it requests only the process info, the environment, and a short
-//! trace with each `CollectTracing…`. With `--side-effects` it also sets and deletes an environment
-//! variable, enables and disables the perf map, resumes, and sends requests that a runtime must
-//! refuse; with `--dump` it ends by requesting a dump that cannot be written (the runtime may lose
-//! its socket: P-6). With `--record FILE` it writes the bytes of requests and replies for
-//! `vectors/source/runtimes.py`.
+//! give the socket. By default the example requests only the process info, the environment, and a
+//! short trace with each `CollectTracing…`. With `--side-effects` it also sets and deletes an
+//! environment variable, enables and disables the perf map, resumes, and sends requests that a
+//! runtime must refuse. With `--dump` it finally requests a dump that cannot be written, after
+//! which the runtime may lose its socket (P-6). With `--record FILE` it writes the bytes of
+//! requests and replies for `vectors/source/runtimes.py`.
 
 use std::error::Error;
 use std::fs;
@@ -115,8 +115,8 @@ impl Probe {
         Ok(Link(self.endpoint.connect(&within(Duration::from_secs(20)))?))
     }
 
-    /// Sends a request and prints the reply. Returns the connection, for what follows, and the
-    /// reply's bytes.
+    /// Sends a request and prints the reply. Returns the connection, for the rest, and the reply's
+    /// bytes.
     fn ask<'a, R: Request<'a>>(
         &mut self,
         comment: &str,
@@ -344,7 +344,7 @@ impl Probe {
     }
 }
 
-/// One message, and nothing after it.
+/// Reads one message, and nothing after it.
 fn read_message(stream: &mut impl Read) -> Outcome<Vec<u8>> {
     let mut bytes = vec![0; HEADER_LEN];
     stream.read_exact(&mut bytes)?;
@@ -361,7 +361,7 @@ fn main() -> Outcome {
     } else {
         Endpoint::socket(arguments.socket)
     };
-    // Only the named runtime is asked.
+    // The user named this runtime, so no check is needed.
     let endpoint = endpoint.trusting(TrustPolicy::UNCHECKED);
     let mut probe = Probe { endpoint, record: Vec::new(), changed: 0 };
     probe.info()?;

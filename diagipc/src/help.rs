@@ -3,7 +3,7 @@
 use clap::builder::{Resettable, StyledStr};
 use clap::{Arg, ArgAction, Command};
 
-/// The commands by what they are for, as `--help` lists them.
+/// The commands by purpose, as `--help` lists them.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Ask a process", &["ps", "info", "env", "trace", "dump"]),
     (
@@ -14,13 +14,13 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Look at bytes and test data", &["decode", "encode", "list"]),
 ];
 
-/// Lists the commands by groups, and prepares the help that is asked for.
+/// Lists the commands by groups, and prepares the requested help.
 pub(crate) fn with_groups(command: Command) -> Command {
     let mut words = std::env::args_os().skip(1).take_while(|word| word != "--");
     let is_long = words.next().is_some_and(|word| word == "help" || word == "--help")
         || words.any(|word| word == "--help");
     let command = if is_long { long(command) } else { command };
-    // Some commands are not for every system.
+    // Some commands do not exist on every system.
     let line = |name: &&str| {
         let about = command.find_subcommand(name)?.get_about()?;
         Some(format!("  {name:<11}  {}\n", about.ansi()))
@@ -35,8 +35,8 @@ pub(crate) fn with_groups(command: Command) -> Command {
     ))
 }
 
-/// Moves the long texts to where the short ones are. Clap's own long help has three lines for each
-/// option at least.
+/// Puts the long texts in place of the short ones. Clap's own long help has at least three lines
+/// for each option.
 fn long(command: Command) -> Command {
     let about = command.get_long_about().or(command.get_about()).cloned();
     let statuses = command.get_after_long_help().cloned();

@@ -41,7 +41,7 @@ struct Arguments {
     any_address: bool,
 }
 
-/// What people look for here, and where it is.
+/// Commands of other tools, and what to use instead.
 const ELSEWHERE: [(&[&str], &str); 5] = [
     (&["collect"], "`diagipc trace TARGET` collects a trace"),
     (
@@ -59,7 +59,7 @@ const ELSEWHERE: [(&[&str], &str); 5] = [
     ),
 ];
 
-/// An unknown command that another tool has names that tool.
+/// Adds to the error of an unknown command what to use instead, if another tool has the command.
 fn with_route(mut error: clap::Error) -> clap::Error {
     let route = match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(name)) => {
@@ -88,9 +88,9 @@ fn main() -> ExitCode {
     }
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = commands::run(&arguments.command, Arguments::command, &mut out);
-    // A report has them already.
+    // A report has already taken them.
     printable::say_leftovers();
-    // Also what was printed before an error.
+    // Output that was printed before an error is flushed too.
     let flushed = out.flush();
     match outcome.and_then(|outcome| flushed.map(|()| outcome).map_err(Into::into)) {
         // On Windows a status has 32 bits, and an ExitCode 8.
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
         Err(error) if has_kind(&error, io::ErrorKind::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => {
             printable::say(&format!("diagipc: {}", target::advised(&error)));
-            // By a signal, while an output's reader was awaited.
+            // A signal may have come while the command waited for an output's reader.
             let signal =
                 interrupt::signal().filter(|_| has_kind(&error, io::ErrorKind::Interrupted));
             process::exit(signal.map_or(Outcome::FAILURE, interrupt::status))
@@ -107,7 +107,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether it is or wraps an error of this kind.
+/// Returns whether the error is or wraps an error of this kind.
 fn has_kind(error: &anyhow::Error, wanted: io::ErrorKind) -> bool {
     let kind = |cause: &(dyn std::error::Error + 'static)| {
         let of_json =

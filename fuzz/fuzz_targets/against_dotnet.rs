@@ -1,4 +1,5 @@
-//! Without a fuzzer: `against_dotnet [CASES [SEED]]` runs the requests of the vectors, and CASES generated or damaged ones.
+//! Compares this crate with .NET. Without a fuzzer, `against_dotnet [CASES [SEED]]` runs the
+//! requests of the vectors, and CASES generated or damaged requests.
 #![cfg_attr(feature = "programs", no_main)]
 
 use std::path::Path;
@@ -10,7 +11,7 @@ use dotnet_diagnostics_ipc_fuzz::dotnet::Dotnet;
 /// The exit status of a check that cannot be made here.
 const SKIPPED: i32 = 77;
 
-/// The server in the module that `$DOTNET_WASM` names.
+/// Starts the server in the module that `$DOTNET_WASM` names.
 fn start() -> Dotnet {
     let Some(path) = std::env::var_os("DOTNET_WASM") else {
         eprintln!(

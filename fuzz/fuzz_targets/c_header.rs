@@ -10,7 +10,7 @@ unsafe extern "C" {
     fn c_header_forget();
 }
 
-/// The adapter's answer to a question of the line protocol.
+/// Returns the adapter's answer to a question of the line protocol.
 fn ask(question: &str) -> String {
     let line = CString::new(question).unwrap();
     let mut count = 0;

@@ -1,6 +1,7 @@
-//! The diagnostics server of .NET 11, its own C code as a WebAssembly module, in this process.
+//! Runs the diagnostics server of .NET 11, its own C code as a WebAssembly module, in this process.
 //!
-//! The module imports what it wants of a runtime, and the network below it. A function that this host does not know answers 0.
+//! The module imports the functions that it needs of a runtime and of the network. A function that
+//! this host does not define returns 0.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -14,43 +15,45 @@ use wasmi::{
 /// buffer, the format, whether there is a rundown, whether there are stacks, the rundown's keyword,
 /// `EventPipeSessionType` (not the number on the wire), the buffer mode, and the providers.
 pub type Session = (u32, u32, bool, bool, u64, u32, u32, Vec<Provider>);
-/// `EventPipeProviderConfiguration`: name, arguments, keywords, level; and if the session has them, the
-/// filter and the tracepoints. Texts are as [`kept`]; `None` is a null pointer.
+/// `EventPipeProviderConfiguration`: name, arguments, keywords and level; if the session has them,
+/// also the filter and the tracepoints. Texts are as [`kept`]; `None` is null.
 pub type Provider = (Text, Text, u64, u32, Option<Filter>, Option<Config>);
 pub type Text = Option<String>;
 /// Whether the listed events pass, and their ids.
 pub type Filter = (bool, Vec<u32>);
-/// The default tracepoint, and each set.
+/// The default tracepoint, and each tracepoint set.
 pub type Config = (Text, Vec<(Text, Vec<u32>)>);
 
-/// Text without U+FFFD: of half a surrogate pair, the server has more or fewer of them.
+/// Removes U+FFFD from a text, because the server writes another number of them for half a
+/// surrogate pair.
 pub fn kept(text: impl Iterator<Item = char>) -> String {
     text.filter(|c| *c != char::REPLACEMENT_CHARACTER).collect()
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// All bytes that the server wrote.
     pub reply: Vec<u8>,
-    /// Whether it closed the connection.
+    /// Whether the server closed the connection.
     pub closed: bool,
-    /// What it read, if the request is for a session and can be read.
+    /// What the server read, if the request is for a session and can be read.
     pub session: Option<Session>,
-    /// Why the module ended, which is a process that dies.
+    /// Why the module ended, as a process would die.
     pub died: Option<String>,
-    /// It asked for a block that is too large.
+    /// Whether the server asked for a block that is too large.
     pub out_of_memory: bool,
 }
 
-/// Blocks that are larger are refused, as a system without memory does. No request that can be read needs one of half the size;
-/// what a request without its items claims (F-9) would fill the machine otherwise.
+/// The maximum size of a block; larger ones are refused, as by a system without memory. No valid
+/// request needs half of it, but a count without its items (F-9) would fill the machine.
 const LARGEST_BLOCK: u32 = 4 << 20;
 
-/// Of the stack, which ends below the module's data, what is put back between requests. Deeper frames are dead.
+/// The size of the top of the stack, which is restored between requests and ends below the module's
+/// data. Deeper frames are dead.
 const STACK: usize = 16 << 10;
 
-/// A connection, all bytes of the request at once.
+/// A connection that has all bytes of the request at once.
 #[derive(Clone, Debug, Default)]
 struct Connection {
     incoming: Vec<u8>,
@@ -58,13 +61,13 @@ struct Connection {
     answer: Answer,
 }
 
-/// What the module's functions of the host use.
+/// The state that the functions of the host use.
 #[derive(Clone, Default)]
 struct Host {
     memory: Option<Memory>,
-    /// By number, from 1.
+    /// The connections by number, from 1.
     connections: Vec<Connection>,
-    /// What the server's only thread does next: a function, and its argument.
+    /// The jobs of the server's only thread: a function, and its argument.
     jobs: VecDeque<(i32, i32)>,
     clock: u64,
 }
@@ -81,9 +84,9 @@ pub struct Dotnet {
     memory: Memory,
     table: wasmi::Table,
     stack_pointer: Global,
-    /// Where it counts the blocks that were refused.
+    /// Where the module counts the refused blocks.
     refused: usize,
-    /// Memory from `from` on, the state of the host, and the stack pointer, as they are before each request.
+    /// Memory from `from` on, the host's state, and the stack pointer, saved before each request.
     from: usize,
     saved: Vec<u8>,
     host: Host,
@@ -94,7 +97,7 @@ impl Dotnet {
     /// Starts the module in this file, until the server waits for a request.
     ///
     /// # Errors
-    /// If the file is not that module.
+    /// Fails if the file is not that module.
     pub fn start(path: &Path) -> Result<Self, Error> {
         let wasm = std::fs::read(path)
             .map_err(|error| Error::new(format!("{}: {error}", path.display())))?;
@@ -117,7 +120,7 @@ impl Dotnet {
                         .for_each(|result| *result = Val::default_for_ty(result.ty()));
                     Ok(())
                 };
-                // Defined above already, if it is an error.
+                // An error means that the function is defined above.
                 let _ = linker.func_new(import.module(), import.name(), ty.clone(), nothing);
             }
         }
@@ -138,7 +141,7 @@ impl Dotnet {
             let at = at(&store, name)?;
             memory.write(&mut store, at, &value.to_le_bytes()).map_err(outside)?;
         }
-        // What a null pointer points to can be read here: it must not be mistaken for a value.
+        // A null pointer can be read here, so its target must not look like a value.
         memory.data_mut(&mut store)[..1020].fill(0xaa);
         let call = |store: &mut Store<Host>, name: &str| -> Result<(), Error> {
             let function = exported(&instance, &*store, name, Extern::into_func)?;
@@ -172,7 +175,7 @@ impl Dotnet {
             saved: Vec::new(),
             host: Host::default(),
         };
-        // It connects, and advertises.
+        // The server connects, and sends its advertise.
         for _ in 0..4 {
             this.tick()?;
         }
@@ -186,14 +189,14 @@ impl Dotnet {
             )));
         }
         this.store.data_mut().connections[0].answer.reply.clear();
-        // Memory is handed out upwards, and once: behind the next block there is nothing.
+        // The module allocates memory upwards and only once, so nothing is behind the next block.
         let end = usize::try_from(malloc.call(&mut this.store, 0)?).unwrap_or_default();
         this.saved = memory.data(&this.store)[from..end].to_vec();
         this.host = this.store.data().clone();
         Ok(this)
     }
 
-    /// Lets the server do what it has to do, once.
+    /// Runs the server's pending jobs once.
     fn tick(&mut self) -> Result<(), Error> {
         for (function, argument) in std::mem::take(&mut self.store.data_mut().jobs) {
             let index = u64::try_from(function).unwrap_or(u64::MAX);
@@ -210,7 +213,7 @@ impl Dotnet {
         Ok(())
     }
 
-    /// Sends one request on a connection of its own, and no more; the server begins where it began before.
+    /// Sends one request on a new connection. The server's state is reset first.
     pub fn ask(&mut self, request: &[u8]) -> Answer {
         let end = self.from + self.saved.len();
         self.memory.data_mut(&mut self.store)[self.from..end].copy_from_slice(&self.saved);
@@ -243,7 +246,7 @@ fn exported<T>(
         .ok_or_else(|| Error::new(format!("the module exports no {name}")))
 }
 
-/// The functions of the host that do something.
+/// Defines the functions of the host that do something.
 fn define(linker: &mut Linker<Host>) -> Result<(), Error> {
     fn dies(what: &str) -> Result<(), Error> {
         Err(Error::new(what.to_owned()))
@@ -260,7 +263,7 @@ fn define(linker: &mut Linker<Host>) -> Result<(), Error> {
         let (host, all) = memory(&mut caller)?;
         let session =
             Read(all).session(at).ok_or_else(|| Error::new("a payload outside the memory"))?;
-        // The connection that is served.
+        // This is the connection that is served.
         let connection = host.connections.iter_mut().find(|connection| connection.taken > 0);
         connection.ok_or_else(|| Error::new("a payload of no connection"))?.answer.session =
             Some(session);
@@ -319,7 +322,7 @@ fn define(linker: &mut Linker<Host>) -> Result<(), Error> {
         connection.answer.closed = true;
         0
     })?;
-    // No folder is open.
+    // No folder is open, so this fails.
     linker.func_wrap(
         "wasi_snapshot_preview1",
         "fd_prestat_get",
@@ -343,14 +346,14 @@ fn define(linker: &mut Linker<Host>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The host, and the module's memory.
+/// Returns the host, and the module's memory.
 fn memory<'a>(caller: &'a mut Caller<'_, Host>) -> Result<(&'a mut Host, &'a mut [u8]), Error> {
     let memory = caller.data().memory.ok_or_else(|| Error::new("called before the start"))?;
     let (all, host) = memory.data_and_store_mut(caller);
     Ok((host, all))
 }
 
-/// The host, and `n` bytes of memory from `at` on.
+/// Returns the host, and `n` bytes of memory from `at` on.
 fn bytes<'a>(
     caller: &'a mut Caller<'_, Host>,
     at: u32,
@@ -377,7 +380,7 @@ impl Read<'_> {
         self.0.get(at as usize).map(|byte| *byte != 0)
     }
 
-    /// A text that is not UTF-8 is none of the server's.
+    /// Reads a text; `None` if it is not UTF-8, which the server does not write.
     fn text(&self, at: u32) -> Option<Text> {
         if at == 0 {
             return Some(None);

@@ -1,4 +1,4 @@
-//! The bodies of the fuzz targets, and the server of .NET 11 that one of them asks.
+//! The bodies of the fuzz targets, and the server of .NET 11 that one of them uses.
 
 pub mod bodies;
 #[cfg(feature = "against-dotnet")]

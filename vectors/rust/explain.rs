@@ -1,4 +1,4 @@
-//! Split bytes into messages, advertises and continuations, and explain each part of them.
+//! Splits bytes into messages, advertises and continuations, and explains each part of them.
 //!
 //! ```
 //! use dotnet_diagnostics_ipc_vectors::explain::Splitter;
@@ -39,21 +39,21 @@ pub const MOST_IN_FIELDS: usize = 1 << 20;
 const NEVER_READ: &str = "no server reads them, and the connection ends with a reset (F-70)";
 const OTHERWISE: &str = "recorded builds may accept it, or end (F-7, F-72)";
 
-/// The kind of an [`Item`], according to its bytes and the items before it.
+/// The kind of an [`Item`], determined by its bytes and the items before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ItemKind {
-    /// A message with the code of a command, that is, not an answer.
+    /// A message with the code of a command, which is not a reply.
     Request,
-    /// The OK answer to a request.
+    /// The OK reply to a request.
     Reply,
-    /// An error answer.
+    /// An error reply.
     Error,
     /// An advertise, `ADVR_V1`.
     Advertise,
     /// The bytes that follow a reply.
     Continuation,
-    /// Bytes that are not of the protocol, or a truncated message.
+    /// Bytes that do not belong to the protocol, or a truncated message.
     Unknown,
     /// A piece that is not a message; see [`Item::piece`].
     Piece,
@@ -109,10 +109,10 @@ pub struct Item {
     /// The reason why the item does not decode. Its offset counts from the item's start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<DecodeRefusal>,
-    /// The type as which the bytes are annotated.
+    /// The type for annotating the bytes.
     #[serde(skip)]
     pub subject: Option<TypedCodec>,
-    /// The sender of the previous message, if this item is no message.
+    /// The sender of the previous message, if this item is not a message.
     #[serde(skip)]
     after: Option<Direction>,
 }
@@ -210,7 +210,7 @@ impl Item {
         }
     }
 
-    /// Returns the reasons why the item is refused, and by whom. Empty if nothing is wrong.
+    /// Returns why the item is refused, and by whom; empty if nothing is wrong.
     pub fn remarks(&self, input: &[u8]) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.kind == ItemKind::Error && says_success(self.bytes_in(input)) {
@@ -313,7 +313,7 @@ pub struct Splitter<'b> {
     after: Option<Direction>,
     /// Whether the last continuation is a stream.
     is_streaming: bool,
-    /// The parts that follow: where each ends, and its sender.
+    /// The parts that follow, with their lengths and senders.
     parts: vec::IntoIter<PastedPart>,
     /// The end of this part, and whether bytes are left out there.
     end: usize,
@@ -341,7 +341,7 @@ impl<'b> Splitter<'b> {
         }
     }
 
-    /// Takes no item over the end of a part, and the sender from the part, if that has one.
+    /// Ends items at the ends of these parts, which may also name the sender.
     #[must_use]
     pub fn in_parts(self, parts: Vec<PastedPart>) -> Self {
         Self { parts: parts.into_iter(), end: 0, ..self }

@@ -1,4 +1,4 @@
-//! Parses pasted bytes: hexadecimal, dumps, what programs print or log, arrays, strings, base64, and captures.
+//! Parses pasted bytes: hexadecimal, dumps, logs of programs, arrays, strings, base64, captures.
 //!
 //! ```
 //! use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
@@ -37,33 +37,33 @@ use core::fmt;
 use crate::Direction;
 use decorations::Undecorated;
 
-/// How bytes are written in a text.
+/// The form of bytes in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PastedForm {
-    /// Digits. White space, `:`, `-` and `,` may separate bytes, or groups of them.
+    /// Hexadecimal digits. White space, `:`, `-` and `,` may separate bytes, or groups of them.
     Hexadecimal,
-    /// Lines with an offset, as of `xxd`, `hexdump -C`, `od -t x1`, WinDbg's `db`, Wireshark, tcpdump and
-    /// `diagipc decode`. Lines without an offset are passed over. Offsets must continue, or begin again
-    /// with 0.
+    /// Lines with an offset, as printed by `xxd`, `hexdump -C`, `od -t x1`, WinDbg's `db`,
+    /// Wireshark, tcpdump and `diagipc decode`. Lines without an offset are skipped. Offsets must
+    /// continue, or begin again with 0.
     HexDump,
-    /// Lines with an offset and four columns for each character or octal number, as of `od -c`.
+    /// Lines with an offset and four columns for each character or octal number, as by `od -c`.
     CharacterDump,
-    /// Blocks of `socat -x`, with `-v` or without, which name their sender.
+    /// Blocks of `socat -x`, with or without `-v`, which name their sender.
     SocatLog,
     /// `<Buffer 44 4f>`, as Node prints it.
     NodeBuffer,
     /// Numbers from -128 to 255 and characters, as in C, C#, Go, Java, JavaScript, Python or Rust:
-    /// those in braces, else those in square brackets after a `=`, else all. `//` and `/* */` are comments.
+    /// those in braces, else those in square brackets after a `=`, else all. Comments are skipped.
     Array,
-    /// The strings in a text, one after the other, with the escapes of C: of source code, or of strace,
-    /// which may have cut them. A text without quotes is one string.
+    /// The strings in a text, one after the other, with the escapes of C. They are from source code
+    /// or from strace, which may have cut them. A text without quotes is one string.
     Strings,
-    /// The standard alphabet or that for URLs, with its padding.
+    /// The standard alphabet of base64 or its alphabet for URLs, with padding.
     Base64,
 }
 
 impl PastedForm {
-    /// All of them.
+    /// All forms.
     pub const ALL: [Self; 8] = [
         Self::Hexadecimal,
         Self::HexDump,
@@ -75,11 +75,11 @@ impl PastedForm {
         Self::Base64,
     ];
 
-    /// The form of a text, by the characters in it. Text that is not in any form counts as
-    /// hexadecimal, and so do digits with up to three wrong ones.
+    /// Recognises the form of a text by its characters. Text in no form counts as hexadecimal, and
+    /// so do digits with up to three wrong characters.
     ///
-    /// Quote signs and fences of Markdown, and times, levels and labels at the start of lines do not
-    /// count, as in [`read`](Self::read).
+    /// Quote signs and fences of Markdown, and times, levels and labels at the start of lines are
+    /// ignored, as in [`read`](Self::read).
     pub fn of(text: &str) -> Self {
         Self::of_plain(&Undecorated::new(text).text)
     }
@@ -98,7 +98,7 @@ impl PastedForm {
         if dumps::is_dump(text) {
             return Self::HexDump;
         }
-        // The quotes in a comment are not of a string.
+        // Quotes in a comment do not begin a string.
         let code = if has(&['{']) { source_code::without_comments(text) } else { text.to_string() };
         if code.contains('"') {
             Self::Strings
@@ -117,10 +117,10 @@ impl PastedForm {
         }
     }
 
-    /// The bytes of a text in this form.
+    /// Returns the bytes of a text in this form.
     ///
     /// # Errors
-    /// What is wrong in the text, and where. No part of it is left out.
+    /// Returns what is wrong in the text, and where. Wrong parts are never skipped.
     pub fn read(self, text: &str) -> Result<Pasted, PasteError> {
         let undecorated = Undecorated::new(text);
         let text = undecorated.text.as_str();
@@ -138,7 +138,7 @@ impl PastedForm {
     }
 }
 
-/// The bytes of a text or a capture, and what that says about them.
+/// The bytes of a text or a capture, with what the source shows about them.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
@@ -152,24 +152,24 @@ impl PastedForm {
 pub struct Pasted {
     /// All bytes.
     pub bytes: Vec<u8>,
-    /// The parts of them, in order: no message goes on from one to the next.
+    /// The parts of the bytes, in order; no message continues from one part to the next.
     pub parts: Vec<PastedPart>,
     is_closed: bool,
 }
 
-/// Some of the bytes.
+/// A part of the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastedPart {
     /// The number of bytes.
     pub len: usize,
     /// The sender, if it is known.
     pub sender: Option<Direction>,
-    /// What is left out after them.
+    /// What is left out after the part.
     pub gap: Option<String>,
 }
 
 impl Pasted {
-    /// What is left out, and where.
+    /// Returns what is left out, and where.
     pub fn gaps(&self) -> Vec<String> {
         let mut end = 0usize;
         let gaps = self.parts.iter().filter_map(|part| {
@@ -199,7 +199,7 @@ impl Pasted {
     }
 }
 
-/// One part without a sender.
+/// Creates one part without a sender.
 impl From<Vec<u8>> for Pasted {
     fn from(bytes: Vec<u8>) -> Self {
         let part = PastedPart { len: bytes.len(), sender: None, gap: None };
@@ -207,7 +207,7 @@ impl From<Vec<u8>> for Pasted {
     }
 }
 
-/// Reads text in the form that it looks like.
+/// Reads text in the form that it seems to have.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc_vectors::pasted::{PastedForm, read};
@@ -228,15 +228,16 @@ pub fn read(text: &str) -> (PastedForm, Result<Pasted, PasteError>) {
     (form, read)
 }
 
-/// The text of a file without control characters, and without its mark of UTF-8; `None` if it is bytes.
+/// Returns the text of a file without control characters, and without its byte order mark; `None`
+/// if it is not text.
 pub fn text_of(file: &[u8]) -> Option<&str> {
     let is_control = |one: &u8| *one == 127 || (*one < 32 && !b"\t\n\r".contains(one));
     let text = core::str::from_utf8(file).ok().filter(|_| !file.iter().any(is_control))?;
     Some(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// `hexadecimal`, `a hex dump`, `a dump of od -c`, `a log of socat`, `a buffer of Node`, `an array`,
-/// `strings` or `base64`.
+/// Writes `hexadecimal`, `a hex dump`, `a dump of od -c`, `a log of socat`, `a buffer of Node`, `an
+/// array`, `strings` or `base64`.
 impl fmt::Display for PastedForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -252,7 +253,7 @@ impl fmt::Display for PastedForm {
     }
 }
 
-/// Text that is not bytes in a form.
+/// The error for text that cannot be read in a form.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc_vectors::pasted::PastedForm;
@@ -263,16 +264,16 @@ impl fmt::Display for PastedForm {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PasteError {
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// The character in the line, from 1.
+    /// The number of the character in the line, from 1.
     pub column: usize,
     /// What is wrong there.
     pub message: String,
 }
 
 impl PasteError {
-    /// At this byte of the text.
+    /// Creates an error at this byte of the text.
     fn at(text: &str, offset: usize, message: impl Into<String>) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let line = before.rsplit('\n').next().unwrap_or_default();
@@ -284,7 +285,7 @@ impl PasteError {
     }
 }
 
-/// Where `part`, a slice of `text`, is in it.
+/// Returns the offset in `text` of `part`, which is a slice of it.
 fn offset_of(text: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
 }

@@ -7,16 +7,16 @@ use dotnet_diagnostics_ipc_vectors::{Annotation, Direction, Type, TypedCodec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The most bytes that are explained.
+/// The maximum number of bytes that are explained.
 pub const MOST_BYTES: usize = MOST_IN_FIELDS;
-/// The longest text: an array takes six characters for a byte.
+/// The maximum length of a text: an array takes six characters for a byte.
 pub const MOST_TEXT: usize = 8 * MOST_BYTES;
-/// So many parts are enough for an answer: further items are for the next one.
+/// The number of parts that is enough for an answer; the next answer has further items.
 pub const MOST_PARTS: usize = 1000;
-/// An item of more bytes is not shown as JSON.
+/// The maximum number of bytes of an item that is shown as JSON.
 const MOST_AS_JSON: usize = 0xffff;
 
-/// How to explain the bytes; empty text stands for what is not known.
+/// How to explain the bytes; an empty text means unknown.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExplainOptions {
@@ -26,11 +26,11 @@ pub struct ExplainOptions {
     pub request: String,
     /// The type of all bytes, if they are not messages.
     pub kind: String,
-    /// How many items are left out, as they are shown already.
+    /// How many items to leave out, because they are shown already.
     pub skip: usize,
 }
 
-/// The bytes of a file that is not text, which may be a capture.
+/// Returns the bytes of a file that is not text, which may be a capture.
 pub fn take(file: Vec<u8>) -> (Pasted, Value) {
     if !pasted::is_capture(&file) {
         return (file.into(), json!({}));
@@ -41,7 +41,7 @@ pub fn take(file: Vec<u8>) -> (Pasted, Value) {
     }
 }
 
-/// The bytes of a text, and what it was read as or why it was not.
+/// Returns the bytes of a text, and the form in which it was read or why it was not read.
 pub fn read(text: &[u8], form: usize) -> (Pasted, Value) {
     let refused = |message: String| (Pasted::default(), json!({ "error": message }));
     if text.len() > MOST_TEXT {
@@ -73,7 +73,7 @@ fn too_many(have: usize, most: usize, what: &str) -> String {
     format!("{have} {what}; this page reads at most {most}. `diagipc decode` reads larger files.")
 }
 
-/// The items of the bytes after those that are skipped, until there are enough parts.
+/// Returns the items of the bytes after those that are skipped, until there are enough parts.
 pub fn explained(taken: &Pasted, options: &ExplainOptions) -> Value {
     match items(taken, options) {
         Ok(said) => said,
@@ -143,14 +143,14 @@ fn one(item: &Item, parts: &[Annotation], bytes: &[u8]) -> Value {
     })
 }
 
-/// The bytes that mean the same, of an item that is not canonical.
+/// Returns the canonical bytes of an item that is not canonical.
 fn canonical_form(item: &Item) -> Option<String> {
     let subject = item.subject.filter(|_| !item.canonical && item.error.is_none())?;
     let kind = item.kind.message().unwrap_or(subject.kind);
     TypedCodec { kind, ..subject }.encode(&item.value).ok().map(hex::encode)
 }
 
-/// What the page lets people choose from, and how much it reads.
+/// Returns the choices of the page, and how much it reads.
 pub fn choices() -> Value {
     let forms: Vec<_> = PastedForm::ALL.iter().map(ToString::to_string).collect();
     let commands: Vec<_> = Command::known().map(|command| command.to_string()).collect();

@@ -14,7 +14,7 @@ thread_local! {
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Where the page writes `len` bytes, for the next call.
+/// Returns where the page writes `len` bytes, for the next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn room(len: usize) -> *mut u8 {
     ROOM.with_borrow_mut(|room| {
@@ -23,7 +23,7 @@ pub extern "C" fn room(len: usize) -> *mut u8 {
     })
 }
 
-/// What the page wrote is the bytes, or a capture. The answer is as for text.
+/// Takes what the page wrote as bytes or a capture. The answer is as for text.
 #[unsafe(no_mangle)]
 pub extern "C" fn take_bytes() {
     let (taken, said) = take(ROOM.take());
@@ -31,8 +31,8 @@ pub extern "C" fn take_bytes() {
     answer(&said);
 }
 
-/// What the page wrote is text with the bytes, in the form of this number, or in the one that it looks like. The
-/// answer has the form, or why it is not one.
+/// Takes what the page wrote as text, in the form of this number or the form that it seems to have.
+/// The answer has the form, or why the text is not in a form.
 #[unsafe(no_mangle)]
 pub extern "C" fn take_text(form: usize) {
     let (taken, said) = read(&ROOM.take(), form);
@@ -40,7 +40,7 @@ pub extern "C" fn take_text(form: usize) {
     answer(&said);
 }
 
-/// Explains the bytes. What the page wrote are the options, as JSON.
+/// Explains the bytes, with the options that the page wrote as JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn explain() {
     let said = match serde_json::from_slice(&ROOM.take()) {
@@ -50,7 +50,7 @@ pub extern "C" fn explain() {
     answer(&said);
 }
 
-/// What people may choose from, and how many bytes are read.
+/// Answers with the choices of the page, and how many bytes are read.
 #[unsafe(no_mangle)]
 pub extern "C" fn list_choices() {
     answer(&choices());

@@ -1,7 +1,7 @@
-//! What the page asks of the library. The page and WebAssembly share three places in memory: what the
-//! page gives (`room`), the bytes that are explained (`bytes`), and an answer in JSON (`answer`).
+//! Exports functions for the page, which shares three places in memory with them: its input
+//! (`room`), the bytes that are explained (`bytes`), and an answer in JSON (`answer`).
 //!
-//! Plain exports, which a page calls with numbers: they need no generated JavaScript.
+//! The exports are plain functions with numbers as arguments, and need no generated JavaScript.
 
 #![deny(unsafe_code)]
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]

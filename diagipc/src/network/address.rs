@@ -1,4 +1,4 @@
-//! Where a target listens, and how it is found.
+//! The address of a target, and how the target is found.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _};
@@ -11,8 +11,7 @@ use dotnet_diagnostics_ipc::io::{Endpoint, WaitLimit, discovery};
 
 use crate::process::program::Program;
 
-/// The location of the target. All forms are parsed on every system; a run reports unsupported
-/// ones.
+/// The address of the target. All forms are parsed on every system; a run reports unsupported ones.
 ///
 /// ```
 /// use diagipc::Address;
@@ -30,28 +29,28 @@ use crate::process::program::Program;
 pub enum Address {
     /// The default port of a process on this machine.
     Process(u32),
-    /// It listens at this socket. Not on Windows.
+    /// The target listens at this socket; not on Windows.
     Socket(PathBuf),
-    /// It listens at the pipe of this name. Only on Windows.
+    /// The target listens at the pipe of this name; only on Windows.
     Pipe(String),
-    /// It listens at this TCP address, or a router does for it.
+    /// The target listens at this TCP address, or a router does.
     Tcp(SocketAddr),
-    /// It is a runtime that connects to this diagnostic port, where the suite listens: a socket's
-    /// path, on Windows a pipe's name, or the text of a TCP address.
+    /// The target is a runtime that connects to this diagnostic port, where the suite listens: a
+    /// socket's path, on Windows a pipe's name, or the text of a TCP address.
     Port(PathBuf),
-    /// It is started, and restarted after its death.
+    /// The suite starts the target, and restarts it after its death.
     Spawn(SpawnCommand),
 }
 
-/// Why there is no endpoint at a port.
+/// The error for a port, which has no endpoint.
 const NO_RUNTIME: &str =
     "no runtime listens at a port: expected a process id, a socket path, a pipe or HOST:PORT";
 
 impl Address {
-    /// The endpoint of a runtime that listens.
+    /// Returns the endpoint of a runtime that listens.
     ///
     /// # Errors
-    /// It connects to a port instead, or must be started first.
+    /// Fails if the runtime connects to a port instead, or must be started first.
     pub fn endpoint(&self) -> Result<Endpoint, String> {
         match self {
             Self::Process(id) => Ok(Endpoint::process(*id)),
@@ -62,11 +61,11 @@ impl Address {
         }
     }
 
-    /// The socket of a runtime that listens, on Windows its pipe, or the text of its TCP address. That
-    /// of a process is searched.
+    /// Returns the socket of a runtime that listens, on Windows its pipe, or the text of its TCP
+    /// address. The socket of a process is searched.
     ///
     /// # Errors
-    /// As [`endpoint`](Self::endpoint); there is none, or not on this system.
+    /// Fails as [`endpoint`](Self::endpoint) does, or if there is none on this system.
     pub fn find(&self, until: &WaitLimit<'_>) -> Result<PathBuf, String> {
         match self {
             Self::Process(id) => {
@@ -128,8 +127,8 @@ impl FromStr for Address {
     }
 }
 
-/// Reads `HOST:PORT`, and whether `,listen` or `,connect` follows, as dotnet-dsrouter and .NET's tools
-/// write them. A socket of such a name in the current directory is `./HOST:PORT`.
+/// Parses `HOST:PORT`, and `,listen` or `,connect` after it, as dotnet-dsrouter and .NET's tools
+/// write them. A socket with such a name in the current directory is `./HOST:PORT`.
 fn tcp(text: &str) -> Result<Option<(SocketAddr, Option<bool>)>, String> {
     if ["ws://", "wss://"].iter().any(|scheme| text.starts_with(scheme)) {
         return Err(format!(
@@ -160,10 +159,10 @@ fn tcp(text: &str) -> Result<Option<(SocketAddr, Option<bool>)>, String> {
     }
 }
 
-/// Reads a place where this tool listens or connects: a path, a pipe's name, or `HOST:PORT`.
+/// Parses a place where this tool listens or connects: a path, a pipe's name, or `HOST:PORT`.
 ///
 /// # Errors
-/// It is the address of a browser, or a host that was not found.
+/// Fails for the address of a browser, or a host that was not found.
 pub fn place(text: &str) -> Result<PathBuf, String> {
     Ok(tcp(text)?.map_or_else(|| text.into(), |(address, _)| address.to_string().into()))
 }
@@ -173,8 +172,8 @@ pub fn tcp_address(place: &Path) -> Option<SocketAddr> {
     place.to_str()?.parse().ok()
 }
 
-/// The name of the pipe, if the text is one: after its prefix, in any case, or that of a default
-/// port.
+/// Returns the name of the pipe, if the text has the prefix of pipes, in any case, or is the name
+/// of a default port.
 fn pipe(text: &str) -> Option<&str> {
     match text.split_at_checked(PIPE_PREFIX.len()) {
         Some((prefix, name)) if prefix.eq_ignore_ascii_case(PIPE_PREFIX) => Some(name),
@@ -197,21 +196,21 @@ impl fmt::Display for Address {
 
 /// The command that starts a target.
 ///
-/// It runs in the current directory, and gets a new directory as `TMPDIR`. Its first line gives its
-/// address: the path of a socket, or a process id; or a socket named like a default port appears in
-/// that directory, which every runtime creates. On Windows the line is a pipe with its prefix, or a
-/// process id, and the pipe of the default port is found by the process; the directory is also
-/// `TMP` and `TEMP`.
+/// It runs in the current directory, and gets a new directory as `TMPDIR`. The first line of its
+/// output gives its address: the path of a socket, or a process id. Otherwise a socket named like a
+/// default port appears in that directory, as for every runtime. On Windows the line is a pipe with
+/// its prefix, or a process id, and the process leads to the pipe of its default port; the
+/// directory is also `TMP` and `TEMP`.
 ///
-/// A target for a dump runs in that directory, so that the dump is written there: its program and
+/// A target for a dump runs in that directory, so that the dump is written there. Its program and
 /// arguments that are files become absolute paths.
 #[derive(Clone, Debug)]
 pub struct SpawnCommand {
     /// The program.
     pub program: Program,
-    /// How long it may take until it can be reached.
+    /// How long the target may take until it can be reached.
     pub patience: Duration,
-    /// How long it runs until it is idle. Before that no case is played.
+    /// How long the target runs until it is idle; no case is played before.
     pub settles: Duration,
 }
 

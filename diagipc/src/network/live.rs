@@ -40,7 +40,7 @@ enum DefaultPort {
     Ours(Listener),
 }
 
-/// A port of the target's, or of a client's.
+/// A port of the target or of a client.
 struct Port {
     address: PathBuf,
     listener: Option<Listener>,
@@ -54,8 +54,8 @@ struct Connection {
 /// Connections on this machine. An address is the path of a socket, or on Windows the name of a pipe,
 /// with or without `\\.\pipe\`.
 ///
-/// A pipe has no half-close, reset or file, and cannot pass descriptors, and Windows has no signals:
-/// there [`Network::lacks`] returns this for the steps that need them.
+/// A pipe has no half-close, reset or file, and cannot pass descriptors, and Windows has no
+/// signals. [`Network::lacks`] returns this for the steps that need them.
 pub struct LiveNetwork {
     began: Instant,
     default: DefaultPort,
@@ -95,18 +95,18 @@ impl LiveNetwork {
         }
     }
 
-    /// The side under test listens at `address`.
+    /// Creates a network in which the side under test listens at `address`.
     pub fn to(address: impl Into<PathBuf>) -> Self {
         Self::new(DefaultPort::Theirs(address.into()))
     }
 
-    /// The side under test is a runtime that connects to `listener`, its diagnostic port. Its next
-    /// connection there, after the advertise, counts as a connection to its default port.
+    /// Creates a network in which a runtime under test connects to `listener`, its diagnostic port.
+    /// Its next connection there, after the advertise, counts as one to its default port.
     pub fn at_port(listener: Listener) -> Self {
         Self::new(DefaultPort::Reversed(listener))
     }
 
-    /// The player plays a runtime, and listens at `listener`.
+    /// Creates a network in which the player plays a runtime, and listens at `listener`.
     pub fn in_place_of_a_runtime(listener: Listener) -> Self {
         Self::new(DefaultPort::Ours(listener))
     }
@@ -115,7 +115,7 @@ impl LiveNetwork {
         self.peer.clone()
     }
 
-    /// Where the side under test listens, if it does.
+    /// Returns where the side under test listens, if it does.
     pub(crate) fn address(&self) -> Option<&Path> {
         match &self.default {
             DefaultPort::Theirs(address) => Some(address),
@@ -130,34 +130,34 @@ impl LiveNetwork {
         self
     }
 
-    /// From now on the side under test listens at `address`.
+    /// Makes connections go to `address`, where the side under test listens from now on.
     pub fn move_to(&mut self, address: impl Into<PathBuf>) {
         self.default = DefaultPort::Theirs(address.into());
     }
 
-    /// `lives` returns whether the target's process is alive.
+    /// Sets `lives`, which returns whether the target's process is alive.
     #[must_use]
     pub fn with_process(mut self, lives: impl FnMut() -> bool + Send + 'static) -> Self {
         self.lives = Some(Box::new(lives));
         self
     }
 
-    /// The target is the process with this id in our pid namespace. An ended process that was not
-    /// waited for is dead.
+    /// Sets the target's process, by its id in our pid namespace. An ended process that was not
+    /// waited for counts as dead.
     #[cfg(unix)]
     #[must_use]
     pub fn with_process_id(self, id: u32) -> Self {
         self.with_process(move || system::lives(id))
     }
 
-    /// Signals are sent to the process with this id, which was started for the script.
+    /// Sends signals to the process with this id, which was started for the script.
     #[must_use]
     pub(crate) fn with_signals_to(mut self, id: u32) -> Self {
         self.signalled = Some(id);
         self
     }
 
-    /// `finds` returns whether the target has a socket, if its path is not known yet.
+    /// Sets `finds`, which returns whether the target has a socket, if its path is not known yet.
     #[must_use]
     pub(crate) fn with_socket_found_by(
         mut self,
@@ -167,29 +167,29 @@ impl LiveNetwork {
         self
     }
 
-    /// The target's own current directory.
+    /// Sets the target's own current directory.
     #[must_use]
     pub fn with_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = Some(directory.into());
         self
     }
 
-    /// `canceller` ends every wait: the step then fails.
+    /// Sets the canceller, which ends every wait and makes the step fail.
     #[must_use]
     pub fn with_canceller(mut self, canceller: impl Into<Option<Canceller>>) -> Self {
         self.canceller = canceller.into();
         self
     }
 
-    /// `user_events_data` is the file of this system; or, for a target that accepts it, a socket
-    /// replaces it.
+    /// Chooses the file for `user_events_data`: the file of this system or, for a target that
+    /// accepts it, a socket.
     #[must_use]
     pub fn with_user_events_data(mut self, is_replaced: bool) -> Self {
         self.descriptors = Descriptors::new(is_replaced);
         self
     }
 
-    /// Whether a wait ends: on its timeout, or because the player was interrupted.
+    /// Returns a check whether a wait has timed out; it fails if the player was interrupted.
     fn is_over(&self, until: Duration) -> impl Fn() -> Result<bool, PlayerError> + use<> {
         let (deadline, canceller) = (self.began.checked_add(until), self.canceller.clone());
         move || {
@@ -200,7 +200,7 @@ impl LiveNetwork {
         }
     }
 
-    /// Until a time of [`Network::now`], or cancellation.
+    /// Returns a wait until a time of [`Network::now`], or cancellation.
     fn until<'c>(&self, until: Duration, canceller: Option<&'c Canceller>) -> WaitLimit<'c> {
         WaitLimit { deadline: self.began.checked_add(until), canceller }
     }
@@ -216,7 +216,7 @@ impl LiveNetwork {
         Link::new(self.connections.len() - 1)
     }
 
-    /// The player's listener of a port.
+    /// Returns the player's listener of a port.
     fn listener(&self, port: Option<&str>) -> Result<&Listener, PlayerError> {
         let listener = match (port, &self.default) {
             (Some(name), _) => self.port(name)?.listener.as_ref(),
@@ -305,7 +305,7 @@ impl Network for LiveNetwork {
 
     fn listen(&mut self, name: &str, listening: bool) -> Result<(), PlayerError> {
         let port = self.ports.get_mut(name).ok_or_else(|| unknown(name))?;
-        // The previous one is closed first: two at one address cannot be new.
+        // The previous listener is closed first, because two at one address cannot be new.
         port.listener = None;
         if listening {
             let listener = Listener::bind(&port.address);
@@ -398,7 +398,7 @@ impl Network for LiveNetwork {
             let Some(background) = &self.connection(link)?.background else {
                 return Err(PlayerError::differs("the connection is not read in the background"));
             };
-            // Polled only if something can cancel it.
+            // Poll only if something can cancel the wait.
             let patience = if canceller.is_some() { left.min(CANCEL_INTERVAL) } else { left };
             let drained = background.drained(patience);
             if drained.end.is_some() || patience == left {
@@ -420,7 +420,7 @@ impl Network for LiveNetwork {
                 _ => Ok(()),
             };
         }
-        // Scripts that reset leave bytes unread, so a close does it.
+        // A close resets the connection, because scripts that reset leave bytes unread.
         if let Some(connection) = self.connections.get_mut(link.number()) {
             *connection = None;
         }
@@ -505,23 +505,23 @@ struct State {
 }
 
 impl Peer {
-    /// The process id in this system: the process that called `listen`, or that connected to a
-    /// port. `None` if the system does not report it, or it has no id here.
+    /// Returns the process id in this system: of the process that called `listen`, or that
+    /// connected to a port. `None` if the system does not report it, or the process has no id here.
     pub(crate) fn process_id(&self) -> Option<u32> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).process_id
     }
 
-    /// The last advertise of the process at a port that replaces its default port.
+    /// Returns the last advertise of the process at a port that replaces its default port.
     pub(crate) fn advertise(&self) -> Option<Advertise> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).advertise
     }
 
-    /// The memory of the process in KiB, if the system reports it.
+    /// Returns the memory of the process in KiB, if the system reports it.
     fn memory(&self) -> Option<u64> {
         procfs::resident(self.process_id()?)
     }
 
-    /// Whether the process is known to run for somebody else ([`procfs::is_stranger`]).
+    /// Returns whether the process is known to run for somebody else ([`procfs::is_stranger`]).
     pub(crate) fn is_stranger(&self) -> bool {
         self.process_id().is_some_and(procfs::is_stranger)
     }

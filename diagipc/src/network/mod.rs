@@ -1,7 +1,8 @@
-//! Play exchange scripts over real connections: the [`Network`](dotnet_diagnostics_ipc_vectors::player::Network)s
-//! of a [`Player`](dotnet_diagnostics_ipc_vectors::player::Player).
+//! Plays exchange scripts over real connections: the
+//! [`Network`](dotnet_diagnostics_ipc_vectors::player::Network)s of a
+//! [`Player`](dotnet_diagnostics_ipc_vectors::player::Player).
 //!
-//! Play a conversation to a server:
+//! This example plays a conversation to a server:
 //!
 //! ```no_run
 //! # #[cfg(unix)] {
@@ -61,14 +62,14 @@ fn cancelled() -> PlayerError {
     PlayerError::differs("the player was interrupted")
 }
 
-/// The most that is read at once.
+/// The maximum number of bytes read at once.
 const READ_LEN: usize = 65_536;
-/// How many of the first bytes are kept.
+/// The number of first bytes that are kept.
 const KEPT_LEN: usize = 64;
 
 type State = (Mutex<Flow>, Condvar);
 
-/// The reading thread. It ends with the connection, or when this is dropped.
+/// A thread that reads. It ends with the connection, or when this is dropped.
 pub(super) struct Background {
     stop: Box<dyn Fn() + Send>,
     state: Arc<State>,
@@ -76,7 +77,8 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// Reads with `read`, which waits, and returns 0 at the end, and adds to `flow`; `stop` ends its wait.
+    /// Adds what `read` returns to `flow`. `read` waits, and returns 0 at the end; `stop` ends its
+    /// wait.
     pub(super) fn start(
         flow: Flow,
         read: impl FnMut(&mut [u8]) -> io::Result<usize> + Send + 'static,
@@ -90,7 +92,7 @@ impl Background {
         Ok(Self { stop: Box::new(stop), state, thread: Some(thread) })
     }
 
-    /// What was read, once the end was reached or `patience` is over.
+    /// Returns what was read once the end is reached, or `patience` is over.
     pub(super) fn drained(&self, patience: Duration) -> Flow {
         let (drained, ended) = &*self.state;
         let guard = drained.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Which directories and addresses this process trusts, and what helps if one is not.
+//! The directories and addresses that this process trusts, and the option that trusts another one.
 
 use std::env;
 use std::path::Path;
@@ -40,7 +40,7 @@ pub fn trust_policy() -> TrustPolicy {
     if is_shared { policy.allowing_shared_directory() } else { policy }
 }
 
-/// Returns the option that helps if a directory or an address is the reason of an error.
+/// Returns the option that helps if a directory or an address caused the error.
 pub fn advice(error: &Error) -> Option<&'static str> {
     let ErrorKind::Untrusted(reason) = error.kind() else { return None };
     if let Distrust::NotLoopback { .. } = reason {
@@ -65,7 +65,7 @@ pub fn advised(error: &Error) -> String {
     advice(error).map_or_else(|| format!("{error:#}"), |advice| format!("{error:#}: {advice}"))
 }
 
-/// Whether the files that container engines create are there.
+/// Returns whether this process seems to run in a container.
 fn is_in_container() -> bool {
     env::var_os("KUBERNETES_SERVICE_HOST").is_some()
         || ["/.dockerenv", "/run/.containerenv"].iter().any(|path| Path::new(path).exists())

@@ -1,4 +1,4 @@
-//! What only sockets have: descriptors, half-closes, resets and files.
+//! The parts of a network that only sockets have: descriptors, half-closes, resets and files.
 
 use std::fs::{self, File};
 use std::io;
@@ -31,7 +31,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long a connection to a listener with room takes.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// The path of the file in tracefs.
+/// The possible paths of the file in tracefs.
 const USER_EVENTS_DATA: [&str; 2] =
     ["/sys/kernel/tracing/user_events_data", "/sys/kernel/debug/tracing/user_events_data"];
 
@@ -49,8 +49,8 @@ enum Inner {
 }
 
 impl SocketListener {
-    /// Listens at the socket `address`, which only this user can reach, or at a TCP address. It does
-    /// not block.
+    /// Listens at the socket `address`, which only this user can reach, or at a TCP address. The
+    /// listener does not block.
     ///
     /// # Errors
     /// Returns whatever [`bind_trusting`] and [`bind_tcp`] return.
@@ -96,7 +96,7 @@ impl SocketListener {
         Ok(Some(stream))
     }
 
-    /// Whether a connection waits in time.
+    /// Returns whether a connection arrives in time.
     pub(super) fn is_called(&self, until: &WaitLimit<'_>) -> Result<bool, PlayerError> {
         match until.readable(self) {
             Ok(()) => Ok(true),
@@ -116,7 +116,7 @@ impl AsFd for SocketListener {
     }
 }
 
-/// Sockets play every step.
+/// Returns `None`, because sockets can play every step.
 pub(super) const fn lacks(_: &Step) -> Option<&'static str> {
     None
 }
@@ -136,7 +136,7 @@ pub(crate) fn connect_to(place: &Path, until: &WaitLimit<'_>) -> Result<SocketTr
     }
 }
 
-/// Connects, once there is a listener: the file of a socket exists a moment before, so a refusal is
+/// Connects once there is a listener. The file of a socket exists a moment before, so a refusal is
 /// not final.
 pub(super) fn connect(path: &Path, until: &WaitLimit<'_>) -> Result<Stream, PlayerError> {
     let mut missing = None;
@@ -148,7 +148,7 @@ pub(super) fn connect(path: &Path, until: &WaitLimit<'_>) -> Result<Stream, Play
                     let text = format!("process {id} has exited: {error}");
                     return Err(PlayerError::differs(text));
                 }
-                // A socket needs its directory. A bare name is in the current one.
+                // A socket needs its directory. A bare name is in the current directory.
                 let directory = path.parent().filter(|directory| *directory != Path::new(""));
                 if directory.is_some_and(|directory| !directory.exists()) {
                     let text = format!("{error}: its directory was deleted");
@@ -166,28 +166,28 @@ pub(super) fn connect(path: &Path, until: &WaitLimit<'_>) -> Result<Stream, Play
     }
 }
 
-/// The next connection may follow at once.
+/// Does nothing, because the next connection may follow at once.
 pub(super) const fn after_connecting() {}
 
-/// Whether there is no listener, or not yet.
+/// Returns whether there is no listener, or not yet.
 fn is_missing(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound(_) | ErrorKind::NotAnEndpoint(_))
 }
 
-/// Whether a process listens there. A full backlog counts too.
+/// Returns whether a process listens there. A full backlog counts too.
 pub(crate) fn is_served(path: &Path) -> bool {
     let until =
         WaitLimit { deadline: Instant::now().checked_add(CONNECT_TIMEOUT), canceller: None };
     connect_to(path, &until).err().is_none_or(|error| !is_missing(&error))
 }
 
-/// The process at the other end, if the system reports it: the one that called `listen`, or that
-/// connected.
+/// Returns the process at the other end that called `listen` or connected, if the system reports
+/// it.
 pub(super) fn peer_process(stream: &Stream) -> Option<u32> {
     peer_of(stream).ok()?.process_id
 }
 
-/// Sends some of the bytes, the first with the descriptor.
+/// Sends some of the bytes, with the descriptor attached to the first.
 pub(super) fn send(
     stream: &mut Stream,
     bytes: &[u8],
@@ -211,7 +211,7 @@ pub(super) fn receive(
     Ok((count, descriptors.iter().map(kind_of).collect()))
 }
 
-/// The file of a descriptor, by its name in scripts. Anything else is `null`.
+/// Returns the kind of a descriptor's file, as scripts name it; anything else is `null`.
 pub(crate) fn kind_of(fd: &OwnedFd) -> FdKind {
     let name = fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
     if name.ends_with("user_events_data") {
@@ -223,7 +223,7 @@ pub(crate) fn kind_of(fd: &OwnedFd) -> FdKind {
     }
 }
 
-/// Tries first: what is possible at once needs no time.
+/// Tries `io` before it waits, because what is possible at once needs no time.
 fn retried<T>(
     mut io: impl FnMut() -> io::Result<T>,
     wait: impl Fn() -> Result<(), ErrorKind>,
@@ -236,7 +236,7 @@ fn retried<T>(
     }
 }
 
-/// Whether the system reports that the peer has disconnected.
+/// Returns whether the system reports that the peer has disconnected.
 pub(super) fn is_gone(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -244,12 +244,12 @@ pub(super) fn is_gone(error: &io::Error) -> bool {
     )
 }
 
-/// Whether the peer has closed the connection, not only its sending direction.
+/// Returns whether the peer has closed the connection, not only its sending direction.
 pub(crate) fn has_hung_up(stream: &impl AsFd) -> bool {
     is_now(stream, PollFlags::HUP)
 }
 
-/// Whether the peer sends nothing more. If the system does not report it, a read shows it.
+/// Returns whether the peer sends nothing more. If the system does not report it, a read shows it.
 pub(crate) fn sends_no_more(stream: &impl AsFd) -> bool {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     return is_now(stream, PollFlags::RDHUP | PollFlags::HUP);
@@ -283,20 +283,20 @@ pub(super) fn in_background(stream: &Stream, flow: Flow) -> io::Result<Backgroun
 /// The descriptors to pass.
 #[derive(Default)]
 pub(super) struct Descriptors {
-    /// Whether `user_events_data` is known, and a socket replaces it.
+    /// Whether `user_events_data` was chosen, and a socket replaces it.
     is_replaced: Option<bool>,
     /// The ends of pipes and sockets whose other ends were passed.
     kept: Vec<OwnedFd>,
 }
 
 impl Descriptors {
-    /// Passes the file of this system as `user_events_data`, or a socket, of which every write is a
+    /// Passes the file of this system as `user_events_data`, or a socket, on which every write is a
     /// packet.
     pub(super) const fn new(is_replaced: bool) -> Self {
         Self { is_replaced: Some(is_replaced), kept: Vec::new() }
     }
 
-    /// Opens a descriptor of that kind.
+    /// Opens a descriptor of this kind.
     pub(super) fn open(&mut self, kind: FdKind) -> Result<OwnedFd, PlayerError> {
         let mut keep = |(ours, theirs)| {
             self.kept.push(ours);
@@ -323,14 +323,14 @@ fn read_write(path: &str) -> io::Result<OwnedFd> {
     File::options().read(true).write(true).open(path).map(OwnedFd::from)
 }
 
-/// A pair of packet sockets.
+/// Creates a pair of packet sockets.
 #[cfg(not(target_vendor = "apple"))]
 fn packets() -> io::Result<(OwnedFd, OwnedFd)> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
-/// This system has no packet sockets, and no `user_events` either.
+/// Fails, because this system has no packet sockets, and no `user_events` either.
 #[cfg(target_vendor = "apple")]
 fn packets() -> io::Result<(OwnedFd, OwnedFd)> {
     Err(io::ErrorKind::Unsupported.into())
@@ -357,13 +357,13 @@ pub(crate) fn exited_process(path: &Path) -> Option<u32> {
     named_process(path).filter(|id| !lives(*id) && !is_served(path))
 }
 
-/// Whether a process with this id exists and has not ended. A zombie has ended: its parent has not
-/// waited for it yet.
+/// Returns whether a process with this id exists and has not ended. A zombie has ended, but its
+/// parent has not waited for it yet.
 pub(crate) fn lives(id: u32) -> bool {
     let Some(pid) = i32::try_from(id).ok().and_then(Pid::from_raw) else { return false };
     match Stat::of(id) {
         Some(stat) => !stat.has_ended,
-        // A process of another user counts too.
+        // A process of another user exists too.
         None => !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH)),
     }
 }

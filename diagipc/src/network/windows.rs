@@ -1,4 +1,4 @@
-//! What is different with Windows pipes: their instances, and all that they lack.
+//! The parts of a network that differ with Windows pipes: their instances, and what they lack.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -21,8 +21,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long there may be no pipe between two clients of a live server.
 const PIPE_TIMEOUT: Duration = Duration::from_millis(500);
 /// The time between two connections. .NET creates a pipe for the next client when one has
-/// connected, and misses a client that opens it before it waits for one: it then serves neither
-/// that one nor any later one (seen on 10.0.9 under wine).
+/// connected. It misses a client that opens the pipe too early, and then serves no client any more
+/// (seen on 10.0.9 under wine).
 const CONNECT_INTERVAL: Duration = Duration::from_millis(20);
 
 const NO_HALF_CLOSE: &str = "a pipe has no half-close";
@@ -40,7 +40,7 @@ pub struct PortPipe(Arc<Mutex<PipeState>>);
 #[derive(Debug)]
 struct PipeState {
     listener: PipeListener,
-    /// It has connected, and was not accepted yet.
+    /// A client that has connected, and was not accepted yet.
     called: Option<PipeTransport>,
 }
 
@@ -48,7 +48,7 @@ impl PortPipe {
     /// Listens at the pipe of this name, with or without `\\.\pipe\`.
     ///
     /// # Errors
-    /// Those of [`PipeListener::bind`].
+    /// Fails as [`PipeListener::bind`] does.
     pub fn bind(address: impl AsRef<Path>) -> Result<Self, Error> {
         if tcp_address(address.as_ref()).is_some() {
             let why = "on Windows a port is a pipe; dotnet-dsrouter listens on TCP";
@@ -63,7 +63,7 @@ impl PortPipe {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).accept(until)
     }
 
-    /// Whether a connection arrives in time. It is kept for [`accept`](Self::accept).
+    /// Returns whether a connection arrives in time, and keeps it for [`accept`](Self::accept).
     pub(super) fn is_called(&self, until: &WaitLimit<'_>) -> Result<bool, PlayerError> {
         let mut listening = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         listening.called = listening.accept(until)?;
@@ -87,7 +87,7 @@ impl PipeState {
     }
 }
 
-/// Why no pipe can play a step, if so.
+/// Returns the reason why no pipe can play a step, if there is one.
 pub(crate) const fn lacks(step: &Step) -> Option<&'static str> {
     match step {
         Step::EndStep(EndStep { end: Ending::HalfClose, .. }) => Some(NO_HALF_CLOSE),
@@ -119,13 +119,13 @@ pub(super) fn connect(pipe: &Path, until: &WaitLimit<'_>) -> Result<Stream, Play
     }
 }
 
-/// The server gets the time to wait for the next client.
+/// Gives the server the time to wait for the next client.
 pub(super) fn after_connecting() {
     thread::sleep(CONNECT_INTERVAL);
 }
 
-/// Whether the pipe exists, which disappears with its process. A connection without data would be
-/// one too many (F-75).
+/// Returns whether the pipe exists, which disappears with its process. Connecting would add a
+/// connection without data (F-75).
 pub(crate) fn is_served(pipe: &Path) -> bool {
     let (began, name) = (Instant::now(), pipe.to_string_lossy());
     while matches!(PipeTransport::is_there(&name), Ok(false)) {
@@ -137,12 +137,12 @@ pub(crate) fn is_served(pipe: &Path) -> bool {
     true
 }
 
-/// A step that sends one is not played.
+/// Fails; a step that sends a signal is not played.
 pub(super) fn signal(_: u32, _: SignalKind) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, NO_SIGNALS))
 }
 
-/// Names of pipes have it.
+/// Returns `None`, because the name of a pipe has the process id.
 pub(super) const fn peer_process(_: &Stream) -> Option<u32> {
     None
 }
@@ -164,7 +164,7 @@ pub(super) fn receive(
     Ok((pipe.receive(into, until)?, Vec::new()))
 }
 
-/// Whether the system reports that the peer has closed its end.
+/// Returns whether the system reports that the peer has closed its end.
 pub(super) fn is_gone(error: &io::Error) -> bool {
     let code = error.raw_os_error().and_then(|raw| u32::try_from(raw).ok());
     code.is_some_and(|code| {
@@ -189,7 +189,7 @@ pub(super) fn in_background(pipe: &Stream, flow: Flow) -> io::Result<Background>
     Background::start(flow, read, move || stopper.cancel())
 }
 
-/// None can be passed.
+/// Descriptors for pipes, which can pass none.
 #[derive(Default)]
 pub(super) struct NoDescriptors {}
 
@@ -251,7 +251,7 @@ mod tests {
         let mut listener = PipeListener::bind("dotnet-diagnostics-ipc-test-drain").unwrap();
         let server = thread::spawn(move || {
             let mut pipe = listener.accept(&WaitLimit::FOREVER).unwrap();
-            // More than a pipe holds, then proof that a byte arrived meanwhile.
+            // These are more bytes than a pipe holds, and then proof that a byte arrived meanwhile.
             let bytes = vec![7; 100_000];
             let mut rest = bytes.as_slice();
             while !rest.is_empty() {
@@ -277,7 +277,7 @@ mod tests {
         let listener = PipeListener::bind(name).unwrap();
         let mut network = LiveNetwork::to(name).with_process(|| is_served(Path::new(name)));
         assert_eq!(network.life(Life::Dead, Duration::ZERO).unwrap(), Life::Alive);
-        // Even while it is busy.
+        // The pipe exists even while it is busy.
         let link = network.open(None, Duration::from_secs(5)).unwrap();
         assert_eq!(network.life(Life::Alive, Duration::ZERO).unwrap(), Life::Alive);
         network.end(link, Ending::Close).unwrap();

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use super::registry::everything;
 use super::removal::remove;
 
-/// The most bytes of such a path: a socket of a runtime fits in 103 bytes, as macOS allows, also in
-/// a directory below it with a name of 8 bytes and its separators.
+/// The maximum length of such a path. A runtime's socket fits in 103 bytes, as macOS allows, even
+/// in a directory below it with a name of 8 bytes and its separators.
 #[cfg(unix)]
 const MAX_LEN: usize = 52;
 
 /// A directory for a started process, removed on drop.
 ///
-/// What is mounted below it is left, and named by [`leftovers`](super::leftovers).
+/// A mount below it is left, and [`leftovers`](super::leftovers) names it.
 ///
 /// ```
 /// let directory = diagipc::OwnDirectory::new("diagipc-")?;
@@ -26,12 +26,12 @@ const MAX_LEN: usize = 52;
 pub struct OwnDirectory(PathBuf);
 
 impl OwnDirectory {
-    /// Creates a directory among the temporary files, which only this user can enter. On Unix it is
-    /// in `/tmp` if its path would otherwise be too long for sockets, or could not be an address of
-    /// a diagnostic port.
+    /// Creates a directory for temporary files, which only this user can enter. On Unix it is in
+    /// `/tmp` if its path would otherwise be too long for sockets, or could not be in a list of
+    /// diagnostic ports.
     ///
     /// # Errors
-    /// It cannot be created, or [`end_all_started`](super::end_all_started) was called.
+    /// Fails if it cannot be created, or [`end_all_started`](super::end_all_started) was called.
     pub fn new(prefix: &str) -> io::Result<Self> {
         let mut everything = everything();
         everything.goes_on()?;
@@ -61,7 +61,7 @@ impl Drop for OwnDirectory {
     }
 }
 
-/// Whether sockets fit below this path, and a list of diagnostic ports can have it.
+/// Returns whether sockets fit below this path, and a list of diagnostic ports can contain it.
 #[cfg(unix)]
 fn is_for_sockets(path: &Path) -> bool {
     path.to_str().is_some_and(|path| path.len() <= MAX_LEN && !path.contains([',', ';']))

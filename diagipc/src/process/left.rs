@@ -1,14 +1,14 @@
-//! What the runs could not end, until it is reported.
+//! The processes and mounts that the runs could not end, until they are reported.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What is left of the runs, and was not reported yet.
+/// The processes and mounts that are left of the runs and were not reported yet.
 #[derive(Debug, Default)]
 pub(super) struct Left {
     /// The processes that cannot be ended, by the reason.
     running: BTreeMap<String, Vec<u32>>,
-    /// What is mounted below a directory.
+    /// The mounts below a directory.
     mounted: Vec<PathBuf>,
 }
 

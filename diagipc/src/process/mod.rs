@@ -1,4 +1,4 @@
-//! Processes and directories of a run; nothing of them is left when it ends, for any reason.
+//! The processes and directories of a run, which are all removed when the run ends for any reason.
 
 mod directory;
 mod left;

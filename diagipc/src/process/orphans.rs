@@ -16,19 +16,18 @@ use crate::process::procfs;
 
 /// The orphans that this process has adopted.
 pub(super) struct Orphans {
-    /// Children that this process had before, such as those of a shell that has become this
-    /// program.
+    /// Earlier children of this process, such as those of a shell that has become this program.
     before: BTreeSet<u32>,
-    /// Killed, and not waited for.
+    /// Orphans that were killed, but not waited for.
     killed: BTreeSet<u32>,
-    /// Not killed, since the system refuses it.
+    /// Orphans that the system refuses to kill.
     refused: BTreeSet<u32>,
-    /// How many of each name were killed outside the group of what had started them.
+    /// How many of each name were killed outside the process group of their program.
     ended: BTreeMap<String, usize>,
 }
 
 impl Orphans {
-    /// From now on this process adopts them.
+    /// Makes this process adopt orphans from now on.
     pub(super) fn adopted() -> io::Result<Self> {
         set_child_subreaper(Some(getpid()))?;
         Ok(Self {
@@ -39,11 +38,11 @@ impl Orphans {
         })
     }
 
-    /// Waits for those that have ended, and kills those of a process, or all. `is_started`: a child
-    /// that is not an orphan. Whether some killed ones are still running; those that the system does
-    /// not let this process kill are noted in `left`.
+    /// Waits for orphans that have ended, and kills the orphans of one process, or all.
+    /// `is_started` recognises a child that is not an orphan. Returns whether killed orphans are
+    /// still running. Orphans that the system does not let this process kill are noted in `left`.
     ///
-    /// Their own children become orphans when they end: it must be called until it returns false.
+    /// The children of an orphan become orphans when it ends, so call this until it returns false.
     pub(super) fn end(
         &mut self,
         of: Option<&UnixProcess>,
@@ -56,7 +55,7 @@ impl Orphans {
             if is_started(number) || self.before.contains(&number) {
                 continue;
             }
-            // Only here an orphan is waited for: until then its number is its own.
+            // An orphan is waited for only here, so its number stays its own until then.
             let ended = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
             if !matches!(ended, Ok(None)) {
                 self.killed.remove(&number);
@@ -85,7 +84,7 @@ impl Orphans {
         still
     }
 
-    /// Takes a sentence about the orphans ended so far.
+    /// Returns a sentence about the orphans ended so far, and forgets them.
     pub(super) fn take_ended(&mut self) -> Option<String> {
         let ended = std::mem::take(&mut self.ended);
         let all = ended.values().sum::<usize>();
@@ -100,16 +99,16 @@ impl Orphans {
     }
 }
 
-/// The children of this process. Those of a thread that has ended, and orphans, are those of the
-/// main thread; all others are started by the suites.
+/// Returns the children of this process's main thread. They include orphans, and children of
+/// threads that have ended; the suites start all others.
 fn children() -> Vec<u32> {
     // Without CONFIG_PROC_CHILDREN there is no such file, and orphans run on.
     let list = fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id()));
     list.unwrap_or_default().split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-/// Whether a variable of a process names this directory, with or without a separator at its end. A
-/// process that has ended has none.
+/// Returns whether a variable of a process names this directory, with or without a separator at its
+/// end. A process that has ended has no variables.
 pub(super) fn is_in_environment(number: u32, directory: &Path) -> bool {
     procfs::environment(number).unwrap_or_default().iter().any(|entry| {
         let mut parts = entry.splitn(2, |byte| *byte == b'=');

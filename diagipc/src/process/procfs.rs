@@ -1,4 +1,4 @@
-//! What `/proc` says of a process. Where there is none, or it hides the processes of others: nothing.
+//! Reads `/proc`. Without it, or if it hides the processes of others, the functions return nothing.
 //!
 //! ```
 //! let own = std::process::id();
@@ -11,15 +11,15 @@ use std::fs;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::endpoint::ProcessStat;
 
-/// The numbers of its `stat` that follow its name.
+/// The fields of a process's `stat` that follow its name.
 #[cfg(unix)]
 pub(crate) struct Stat {
-    /// It is a zombie, or about to disappear.
+    /// Whether the process is a zombie, or about to disappear.
     pub(crate) has_ended: bool,
     /// The process group; 0 if that is in another pid namespace.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has orphans"))]
     pub(crate) group: u32,
-    /// In jiffies since boot: with its number it is unique.
+    /// The start time in jiffies since boot, which together with the process id is unique.
     pub(crate) start_time: Option<u64>,
 }
 
@@ -29,7 +29,7 @@ impl Stat {
         Self::read(&fs::read(format!("/proc/{process}/stat")).ok()?)
     }
 
-    /// The name may contain anything, parentheses too.
+    /// Parses a `stat`. The name in it may contain anything, even parentheses.
     fn read(text: &[u8]) -> Option<Self> {
         let close = text.iter().rposition(|byte| *byte == b')')?;
         let behind = String::from_utf8_lossy(text.get(close..)?);
@@ -41,37 +41,37 @@ impl Stat {
     }
 }
 
-/// The words of its command line.
+/// Returns the words of the process's command line.
 pub fn arguments(process: u32) -> Option<Vec<Vec<u8>>> {
     list(process, "cmdline")
 }
 
-/// The variables that it was started with: `NAME=value`.
+/// Returns the variables with which the process was started, as `NAME=value`.
 pub fn environment(process: u32) -> Option<Vec<Vec<u8>>> {
     list(process, "environ")
 }
 
-/// Each has a NUL at its end.
+/// Returns the items of a file in which each item ends with a NUL.
 fn list(process: u32, name: &str) -> Option<Vec<Vec<u8>>> {
     let bytes = fs::read(format!("/proc/{process}/{name}")).ok()?;
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
     Some(bytes.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect())
 }
 
-/// The name of its program.
+/// Returns the name of the process's program.
 #[cfg(target_os = "linux")]
 pub(crate) fn name(process: u32) -> String {
     let name = fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
     String::from_utf8_lossy(&name).trim_end().into()
 }
 
-/// As which user it runs: not the owner of its files there, which is root if it is privileged.
+/// Returns the effective user of the process; its files in `/proc` may belong to root instead.
 pub fn user(process: u32) -> Option<u32> {
-    // Real, effective, saved, of the file system.
+    // These are the real, effective, saved and file system ids.
     status(process, "Uid").get(1).copied()
 }
 
-/// Whether it was started with this signal ignored.
+/// Returns whether the process ignores this signal.
 pub fn ignores(process: u32, signal: u8) -> bool {
     let text = status_text(process);
     let mask = field(&text, "SigIgn").and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
@@ -80,7 +80,7 @@ pub fn ignores(process: u32, signal: u8) -> bool {
     })
 }
 
-/// The numbers of a field of its `status`.
+/// Returns the numbers in a field of the process's `status`.
 pub(crate) fn status(process: u32, field: &str) -> Vec<u32> {
     numbers(&status_text(process), field)
 }
@@ -102,15 +102,15 @@ fn numbers(status: &str, name: &str) -> Vec<u32> {
     words.map_while(|word| word.parse().ok()).collect()
 }
 
-/// Whether a process is known to run for somebody else: neither this process nor one that it has
-/// started is among its ancestors. One that is gone is, as those that this process has started keep
-/// their ids until it has waited for them. Only Linux tells.
+/// Returns whether a process is known to be a stranger: neither this process nor one that it has
+/// started is among its ancestors. A process that is gone is a stranger, because those that this
+/// process has started keep their ids until it waits for them. Only Linux reports this.
 pub(crate) fn is_stranger(process: u32) -> bool {
     if !cfg!(target_os = "linux") {
         return false;
     }
     let mut process = process;
-    // A chain has an end; one that changes meanwhile is given up.
+    // A chain of parents ends. If it changes meanwhile, it is given up.
     for _ in 0..64 {
         match status(process, "PPid").first() {
             Some(parent) if *parent == std::process::id() => return false,
@@ -121,7 +121,7 @@ pub(crate) fn is_stranger(process: u32) -> bool {
     false
 }
 
-/// All that it shows.
+/// Returns all processes that `/proc` shows.
 #[cfg(target_os = "linux")]
 pub(crate) fn processes() -> impl Iterator<Item = u32> {
     let names = fs::read_dir("/proc").into_iter().flatten();

@@ -13,19 +13,19 @@ use serde::{Serialize, Serializer};
 
 use super::timeouts::Limit;
 
-/// How long it may stay open after the end of its program: a child may hold it.
+/// How long an output may stay open after the end of its program, because a child may hold it.
 const OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 /// The interval of polling.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Which part of the output is kept: this many bytes.
+/// The part of the output that is kept: this many bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Keep {
     First(usize),
     Last(usize),
 }
 
-/// A line is longer than what is kept.
+/// The error for a line that is longer than the kept part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
@@ -38,7 +38,7 @@ pub(crate) struct Captured {
 }
 
 impl Captured {
-    /// Nothing, if there is no such stream.
+    /// Starts the thread; without a stream nothing is kept.
     pub(crate) fn start(stream: Option<impl Read + Send + 'static>, keep: Keep) -> Self {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let all = Arc::clone(&kept);
@@ -72,8 +72,8 @@ impl Captured {
         self.thread.is_finished()
     }
 
-    /// The first line, once it has ended, of an output whose beginning is kept. The end of the output
-    /// ends it too, unless it is empty.
+    /// Returns the first line of an output whose beginning is kept, once the line has ended. The
+    /// end of the output ends it too, unless it is empty.
     pub(crate) fn first_line(&self) -> Option<Result<String, TooLong>> {
         let (is_over, Keep::First(most) | Keep::Last(most)) = (self.is_over(), self.keep);
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,7 +86,7 @@ impl Captured {
         }
     }
 
-    /// What is kept of the whole, of a program that has ended.
+    /// Returns the kept part of the whole output of a program that has ended.
     pub(crate) fn whole(&self) -> Vec<u8> {
         let limit = Limit::new(OUTPUT_TIMEOUT);
         while !self.is_over() && !limit.is_over() {
@@ -96,7 +96,7 @@ impl Captured {
     }
 }
 
-/// The words after how a program ended: its standard error, if it wrote anything.
+/// Returns a suffix with the standard error of a program that has ended, if it wrote anything.
 pub(crate) fn on_standard_error(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     if text.trim().is_empty() {
@@ -122,7 +122,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program and its arguments.
+    /// Creates a program with its arguments.
     pub fn new<W: Into<OsString>>(
         path: impl Into<OsString>,
         arguments: impl IntoIterator<Item = W>,
@@ -130,7 +130,7 @@ impl Program {
         Self { path: path.into(), arguments: arguments.into_iter().map(Into::into).collect() }
     }
 
-    /// What starts it.
+    /// Returns a command that starts the program.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.args(&self.arguments);
@@ -138,15 +138,15 @@ impl Program {
     }
 }
 
-/// The program, and the first argument that is a file: others may be secrets.
+/// Writes the program, and the first argument that is a file; others may be secrets.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&shown(std::iter::once(&self.path).chain(&self.arguments)))
     }
 }
 
-/// The program, and the first argument that is a file, such as a script; `…` stands for others:
-/// they may be secrets, and a report is shown to many.
+/// Shows the program, and the first argument that is a file, such as a script. `…` stands for the
+/// others, which may be secrets in a report that many people see.
 pub(crate) fn shown<W: AsRef<OsStr>>(command: impl IntoIterator<Item = W>) -> String {
     let mut shown: Vec<String> = Vec::new();
     let mut is_file_shown = false;
@@ -175,18 +175,18 @@ const OMITTED: &str = "…";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Death {
-    /// It ended by itself, with this status.
+    /// The process ended by itself, with this status.
     Status(i32),
-    /// This signal ended it.
+    /// This signal ended the process.
     Signal(i32),
-    /// It ended in an unknown way.
+    /// The process ended in an unknown way.
     Unknown,
 }
 
 impl fmt::Display for Death {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // On Windows those of crashes, such as 0xC0000005.
+            // On Windows these are crashes, such as 0xC0000005.
             Self::Status(code) if *code < 0 => write!(f, "ended with status {code:#010X}"),
             Self::Status(code) => write!(f, "ended with status {code}"),
             Self::Signal(signal) => write!(f, "was killed by signal {signal}"),

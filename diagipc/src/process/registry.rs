@@ -1,4 +1,4 @@
-//! Everything started and not finished: processes and directories, of all runs of this process.
+//! All processes and directories of all runs of this process, from their start to their end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal as _;
@@ -19,16 +19,16 @@ use super::watcher::Owner;
 #[cfg(windows)]
 use super::windows::{self as os, WindowsProcess as OwnedProcess};
 
-/// How long killed processes may take to end, and those whose end was refused.
+/// How long killed processes may take to end, including those that could not be killed.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a killed process is waited for: the system may take long to free what it has.
+/// How long to wait for a killed process, because the system may take long to free its resources.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 /// The interval of polling.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The current processes and directories, of all runs of this process.
 pub(super) struct Everything {
-    /// By their numbers, until they have ended and were waited for.
+    /// The processes by their ids, until they have ended and were waited for.
     processes: BTreeMap<u32, OwnedProcess>,
     directories: BTreeSet<PathBuf>,
     /// Children that could not be ended, and were not waited for.
@@ -36,7 +36,7 @@ pub(super) struct Everything {
     left: Left,
     /// Whether [`end_all_started`] was called, and nothing more may be started.
     is_over: bool,
-    /// Set if this process is responsible for all of it.
+    /// The owner, if this process is responsible for everything.
     #[cfg(unix)]
     pub(super) owner: Option<Owner>,
 }
@@ -56,11 +56,11 @@ pub(super) fn everything() -> MutexGuard<'static, Everything> {
 }
 
 impl Everything {
-    /// Starts a process, and keeps it until it is forgotten. Meanwhile nothing else happens here:
+    /// Starts a process, and keeps it until it is forgotten. The lock is held meanwhile, so that
     /// all other children of this process are known.
     ///
     /// # Errors
-    /// It cannot be started, or [`end_all_started`] was called.
+    /// Fails if the process cannot be started, or [`end_all_started`] was called.
     pub(super) fn start<C>(
         &mut self,
         start: impl FnOnce() -> io::Result<(C, u32, OwnedProcess)>,
@@ -75,10 +75,10 @@ impl Everything {
         Ok(child)
     }
 
-    /// Kills a process. From now on its number may be another one's.
+    /// Kills a process. From now on another process may have its id.
     ///
     /// # Errors
-    /// The system refuses it.
+    /// Fails if the system refuses it.
     pub(super) fn kill(&mut self, number: u32) -> io::Result<()> {
         let killed = self.processes.get_mut(&number).map_or(Ok(()), OwnedProcess::kill);
         #[cfg(unix)]
@@ -88,7 +88,7 @@ impl Everything {
         killed
     }
 
-    /// Records that a child runs on: it is no orphan.
+    /// Records that a child runs on, and is not an orphan.
     fn give_up(&mut self, number: u32, killed: &io::Result<()>) {
         self.given_up.insert(number);
         match killed {
@@ -116,8 +116,7 @@ impl Everything {
         self.left.mounted(mounted);
     }
 
-    /// # Errors
-    /// [`end_all_started`] was called, or the watcher cannot be started.
+    /// Fails if [`end_all_started`] was called, or the watcher cannot be started.
     pub(super) fn goes_on(&mut self) -> io::Result<()> {
         if self.is_over {
             return Err(io::ErrorKind::Interrupted.into());
@@ -129,8 +128,8 @@ impl Everything {
         Ok(())
     }
 
-    /// Ends the orphans that this process or, without one, any process has left. Whether some are
-    /// still running. On Windows they were killed with it, as they are in its job.
+    /// Ends the orphans of this process or, without one, of all. Returns whether some are still
+    /// running. On Windows they were killed with the process, because they are in its job.
     fn end_orphans(&mut self, of: Option<u32>) -> bool {
         #[cfg(unix)]
         {
@@ -158,7 +157,7 @@ impl Everything {
 pub(super) fn forget(number: u32) {
     while_it_ends(|everything| everything.end_orphans(Some(number)));
     everything().processes.remove(&number);
-    // Now nothing that still runs can have started them.
+    // No process that still runs can have started these orphans.
     while_it_ends(|everything| everything.processes.is_empty() && everything.end_orphans(None));
 }
 
@@ -170,20 +169,21 @@ fn while_it_ends(mut still: impl FnMut(&mut Everything) -> bool) {
     }
 }
 
-/// Makes this process responsible for everything that the suites start in it: nothing of it is left
-/// when this process ends, even if it is killed.
+/// Makes this process responsible for everything that the suites start: nothing is left when this
+/// process ends, even if it is killed.
 ///
-/// For a program whose only children are those of the suites, which calls it once, before them:
+/// Call this once, before the suites, in a program whose only children are those of the suites:
 ///
-/// - Before the first one `watcher` is started, a program that calls [`watch_started`](super::watch_started). When this
-///   process is gone, the watcher ends what was started, and removes its directories.
-/// - On Linux, orphans become children of this process (`PR_SET_CHILD_SUBREAPER`). Those that have
-///   left the process group of the program that started them are ended with it, and
-///   [`leftovers`] names them. Other children of this process would be ended as well, except
-///   those that it has now.
+/// - Before the first child `watcher` is started, a program that calls
+///   [`watch_started`](super::watch_started). When this process is gone, the watcher ends what it
+///   had started, and removes its directories.
+/// - On Linux, orphans become children of this process (`PR_SET_CHILD_SUBREAPER`). Orphans that
+///   have left the process group of the program that started them are ended with it, and
+///   [`leftovers`] names them. Other children of this process are ended too, except those that it
+///   has now.
 ///
 /// # Errors
-/// The system refuses it.
+/// Fails if the system refuses it.
 ///
 /// ```no_run
 /// use std::process::Command;
@@ -204,12 +204,12 @@ pub fn own_all_started(watcher: Command) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns what the runs could not end as they should, since the last call, a sentence each:
+/// Returns what the runs could not end as they should, since the last call, one sentence each:
 ///
 /// - Orphans that had left the process group of the program that started them, outlived it, and were
 ///   ended. They are known after [`own_all_started`], on Linux.
 /// - Processes that cannot be ended, for example because another user runs them.
-/// - What a process has mounted below its directory, which stays.
+/// - Mounts of a process below its directory, which stay.
 pub fn leftovers() -> Vec<String> {
     let mut all = everything();
     let left = std::mem::take(&mut all.left).sentences();
@@ -220,11 +220,11 @@ pub fn leftovers() -> Vec<String> {
     ended.into_iter().chain(left).collect()
 }
 
-/// Kills all running processes that the suites have started, on Unix each with its process group,
-/// on Windows with all that it has started, and removes their directories.
+/// Kills all running processes that the suites have started, and removes their directories. On Unix
+/// each process is killed with its process group, on Windows with all that it has started.
 ///
-/// For a program that ends immediately, without waiting for its runs: these cannot start anything
-/// more.
+/// This is for a program that ends immediately, without waiting for its runs, which then cannot
+/// start anything more.
 pub fn end_all_started() {
     let mut all = everything();
     all.is_over = true;
@@ -250,7 +250,7 @@ pub fn end_all_started() {
     left.mounted(directories.iter().flat_map(|path| remove(path)));
 }
 
-/// A process with all that it starts: on Unix its group, on Windows its job. Dropping it ends them.
+/// A process with all that it starts: on Unix its group, on Windows its job. A drop ends them.
 ///
 /// ```no_run
 /// use std::process::Command;
@@ -266,7 +266,7 @@ pub fn end_all_started() {
 pub struct Started {
     child: Child,
     is_waited_for: bool,
-    /// How it ended, once it was waited for, if known.
+    /// The status with which the process ended, once it was waited for, if known.
     status: Option<ExitStatus>,
 }
 
@@ -280,11 +280,11 @@ impl Started {
 
     /// Starts a command of the user, which shares this process's input and output.
     ///
-    /// At a terminal it is in the group of this process, on Unix: it may read the input, and receives
-    /// Ctrl-C itself, and only it is ended, not what it has started.
+    /// At a terminal on Unix, the command is in the group of this process. It may read the input,
+    /// and receives Ctrl-C itself; only the command is ended, not what it has started.
     ///
     /// # Errors
-    /// It cannot be started: the error names its program.
+    /// Fails if the command cannot be started; the error names its program.
     pub fn for_the_user(command: &mut Command) -> io::Result<Self> {
         let is_at_a_terminal = io::stdin().is_terminal();
         let start = if is_at_a_terminal { Self::start_in_our_group } else { Self::start };
@@ -317,16 +317,17 @@ impl Started {
         self.child.stdin.take()
     }
 
-    /// Sends it a SIGTERM, with its group if that is its own. It may take time, or ignore it.
+    /// Sends SIGTERM to the process, with its group if it has its own. It may take time, or ignore
+    /// it.
     ///
     /// # Errors
-    /// The system refuses the signal: the process belongs to another user, as after `sudo`.
+    /// Fails if the process belongs to another user, as after `sudo`.
     #[cfg(unix)]
     pub fn ask_to_end(&self) -> io::Result<()> {
         if self.is_waited_for { Ok(()) } else { os::ask_to_end(&self.child) }
     }
 
-    /// How it ended, if it has. Its id is not reused before [`end`](Self::end).
+    /// Returns how the process ended, if it has. Its id is not reused before [`end`](Self::end).
     pub(crate) fn death(&mut self) -> Option<Death> {
         if self.is_waited_for {
             // The id may belong to another process.
@@ -335,7 +336,7 @@ impl Started {
         os::death(&mut self.child)
     }
 
-    /// Waits for its end, or until `is_over`. Whether it has ended.
+    /// Waits until the process ends, or until `is_over`. Returns whether it has ended.
     pub fn ends_before(&mut self, mut is_over: impl FnMut() -> bool) -> bool {
         while self.death().is_none() {
             if is_over() {
@@ -346,8 +347,8 @@ impl Started {
         true
     }
 
-    /// Ends all that it has started, then waits for the process, whose id may be reused from now on;
-    /// for the others no longer than killed ones may take. How it ended; `None` if unknown.
+    /// Ends everything that the process has started, then waits for the process, whose id may be
+    /// reused from now on, and briefly for the others. Returns how it ended, if known.
     ///
     /// A process that does not end is given up, and [`leftovers`] names it.
     pub fn end(&mut self) -> Option<ExitStatus> {

@@ -1,16 +1,16 @@
-//! Removal of a directory of a started process, which may have mounted something below it.
+//! Removes the directory of a started process, which may have mounted something below it.
 
 use std::path::{Path, PathBuf};
 
-/// Removes a directory with everything below it, as far as the system lets it. Returns what is
-/// mounted there, which is left.
+/// Removes a directory with everything below it, as far as the system allows. Returns the mounts
+/// there, which are left.
 #[cfg(unix)]
 pub(crate) fn remove(directory: &Path) -> Vec<PathBuf> {
     use rustix::fs::{CWD, Mode, OFlags, openat};
 
     let mut mounted = Vec::new();
     if let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) {
-        // A directory of temporary files may be one that nobody can list.
+        // A directory of temporary files may not be listable.
         #[cfg(target_os = "linux")]
         let access = OFlags::PATH;
         #[cfg(not(target_os = "linux"))]
@@ -26,7 +26,7 @@ pub(crate) fn remove(directory: &Path) -> Vec<PathBuf> {
 
 #[cfg(windows)]
 pub(super) fn remove(directory: &Path) -> Vec<PathBuf> {
-    // There is nobody to report it to.
+    // An error cannot be reported to anybody.
     let _ = std::fs::remove_dir_all(directory);
     Vec::new()
 }
@@ -43,7 +43,7 @@ mod below {
 
     use super::mount::Mount;
 
-    /// Removes what has this name. No symbolic link is followed, and no other mount is entered.
+    /// Removes what has this name, without following symbolic links or entering other mounts.
     pub(super) fn remove(
         parent: &OwnedFd,
         name: &OsStr,
@@ -53,7 +53,7 @@ mod below {
     ) {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(directory) = openat(parent, name, flags, Mode::empty()) else {
-            // It is no directory, or one that this user cannot read, which may be empty.
+            // It is not a directory, or a directory that this user cannot read, which may be empty.
             let removed = unlinkat(parent, name, AtFlags::empty()).or_else(|error| match error {
                 Errno::BUSY => Err(error),
                 _ => unlinkat(parent, name, AtFlags::REMOVEDIR),
@@ -75,7 +75,7 @@ mod below {
         for name in names {
             remove(&directory, &name, &path.join(&name), mount, mounted);
         }
-        // It stays if something is left in it.
+        // This fails if something is left in the directory.
         let _ = unlinkat(parent, name, AtFlags::REMOVEDIR);
     }
 }
@@ -84,8 +84,8 @@ mod below {
 mod mount {
     use std::os::fd::OwnedFd;
 
-    /// The mount that has an open file. A bind mount has the device of its source, so on Linux the
-    /// number of the mount tells.
+    /// Identifies the mount of an open file. A bind mount has the device of its source, so Linux
+    /// uses the number of the mount.
     #[derive(Debug, PartialEq, Eq)]
     pub(super) enum Mount {
         #[cfg(target_os = "linux")]

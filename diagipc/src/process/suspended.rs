@@ -1,4 +1,4 @@
-//! Whether a process waits at its start, and for what.
+//! Finds out whether a process waits at its start, and for what.
 
 use std::fmt;
 use std::fs;
@@ -9,7 +9,7 @@ use dotnet_diagnostics_ipc::port::{
 
 use super::procfs;
 
-/// The threads of a runtime that waits: its server, and that of its synchronisation.
+/// The names of the threads of a waiting runtime: its server's and its synchronisation's.
 const NAMES_WHILE_WAITING: [&str; 2] = [".NET EventPipe", ".NET SynchManag"];
 
 /// What a process waits for at its start.
@@ -22,15 +22,15 @@ const NAMES_WHILE_WAITING: [&str; 2] = [".NET EventPipe", ".NET SynchManag"];
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspended {
-    /// `ResumeRuntime` at its default port.
+    /// Whether the process waits for `ResumeRuntime` at its default port.
     pub at_default_port: bool,
-    /// `ResumeRuntime` at these ports, to which it connects.
+    /// The ports to which the process connects, and at which it waits for `ResumeRuntime`.
     pub ports: Vec<String>,
 }
 
 impl Suspended {
-    /// Looks at the environment and the threads of a process; `None` if it runs, or if `/proc` shows
-    /// too little of it. No runtime says whether it waits.
+    /// Looks at the environment and the threads of a process. Returns `None` if it runs, or if
+    /// `/proc` shows too little. No runtime reports whether it waits.
     pub fn of(process_id: u32) -> Option<Self> {
         let asked = Self::asked_for(&procfs::environment(process_id)?)?;
         waits(process_id)?.then_some(asked)
@@ -78,9 +78,9 @@ impl fmt::Display for Suspended {
     }
 }
 
-/// Returns whether the process has no thread but those that a runtime has while it waits. A runtime
-/// that has started has its finalizer too. The names are those of `CoreCLR` 8 to 11 and `NativeAOT` 10
-/// and 11; the threads of older `NativeAOT` have the name of the program.
+/// Returns whether the process has only the threads of a waiting runtime. A runtime that has
+/// started has its finalizer too. `CoreCLR` 8 to 11 and `NativeAOT` 10 and 11 use these names;
+/// threads of older `NativeAOT` have the program's name.
 fn waits(process_id: u32) -> Option<bool> {
     let name = |task: &str| {
         let name = fs::read_to_string(format!("/proc/{process_id}/task/{task}/comm")).ok()?;

@@ -1,30 +1,29 @@
-//! Time limits that a busy machine cannot decide: they are those of an idle machine, and end later
-//! on a busy one.
+//! Time limits that are given for an idle machine, and are longer on a busy machine.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dotnet_diagnostics_ipc_vectors::script::Step;
 
-/// How many times longer a limit is at most: after that, even a target that hangs on the busiest
-/// machine is given up.
+/// The maximum factor of a limit. After that, even a target that hangs on the busiest machine is
+/// given up.
 const MAX_FACTOR: u32 = 30;
-/// A longer time between two looks at the clock was given to other programs.
+/// The maximum time between two looks at the clock; more time went to other programs.
 const MAX_GAP: Duration = Duration::from_micros(200);
-/// How much time of its own a measurement takes: several slices of a scheduler.
+/// How much processor time a measurement uses: several slices of a scheduler.
 const OWN_TIME: Duration = Duration::from_millis(20);
-/// How long a measurement takes at most.
+/// The maximum duration of a measurement.
 const MAX_MEASURE_TIME: Duration = Duration::from_millis(600);
-/// How long a measurement counts.
+/// How long a measurement stays valid.
 const MEASURE_LIFETIME: Duration = Duration::from_millis(250);
-/// A machine that gives this part of its time to others is idle: in percent of [`OWN_TIME`].
+/// The time of a measurement on a machine that counts as idle, in percent of [`OWN_TIME`].
 const IDLE_PERCENT: u32 = 150;
-/// A shorter wait only looks whether something is there.
+/// The maximum wait that only checks whether something is there.
 const MAX_LOOK_TIME: Duration = Duration::from_millis(50);
 /// The last measurement, in percent of an idle machine's time, and when it ended.
 static MEASURED: Mutex<Option<(Instant, u32)>> = Mutex::new(None);
 
-/// How long a step of a script waits, where nothing may happen, in milliseconds.
+/// Returns how long a step of a script waits for silence, in milliseconds.
 pub(crate) const fn silence_ms(step: &Step) -> u32 {
     match step {
         Step::Wait(step) => step.wait,
@@ -35,8 +34,8 @@ pub(crate) const fn silence_ms(step: &Step) -> u32 {
     }
 }
 
-/// How long `whole` of an idle machine takes here and now: measured when a limit is about to
-/// decide, not before.
+/// Returns how long `whole` of an idle machine takes here and now. The machine is measured only
+/// when a limit is about to decide.
 pub(crate) fn here(whole: Duration) -> Duration {
     if whole <= MAX_LOOK_TIME {
         return whole;
@@ -44,12 +43,12 @@ pub(crate) fn here(whole: Duration) -> Duration {
     whole.saturating_mul(slower()).checked_div(100).unwrap_or(whole)
 }
 
-/// How long something that took `here` would take on an idle machine.
+/// Returns how long a wait of `here` would take on an idle machine.
 pub(crate) fn idle(here: Duration) -> Duration {
     here.saturating_mul(100).checked_div(slower()).unwrap_or(here)
 }
 
-/// How much longer everything takes here and now than on an idle machine, in percent.
+/// Returns how much longer everything takes than on an idle machine, in percent.
 fn slower() -> u32 {
     let mut measured = MEASURED.lock().unwrap_or_else(PoisonError::into_inner);
     let percent = match *measured {
@@ -60,7 +59,7 @@ fn slower() -> u32 {
     percent
 }
 
-/// How much longer than on an idle machine a program takes that wants a whole processor.
+/// Measures how much longer than on an idle machine a program takes that uses a whole processor.
 fn measure() -> u32 {
     let began = Instant::now();
     let (mut last, mut own) = (began, Duration::ZERO);

@@ -12,13 +12,13 @@ use rustix::process::{
 use super::Death;
 use crate::process::procfs::Stat;
 
-/// A process that was not waited for yet: its id is not reused, and neither is that of its group.
+/// A process that was not waited for yet, so that its id and its group's id are not reused.
 pub(super) struct UnixProcess {
     pub(super) pid: Pid,
-    /// The directory, if it has one of its own: orphans are known by it.
+    /// The directory of the process, if it has one, by which orphans are recognised.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no orphans are known"))]
     pub(super) tmpdir: Option<PathBuf>,
-    /// Whether it was killed: it may have been waited for since.
+    /// Whether the process was killed; it may have been waited for since.
     is_killed: bool,
 }
 
@@ -27,7 +27,7 @@ impl UnixProcess {
         Self { pid, tmpdir, is_killed: false }
     }
 
-    /// Starts it. Without a group of its own only the process itself is ended.
+    /// Starts the process. Without a group of its own, only the process itself is ended.
     pub(super) fn start(command: &mut Command) -> io::Result<(Child, Self)> {
         let tmpdir = command.get_envs().find(|(name, _)| *name == "TMPDIR");
         let tmpdir = tmpdir.and_then(|(_, value)| value).map(PathBuf::from);
@@ -36,10 +36,10 @@ impl UnixProcess {
         Ok((child, process))
     }
 
-    /// Kills it with its group, once. It may have left the group.
+    /// Kills the process with its group, once. The process may have left the group.
     ///
     /// # Errors
-    /// The system refuses it: another user runs the process. It may have ended by itself.
+    /// Fails if another user runs the process. It may have ended by itself.
     pub(super) fn kill(&mut self) -> io::Result<()> {
         if self.is_killed {
             return Ok(());
@@ -54,15 +54,15 @@ impl UnixProcess {
     }
 }
 
-/// Sends a process and its group a SIGTERM. It may take time, or ignore it.
+/// Sends SIGTERM to a process and its group. The process may take time, or ignore it.
 pub(super) fn ask_to_end(child: &Child) -> io::Result<()> {
     let pid = Pid::from_child(child);
-    // It may have no group of its own.
+    // The process may have no group of its own.
     let _ = kill_process_group(pid, Signal::TERM);
     Ok(kill_process(pid, Signal::TERM)?)
 }
 
-/// How it ended, if it has. It is not waited for: its id is not reused.
+/// Returns how the process ended, if it has. It is not waited for, so its id is not reused.
 pub(super) fn death(child: &mut Child) -> Option<Death> {
     state(Pid::from_child(child))
 }
@@ -77,12 +77,12 @@ fn state(pid: Pid) -> Option<Death> {
     }
 }
 
-/// When a process was started, on Linux: with its number it is unique.
+/// Returns when a process was started; on Linux this and its id are unique together.
 pub(super) fn start_time(number: u32) -> Option<u64> {
     Stat::of(number)?.start_time
 }
 
-/// The name of a process's socket. If its start time is unknown, the key is 0 (F-61).
+/// Returns the name of a process's socket. If its start time is unknown, the key is 0 (F-61).
 pub fn socket_name(number: u32) -> SocketName {
     SocketName::new(number, start_time(number).unwrap_or(UNKNOWN_KEY))
 }
@@ -96,7 +96,7 @@ fn how(status: &WaitIdStatus) -> Death {
     }
 }
 
-/// `rustix` reads neither of the two there.
+/// Returns `Unknown`, because `rustix` reads neither status there.
 #[cfg(target_os = "netbsd")]
 fn how(_: &WaitIdStatus) -> Death {
     Death::Unknown
@@ -113,7 +113,7 @@ mod tests {
     use super::super::{OwnDirectory, Started};
     use super::*;
 
-    /// Whether it has ended, if such a process exists.
+    /// Returns whether the process has ended, if it exists.
     #[cfg(target_os = "linux")]
     fn has_ended(id: u32) -> Option<bool> {
         Stat::of(id).map(|stat| stat.has_ended)
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(has_ended(member), Some(false));
         assert_eq!(started.end().and_then(|status| status.code()), Some(7));
         assert_eq!(has_ended(leader), None);
-        // The new parent waits for it, or does not.
+        // The new parent may or may not wait for it.
         until(|| (has_ended(member) != Some(false)).then_some(()));
     }
 
@@ -167,7 +167,7 @@ mod tests {
         assert!(!everything().has(number, &path));
     }
 
-    /// In a separate process, in which nothing can be started afterwards.
+    /// This runs in a separate process, because nothing can be started afterwards.
     #[test]
     fn end_all_started_ends_all_and_refuses_new() {
         const NAME: &str = "process::unix::tests::end_all_started_ends_all_and_refuses_new";

@@ -1,7 +1,7 @@
-//! A process that ends what another process has started, when that is gone for any reason.
+//! A process that ends what another process has started, once that is gone for any reason.
 //!
-//! It reads records from its standard input, each with a 0 at its end, until that process closes it
-//! by ending. It has a group of its own, so that it survives the end of that process's group.
+//! It reads records, each with a 0 at its end, from its standard input, until the other process
+//! closes it by ending. It has a group of its own, to survive the end of the other process's group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -27,14 +27,14 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The first byte of a record: a process was started.
 const STARTED: u8 = b'+';
-/// A process was killed, and may be waited for.
+/// The first byte of a record: a process was killed, and may be waited for.
 const KILLED: u8 = b'-';
-/// A directory was made.
+/// The first byte of a record: a directory was made.
 const MADE: u8 = b'm';
-/// A directory was removed.
+/// The first byte of a record: a directory was removed.
 const REMOVED: u8 = b'r';
 
-/// What makes this process responsible for all that it starts: a watcher, and on Linux the orphans.
+/// What makes this process responsible for all that it starts: a watcher, and orphans on Linux.
 pub(super) struct Owner {
     command: Command,
     watcher: Option<Child>,
@@ -56,7 +56,7 @@ impl Owner {
         })
     }
 
-    /// Takes a sentence about the orphans that were ended since the last call.
+    /// Returns a sentence about the orphans that were ended since the last call.
     #[cfg_attr(not(target_os = "linux"), allow(clippy::unused_self, reason = "it has none"))]
     pub(super) fn take_ended(&mut self) -> Option<String> {
         #[cfg(target_os = "linux")]
@@ -81,7 +81,7 @@ impl Owner {
         self.tell(STARTED, format!("{number} {}", start_time(number).unwrap_or(0)).as_bytes());
     }
 
-    /// Records that a process was killed, and that its number may become another one's.
+    /// Records that a process was killed, and that another process may get its id.
     pub(super) fn killed(&mut self, number: u32) {
         self.tell(KILLED, number.to_string().as_bytes());
     }
@@ -96,15 +96,13 @@ impl Owner {
 
     fn tell(&mut self, kind: u8, about: &[u8]) {
         if let Some(input) = self.watcher.as_mut().and_then(|watcher| watcher.stdin.as_mut()) {
-            // Someone may have killed the watcher, which is needed only if this process is killed
-            // too.
+            // The watcher may have been killed. It is needed only if this process is killed too.
             let _ = input.write_all(&[&[kind], about, &[0]].concat());
         }
     }
 
-    /// Ends the orphans of a process, or all, except those that cannot be ended: these are noted in
-    /// `left`. Returns whether some are still running. `is_started` tells a child that is not an
-    /// orphan.
+    /// Ends the orphans of a process, or all. Returns whether some are still running. Orphans that
+    /// cannot be ended are noted in `left`. `is_started` recognises a child that is not an orphan.
     #[cfg_attr(not(target_os = "linux"), allow(clippy::unused_self, reason = "it has none"))]
     pub(super) fn end_orphans(
         &mut self,
@@ -126,12 +124,12 @@ impl Owner {
     }
 }
 
-/// What the watcher of [`own_all_started`](super::own_all_started) does, until standard input ends:
-/// then it ends the recorded processes, each with its process group, and on Linux all that have a
+/// Runs the watcher of [`own_all_started`](super::own_all_started) until standard input ends. It
+/// then ends the recorded processes, each with its process group, and on Linux all processes with a
 /// recorded directory in their environment, such as `TMPDIR`. It removes these directories.
 ///
 /// # Errors
-/// Standard input cannot be read.
+/// Fails if standard input cannot be read.
 pub fn watch_started() -> io::Result<()> {
     let mut left = Left::default();
     for record in io::stdin().lock().split(0) {
@@ -141,10 +139,10 @@ pub fn watch_started() -> io::Result<()> {
     Ok(())
 }
 
-/// What is left of a process.
+/// The processes and directories that another process has left.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Left {
-    /// With the start time, if known.
+    /// The processes with their start time, if known.
     processes: BTreeMap<u32, Option<u64>>,
     directories: BTreeSet<PathBuf>,
 }
@@ -175,10 +173,10 @@ impl Left {
     fn end(self) {
         for (number, began) in &self.processes {
             let Some(pid) = i32::try_from(*number).ok().and_then(Pid::from_raw) else { continue };
-            // The number may be another process's. If there is none, its group may still exist.
+            // Another process may have the id. If none has it, the group may still exist.
             let now = start_time(*number);
             if now.is_none() || now == *began {
-                // There is nobody left to report it to.
+                // An error cannot be reported to anybody.
                 let _ = UnixProcess::new(pid, None).kill();
             }
         }
@@ -191,7 +189,7 @@ impl Left {
         }
     }
 
-    /// Whether there was one.
+    /// Kills processes by their environment. Returns whether there was one.
     #[cfg(target_os = "linux")]
     fn kill_by_environment(&self) -> bool {
         use rustix::process::{PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
@@ -199,8 +197,8 @@ impl Left {
         let mut any = false;
         for number in procfs::processes() {
             let Some(pid) = i32::try_from(number).ok().and_then(Pid::from_raw) else { continue };
-            // Opened before its environment is read: the signal is for the process that has it, or
-            // for none.
+            // The process is opened before its environment is read, so that only the process with
+            // this environment gets the signal.
             let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
             let is_ours = self
                 .directories

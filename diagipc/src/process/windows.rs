@@ -1,11 +1,11 @@
-//! Processes on Windows, each with all its descendants. Why it is safe: handles are open while used, and structures
-//! have the size reported to the system.
+//! Processes on Windows, each with all its descendants. The `unsafe` calls are sound because
+//! handles are open while used, and structures have the size reported to the system.
 //!
-//! The process is created suspended and runs only once it is in its job: whatever it starts is in
-//! it too, from its first instruction. `std` starts it, and keeps no handle of its first thread, so
-//! that is looked up. If this process is killed between the two, one that never ran stays.
+//! A process is created suspended and runs only once it is in its job, so everything that it starts
+//! is in the job too. `std` starts the process but keeps no handle of its first thread, which is
+//! looked up. If this process is killed in between, a process that never ran is left.
 //!
-//! Not a crate: `process-wrap` (8.2, for this Rust) does the same, but with std's `Command` it does
+//! This is not done by a crate: `process-wrap` (8.2, for this Rust) uses std's `Command`, and does
 //! not end the job with this process; `win32job` does not suspend. Both need the crate `windows`.
 #![allow(unsafe_code, reason = "calls into Windows")]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
@@ -33,8 +33,8 @@ use windows_sys::Win32::System::Threading::{
 
 use super::Death;
 
-/// The job object of a process. Dropping it ends its processes; so does the end of this process, for any reason,
-/// as no other one has a handle of it.
+/// The job object of a process. A drop ends its processes, and so does the end of this process,
+/// because no other process has a handle of the job.
 #[derive(Debug)]
 pub(super) struct WindowsProcess(OwnedHandle);
 
@@ -42,7 +42,7 @@ impl WindowsProcess {
     /// Starts a process in a job of its own.
     ///
     /// # Errors
-    /// It cannot be started, or not be put into a job; then it does not run.
+    /// Fails if it cannot be started, or cannot be put into a job; then it does not run.
     pub(super) fn start(command: &mut Command) -> io::Result<(Child, Self)> {
         let job = Self::new()?;
         let child = command.creation_flags(CREATE_SUSPENDED).spawn();
@@ -51,7 +51,7 @@ impl WindowsProcess {
         match job.add(&child).and_then(|()| resume(child.id())) {
             Ok(()) => Ok((child, job)),
             Err(error) => {
-                // It has done nothing yet.
+                // The process has done nothing yet.
                 let _ = child.kill();
                 let _ = child.wait();
                 Err(error)
@@ -82,16 +82,16 @@ impl WindowsProcess {
         done(unsafe { AssignProcessToJobObject(self.0.as_raw_handle(), child.as_raw_handle()) })
     }
 
-    /// Ends its processes. This may take time.
+    /// Ends the processes of the job. This may take time.
     ///
     /// # Errors
-    /// The system refuses it.
+    /// Fails if the system refuses it.
     pub(super) fn kill(&mut self) -> io::Result<()> {
         // SAFETY: The job is open.
         done(unsafe { TerminateJobObject(self.0.as_raw_handle(), 1) })
     }
 
-    /// Whether some of its processes are still running. False if the system does not say.
+    /// Returns whether processes of the job are still running, as far as the system reports it.
     pub(super) fn is_running(&self) -> bool {
         let mut counts = JOBOBJECT_BASIC_ACCOUNTING_INFORMATION::default();
         // SAFETY: The job is open; `counts` is of this class, and written within the call.
@@ -108,12 +108,12 @@ impl WindowsProcess {
     }
 }
 
-/// How it ended, if it has. Its id is not reused while its handle is open.
+/// Returns how the process ended, if it has. Its id is not reused while its handle is open.
 pub(super) fn death(child: &mut Child) -> Option<Death> {
     child.try_wait().map_or(Some(Death::Unknown), |status| status.map(Death::from))
 }
 
-/// Lets a process run that was created suspended: it has one thread.
+/// Resumes a process that was created suspended, and has one thread.
 fn resume(process_id: u32) -> io::Result<()> {
     // SAFETY: The arguments are only numbers.
     let threads = unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0) };
@@ -125,7 +125,7 @@ fn resume(process_id: u32) -> io::Result<()> {
     entry.dwSize = size(&entry);
     // SAFETY: The snapshot is open; `entry` says its size, and is written within the call.
     let mut found = unsafe { Thread32First(threads.as_raw_handle(), &raw mut entry) };
-    // The last call fails: there are no more.
+    // The last call fails, because there are no more threads.
     while done(found).is_ok() {
         if entry.th32OwnerProcessID == process_id {
             // SAFETY: The arguments are only numbers.
@@ -142,7 +142,7 @@ fn resume(process_id: u32) -> io::Result<()> {
     Err(io::Error::other("the started process has no thread"))
 }
 
-/// The result of a call that returns 0 on failure.
+/// Converts the result of a call that returns 0 on failure.
 fn done(result: i32) -> io::Result<()> {
     if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
@@ -151,7 +151,7 @@ fn size<T>(_: &T) -> u32 {
     u32::try_from(size_of::<T>()).unwrap_or(u32::MAX)
 }
 
-/// The result of a call that returns a null pointer on failure.
+/// Wraps the handle of a call that returns a null pointer on failure.
 fn owned(handle: HANDLE) -> io::Result<OwnedHandle> {
     // SAFETY: It is new, or null, and has no other owner.
     let handle = unsafe { HandleOrNull::from_raw_handle(handle) };
@@ -173,7 +173,7 @@ mod tests {
     const SAYS: &str = "it holds the pipe";
     const LONG: Duration = Duration::from_secs(30);
 
-    /// This program in another role, with our standard output unless changed.
+    /// Returns a command that runs this program in another role, with our standard output.
     fn this(role: &str) -> Command {
         let mut this = Command::new(std::env::current_exe().unwrap());
         this.args(["--exact", "--nocapture", "process::windows::tests::plays_a_role"])
@@ -182,7 +182,7 @@ mod tests {
         this
     }
 
-    /// What the programs of the other tests do; alone it does nothing.
+    /// Plays the programs of the other tests; alone it does nothing.
     #[test]
     fn plays_a_role() {
         match std::env::var(ROLE).as_deref() {
@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    /// Waits until a grandchild holds the pipe. Then something comes once nobody holds it any more.
+    /// Waits until a grandchild holds the pipe. The receiver gets a message once none does.
     fn held(pipe: ChildStdout) -> Receiver<()> {
         let mut pipe = BufReader::new(pipe);
         let mut line = String::new();

@@ -1,4 +1,4 @@
-//! This crate's codec against the server of .NET 11 itself.
+//! Compares this crate's codec with the server of .NET 11 itself.
 
 use ::arbitrary::{Arbitrary, Unstructured};
 
@@ -16,8 +16,9 @@ use dotnet_diagnostics_ipc::wire::{Array, IpcString, WireError, WireErrorKind};
 use dotnet_diagnostics_ipc_vectors as vectors;
 use dotnet_diagnostics_ipc_vectors::Direction;
 
-/// A request, of which both say the same: accepted, or the error; and what was read of a session. A message is taken as it is;
-/// otherwise the first byte chooses: 0 any bytes, 1 a changed message, 2 a generated request, another the command of a header.
+/// Checks that both accept a request, or refuse it with the same error, and read the same session.
+/// A message is taken as it is; otherwise the first byte chooses: 0 any bytes, 1 a changed message,
+/// 2 a generated request, another the command of a header.
 pub fn against_dotnet(input: &[u8], dotnet: &mut Dotnet) {
     let Some((which, rest)) = input.split_first() else { return };
     let request = match which {
@@ -34,7 +35,7 @@ pub fn against_dotnet(input: &[u8], dotnet: &mut Dotnet) {
     assert_eq!(difference, None, "{}", hex::encode(&request));
 }
 
-/// The request that these bytes choose, or a message with changes.
+/// Returns the request that these bytes choose, or a message with changes.
 pub fn generated(is_changed: bool, chosen: &[u8]) -> Vec<u8> {
     let chosen = &mut Unstructured::new(chosen);
     if is_changed {
@@ -44,7 +45,7 @@ pub fn generated(is_changed: bool, chosen: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The requests of the vectors.
+/// Returns the requests of the vectors.
 pub fn messages() -> Vec<Vec<u8>> {
     let files = vectors::files().unwrap();
     let groups = files.into_iter().flat_map(|file| file.groups);
@@ -59,9 +60,9 @@ pub fn messages() -> Vec<Vec<u8>> {
 /// Sends the request, and says how the server's answer differs from what this crate expects.
 ///
 /// # Errors
-/// The difference.
+/// Returns the difference.
 pub fn same_answer(request: &[u8], dotnet: &mut Dotnet) -> Result<(), String> {
-    // Nothing to answer.
+    // There is nothing to answer.
     if request.is_empty() {
         return Ok(());
     }
@@ -85,13 +86,13 @@ enum Outcome {
     /// The reply of its command.
     Ok,
     Error(HResult),
-    /// The payload, and bytes of memory: no message.
+    /// The payload and bytes of memory, which are not a message.
     Raw,
     /// The process dies.
     Death,
 }
 
-/// What this crate reads, and how the server of .NET 11 ends it.
+/// What this crate reads, and how the server of .NET 11 is expected to answer.
 struct Expected {
     command: Option<Command>,
     payload: Vec<u8>,
@@ -101,7 +102,7 @@ struct Expected {
     wraps: bool,
     outcome: Outcome,
     session: Option<Session>,
-    /// Why that is not what the codec itself says.
+    /// The fact that explains why this is not what the codec itself says.
     fact: Option<&'static str>,
 }
 
@@ -110,7 +111,7 @@ struct Seen<'a> {
     bytes: &'a [u8],
     message: Option<Message<'a>>,
     request: Option<AnyRequest<'a>>,
-    /// If its values are those of a session.
+    /// The session, if the values describe one.
     session: Option<Session>,
 }
 
@@ -120,12 +121,12 @@ impl Seen<'_> {
     }
 }
 
-/// Where .NET 11 (Mono, in a browser) ends a request otherwise than the codec says: the fact, and the outcome where it holds. The
-/// first that holds counts.
+/// A fact, and the outcome where it holds: .NET 11 (Mono, in a browser) answers a request otherwise
+/// than the codec. The first fact that holds counts.
 type Exception = (&'static str, fn(&Seen<'_>) -> Option<Outcome>);
 
 const EXCEPTIONS: [Exception; 8] = [
-    // The magic is looked at last.
+    // The server checks the magic last.
     ("F-3", |seen| {
         let size = seen
             .bytes
@@ -134,14 +135,14 @@ const EXCEPTIONS: [Exception; 8] = [
         let is_whole = (HEADER_LEN..=seen.bytes.len()).contains(&size);
         (seen.message.is_none() && !is_whole).then_some(Outcome::Error(HResult::BAD_ENCODING))
     }),
-    // Mono 11 has no profiler and no perf map to stop: it does not read what is asked.
+    // Mono 11 has no profiler and no perf map to stop, and does not read such a request.
     ("F-152", |seen| {
         let unread =
             seen.message.is_some_and(|message| message.command.set == Command::ATTACH_PROFILER.set)
                 || seen.is_one_of(&[Command::DISABLE_PERF_MAP]);
         unread.then_some(Outcome::Error(HResult::NOT_SUPPORTED))
     }),
-    // Dumps, perf maps and startup hooks are read, and not supported.
+    // Dumps, perf maps and startup hooks are read, but not supported.
     ("F-152", |seen| {
         let without = [
             Command::GENERATE_CORE_DUMP,
@@ -156,14 +157,14 @@ const EXCEPTIONS: [Exception; 8] = [
     // A variable cannot have such a name.
     ("F-152", |seen| match seen.request {
         Some(AnyRequest::SetEnvironmentVariable(set)) => {
-            // Half a pair is a character too.
+            // Half a surrogate pair is a character too.
             let mut units = set.name.units().take_while(|unit| *unit != 0).peekable();
             let is_refused = units.peek().is_none() || units.any(|unit| unit == u16::from(b'='));
             is_refused.then_some(Outcome::Error(HResult::FAIL))
         }
         _ => None,
     }),
-    // The buffer that the payload is read into is sent.
+    // The server sends the buffer into which it read the payload.
     ("F-71", |seen| {
         let infos = [
             Command::PROCESS_INFO,
@@ -174,19 +175,19 @@ const EXCEPTIONS: [Exception; 8] = [
         (seen.message.is_some_and(|message| !message.payload.is_empty()) && seen.is_one_of(&infos))
             .then_some(Outcome::Raw)
     }),
-    // The number of a session is cut to a pointer of 32 bits, and 0 is found where there is none.
+    // The id of a session is cut to a pointer of 32 bits; if that is 0, the server follows it.
     ("F-151", |seen| match seen.request {
         Some(AnyRequest::StopTracing(stop)) => {
             (stop.session_id != 0 && stop.session_id as u32 == 0).then_some(Outcome::Death)
         }
         _ => None,
     }),
-    // user_events is not compiled in: the session is read, and has no descriptor.
+    // user_events is not compiled in, so the session is read, but has no descriptor.
     ("F-21", |seen| {
         let is_user_events = seen.session.as_ref()?.5 == USER_EVENTS;
         is_user_events.then_some(Outcome::Error(HResult::BAD_ENCODING))
     }),
-    // Only a thread of its own can block.
+    // Blocking needs a separate thread.
     ("F-146", |seen| {
         let blocks = seen.session.as_ref()?.6 == SessionBufferMode::BLOCK.0;
         blocks.then_some(Outcome::Error(HResult::FAIL))
@@ -200,7 +201,7 @@ const USER_EVENTS: u32 = 5;
 impl Expected {
     fn of(request: &[u8]) -> Self {
         let mut request = request.to_vec();
-        // F-8: the bytes of a string are twice its count, in 32 bits. It is read as if its highest bit were not there.
+        // F-8: a string's size in bytes is twice its count, in 32 bits, so the highest bit is lost.
         let mut fact = None;
         while let Some(high) = high_bit_of_string(&request) {
             request[high] &= 0x7f;
@@ -214,7 +215,7 @@ impl Expected {
             Ok(AnyRequest::Unknown { .. }) => Some(HResult::UNKNOWN_COMMAND),
             Ok(_) => limit.map(|limit| limit.hresult()),
         };
-        // These are for the registration of tracepoints to refuse.
+        // The registration of tracepoints refuses these later.
         let later = |limit: WireErrorKind| {
             matches!(
                 limit,
@@ -244,7 +245,7 @@ impl Expected {
     }
 }
 
-/// Where the first string that cannot be read, if there is one, has a count with the highest bit.
+/// Returns where the first string that cannot be read has a count with the highest bit, if it has.
 fn high_bit_of_string(request: &[u8]) -> Option<usize> {
     let (message, _) = Message::decode_prefix(request).ok()?;
     let error = message.request().err()?;
@@ -255,8 +256,8 @@ fn high_bit_of_string(request: &[u8]) -> Option<usize> {
     (has_large_count(&error) && !is_array && request.get(last)? & 0x80 != 0).then_some(last)
 }
 
-/// Whether the server computes the size of so many tracepoint sets, of 12 bytes each, in 32 bits. It reads the first providers of a
-/// request that has fewer than it claims; this crate does not.
+/// Returns whether the server computes the size of so many tracepoint sets, of 12 bytes each, in 32
+/// bits. Unlike this crate, it reads the first providers of a request that has too few.
 fn has_too_many_sets(request: &[u8]) -> bool {
     let large = |request: &[u8]| {
         let error =
@@ -279,15 +280,15 @@ fn has_too_many_sets(request: &[u8]) -> bool {
     }
 }
 
-/// Whether a string or an array has more items than the message has bytes.
+/// Returns whether a count of a string or an array exceeds the bytes of the message.
 fn has_large_count(error: &WireError) -> bool {
     matches!(error.kind(), WireErrorKind::CountTooLarge { .. })
 }
 
-/// What the server made of it. Everything that it writes must be readable.
+/// Returns the server's outcome. Everything that the server writes must be readable.
 fn outcome(answer: &Answer, expected: &Expected) -> Result<Outcome, String> {
-    // F-9: what a count claims is allocated before it is read, and Mono ends without memory. The bytes of as many tracepoint sets are
-    // computed in 32 bits: with fewer bytes than sets, it writes behind them.
+    // F-9: the server allocates what a count claims before it reads it, and Mono dies without
+    // memory. The size of tracepoint sets is computed in 32 bits, and may wrap.
     if expected.claims && (answer.out_of_memory || expected.wraps) {
         return Ok(expected.outcome);
     }
@@ -313,13 +314,13 @@ fn outcome(answer: &Answer, expected: &Expected) -> Result<Outcome, String> {
     }
 }
 
-/// Text as the server keeps it: the first NUL ends it, and half a pair is U+FFFD.
+/// Returns text as the server keeps it: the first NUL ends it, and half a surrogate pair is U+FFFD.
 fn text(string: IpcString<'_>) -> Text {
     let chars = string.chars().map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
     (!string.is_absent()).then(|| kept(chars.take_while(|c| *c != '\0')))
 }
 
-/// A session as the server keeps it.
+/// Returns a session as the server keeps it.
 fn session(request: &AnyRequest<'_>) -> Option<Session> {
     let stream = |mb, format: Format, stacks, keyword, mode, providers| {
         (mb, format.0, keyword != 0, stacks, keyword, IPC_STREAM, mode, providers)
@@ -385,7 +386,7 @@ fn registered(provider: UserEventsProviderConfig<'_>) -> Provider {
     (name, arguments, keywords, level, filter, Some((text(default_tracepoint_name), sets)))
 }
 
-/// A message.
+/// Returns a message.
 fn whole(command: Command, payload: &[u8]) -> Vec<u8> {
     let size = u16::try_from(HEADER_LEN + payload.len()).unwrap().to_le_bytes();
     [b"DOTNET_IPC_V1\0", &size[..], &[command.set, command.id, 0, 0], payload].concat()

@@ -1,4 +1,4 @@
-//! This crate's codec against the C header generated from its grammar.
+//! Compares this crate's codec with the C header generated from its grammar.
 
 use serde_json::{Map, json};
 
@@ -6,9 +6,9 @@ use diagipc::codec;
 use diagipc::embedded::corpus::{Asked, asked_of_c_header};
 use dotnet_diagnostics_ipc_vectors::{Type, Value};
 
-/// Any bytes as any type of `c/dotnet_ipc.h`: both read the same value, or refuse in the same
-/// layer; and both write a value that was read as the same bytes. `header` answers a question of
-/// the line protocol.
+/// Reads any bytes as any type of `c/dotnet_ipc.h`. Both codecs read the same value, or refuse in
+/// the same layer, and both write a value as the same bytes. `header` answers a question of the
+/// line protocol.
 pub fn c_header(input: &[u8], header: &mut dyn FnMut(&str) -> String) {
     let asked: Vec<&Asked> = asked_of_c_header().collect();
     let Some((which, wire)) = input.split_first() else { return };
@@ -19,7 +19,7 @@ pub fn c_header(input: &[u8], header: &mut dyn FnMut(&str) -> String) {
     let mut both = |question: &Value| {
         let question = serde_json::to_string(question).unwrap();
         let mut ours: Map<String, Value> = serde_json::from_str(&codec::answer(&question)).unwrap();
-        // The header does not report it.
+        // The header does not report whether bytes are canonical.
         ours.remove("canonical");
         let theirs: Map<String, Value> = serde_json::from_str(&header(&question)).unwrap();
         assert_eq!(ours, theirs, "{question}");

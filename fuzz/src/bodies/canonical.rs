@@ -1,21 +1,21 @@
-//! Canonical bytes encode to the same bytes again, others do not.
+//! Checks that canonical bytes encode to the same bytes again, and others do not.
 
 use diagipc::embedded::corpus::{Asked, SUBJECTS};
 use dotnet_diagnostics_ipc::header::Header;
 use dotnet_diagnostics_ipc_vectors::{Type, TypedCodec};
 
-/// The subject chosen by the first byte, and the bytes to read as it.
+/// Returns the subject chosen by the first byte, and the bytes to read as it.
 pub(super) fn choose(input: &[u8]) -> Option<(&'static Asked, &[u8])> {
     let (which, wire) = input.split_first()?;
     Some((&SUBJECTS[usize::from(*which) % SUBJECTS.len()], wire))
 }
 
-/// The type chosen by a first byte.
+/// Returns the type chosen by a first byte.
 pub fn kind(which: u8) -> Type {
     SUBJECTS[usize::from(which) % SUBJECTS.len()].subject.kind
 }
 
-/// Any bytes as any type of the vectors: ports, names, records, environments, messages.
+/// Reads any bytes as any type of the vectors: ports, names, records, environments, messages.
 pub fn canonical(input: &[u8]) {
     let Some((Asked { subject, .. }, wire)) = choose(input) else { return };
     let decoded = subject.decode(wire);

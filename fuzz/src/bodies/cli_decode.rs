@@ -1,4 +1,4 @@
-//! The body of the target `cli_decode`: `diagipc decode`, with any bytes, text and options.
+//! Runs `diagipc decode` with any bytes, text and options.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc_vectors::pasted::{PastedForm, read_capture};
 
 use crate::bodies::kind;
 
-/// `[how, which, bytes …]`.
+/// Takes `[how, which, bytes …]`.
 pub fn cli_decode(input: &[u8]) {
     let Some(([how, which], bytes)) = input.split_first_chunk::<2>() else { return };
     if let Ok(text) = str::from_utf8(bytes) {
@@ -48,7 +48,7 @@ pub fn cli_decode(input: &[u8]) {
     assert_eq!(serde_json::to_string(&again).unwrap(), json);
 }
 
-/// Text is read in each form, or refused at a place in it.
+/// Reads text in each form, or refuses it at a place in it.
 fn pasted(text: &str) {
     let lines = text.split('\n').count();
     for form in PastedForm::ALL {

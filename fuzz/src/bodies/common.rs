@@ -1,8 +1,8 @@
-//! What several bodies use: sizes of pieces, a sink for text, the encoding of a value.
+//! Helpers of several bodies: sizes of pieces, a sink for text, the encoding of a value.
 
 use dotnet_diagnostics_ipc::wire::Encode;
 
-/// Sizes of pieces, repeated; if empty, all at once. A size of 0 is 1.
+/// Repeated sizes of pieces; if empty, all bytes are one piece. A size of 0 is 1.
 pub(super) struct Pieces<'p>(std::iter::Cycle<std::slice::Iter<'p, u8>>);
 
 impl<'p> Pieces<'p> {
@@ -15,7 +15,7 @@ impl<'p> Pieces<'p> {
     }
 }
 
-/// Discarded text: only writing it matters.
+/// A sink that discards text.
 pub(super) struct Nowhere;
 
 impl std::fmt::Write for Nowhere {
@@ -24,12 +24,12 @@ impl std::fmt::Write for Nowhere {
     }
 }
 
-/// Prints a value, for the panics that this may cause.
+/// Prints a value, because that may panic.
 pub(super) fn show(value: impl std::fmt::Debug) {
     std::fmt::Write::write_fmt(&mut Nowhere, format_args!("{value:?}")).unwrap();
 }
 
-/// The encoding of a value.
+/// Returns the encoding of a value.
 pub(super) fn written(value: &(impl Encode + ?Sized)) -> Vec<u8> {
     let mut bytes = Vec::new();
     value.encode(&mut bytes).unwrap();

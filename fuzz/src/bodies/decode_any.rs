@@ -1,4 +1,4 @@
-//! Any bytes, read by every decoder of the crate.
+//! Reads any bytes with every decoder of the crate.
 
 use std::fmt::{Debug, Write as _};
 
@@ -23,9 +23,9 @@ fn refused(error: &WireError, len: usize) {
     write!(Nowhere, "{error}").unwrap();
 }
 
-/// Whether `payload` encodes to the message `bytes`; it must always encode to its own length.
+/// Returns whether `payload` encodes to the message `bytes`; it must encode to its own length.
 fn writes<T: Encode>(command: Command, payload: &T, bytes: &[u8], again: &mut Vec<u8>) -> bool {
-    // Room for a text or an array more than was read would be a bug of the codec.
+    // The room is exact: to need more than was read would be a bug of the codec.
     again.resize(bytes.len(), 0);
     let len = encode(command, payload, again).unwrap();
     again.truncate(len);
@@ -96,8 +96,8 @@ fn piece<'a, T: Decode<'a> + Encode + PartialEq + Debug>(bytes: &'a [u8], again:
     assert_eq!(T::decode(&mut Reader::new(again)).as_ref(), Ok(&value));
 }
 
-/// The bytes as a message, as every request and reply, as an advertise; and, after the first, as a
-/// piece or a payload.
+/// Reads the bytes as a message, as every request and reply, and as an advertise; and the bytes
+/// after the first as a piece or a payload.
 pub fn decode_any(bytes: &[u8]) {
     match Message::decode_prefix(bytes) {
         Ok((message, rest)) => {
@@ -114,7 +114,7 @@ pub fn decode_any(bytes: &[u8]) {
         Ok(advertise) => assert_eq!(&advertise.to_bytes()[..], bytes),
         Err(error) => refused(&error, bytes.len()),
     }
-    // The first byte chooses the piece, or the message whose payload the rest is.
+    // The first byte chooses the piece, or the message for the payload in the rest.
     let Some((which, bytes)) = bytes.split_first() else { return };
     let again = &mut vec![0; bytes.len()];
     match which {
@@ -139,8 +139,8 @@ pub fn decode_any(bytes: &[u8]) {
         18 => piece::<DraftCollectTracing<'_>>(bytes, again),
         19 => piece::<Array<'_, Array<'_, IpcString<'_>>>>(bytes, again),
         _ => {
-            // A header before the rest: a fuzzer finds the 14 bytes of magic, but loses them as
-            // often.
+            // Put a header before the rest, because a fuzzer finds the 14 bytes of magic, but often
+            // loses them.
             let payload = &bytes[..bytes.len().min(65_515)];
             let size = u16::try_from(HEADER_LEN + payload.len()).unwrap().to_le_bytes();
             let commands: Vec<_> = Command::known().chain([Command::OK, Command::ERROR]).collect();

@@ -1,4 +1,4 @@
-//! The environment block, as a whole and in pieces.
+//! Reads the environment block, as a whole and in pieces.
 
 use super::{Pieces, show, written};
 use dotnet_diagnostics_ipc::continuation::{
@@ -6,7 +6,7 @@ use dotnet_diagnostics_ipc::continuation::{
 };
 use dotnet_diagnostics_ipc::wire::{WireError, WireErrorKind};
 
-/// `[entry buffer size, announced bytes less or more, 4 sizes of pieces, block …]`.
+/// Takes `[entry buffer size, announced bytes less or more, 4 sizes of pieces, block …]`.
 pub fn environment(input: &[u8]) {
     let Some(([room, announced, sizes @ ..], block)) = input.split_first_chunk::<6>() else {
         return;
@@ -46,7 +46,7 @@ fn whole_and_in_pieces(block: &[u8], sizes: &[u8]) {
             assert_eq!(written(&environment), block);
             assert_eq!(encoded(environment, sizes), block);
         }
-        // If the input ends before the decoder can decide, it knows less.
+        // If the input ends before the decoder can decide, the decoder knows less.
         Err(error) => assert!(
             matches!(outcome, Err(found) if found == error || is_end(found)),
             "{error:?} {outcome:?}"
@@ -84,7 +84,7 @@ impl Found {
     }
 }
 
-/// All events, and the end.
+/// Returns all events, and the end.
 fn read(
     announced: u32,
     block: &[u8],
@@ -117,7 +117,7 @@ fn read(
                 }
             }
         }
-        // It takes as much as it wants.
+        // The decoder takes as many bytes as it asks for.
         assert!(piece.is_empty());
         if is_last {
             return (found, decoder.finish());

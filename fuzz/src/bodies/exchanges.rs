@@ -1,5 +1,5 @@
-//! A client and a server, each with a peer that sends anything. The pieces in which bytes move change
-//! no result.
+//! Runs a client and a server, each with a peer that sends anything. The sizes of the pieces must
+//! not change the result.
 
 use super::Pieces;
 use super::drive::{ENDS, Judged, Peer, hear, judge};
@@ -7,7 +7,7 @@ use diagipc::embedded::corpus::COMMANDS;
 use dotnet_diagnostics_ipc::exchange::{ClientExchange, Outcome};
 use dotnet_diagnostics_ipc::message::{AnyReply, Message};
 
-/// A client, and a peer that answers anything: `[command, room, end, 4 sizes of pieces, peer …]`.
+/// Runs a client with any peer: `[command, room, end, 4 sizes of pieces, peer …]`.
 pub fn client_exchange(input: &[u8]) {
     let Some(([which, room, end, sizes @ ..], bytes)) = input.split_first_chunk::<7>() else {
         return;
@@ -42,7 +42,7 @@ pub fn client_exchange(input: &[u8]) {
     assert!(found.is_none_or(|(size, _)| size == taken));
 }
 
-/// A server, and a peer that sends anything: `[end, 4 sizes of pieces, peer …]`.
+/// Runs a server with any peer: `[end, 4 sizes of pieces, peer …]`.
 pub fn server_exchange(input: &[u8]) {
     let Some(([end, sizes @ ..], bytes)) = input.split_first_chunk::<5>() else { return };
     let peer = Peer::new(bytes, ENDS[usize::from(*end) % ENDS.len()]);

@@ -1,7 +1,7 @@
 //! The bodies of the fuzz targets.
 //!
 //! A body takes any bytes, and panics if the crate contradicts itself. The first bytes of most
-//! inputs select; [`corpus::seeds`](diagipc::embedded::corpus::seeds) knows how.
+//! inputs select a case; [`corpus::seeds`](diagipc::embedded::corpus::seeds) sets them.
 #![forbid(unsafe_code)]
 #![allow(
     missing_docs,

@@ -1,4 +1,4 @@
-//! The variables of diagnostic ports, and the names of sockets and pipes.
+//! Reads the variables of diagnostic ports, and the names of sockets and pipes.
 
 use super::show;
 use dotnet_diagnostics_ipc::endpoint::{PipeName, ProcessStat, SocketName, SocketPath};
@@ -8,7 +8,7 @@ use dotnet_diagnostics_ipc::port::{
 };
 use dotnet_diagnostics_ipc::wire::Encode as _;
 
-/// Any text as `DOTNET_DiagnosticPorts` and `DOTNET_DefaultDiagnosticPortSuspend`.
+/// Reads any text as `DOTNET_DiagnosticPorts` and `DOTNET_DefaultDiagnosticPortSuspend`.
 pub fn ports(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let ports: Vec<_> = Ports::new(text).collect();
@@ -34,7 +34,7 @@ pub fn ports(input: &[u8]) {
     resume(&ports, input.len() % 2 == 0);
 }
 
-/// Resumes port by port: the runtime starts with the last suspended one, and not before.
+/// Resumes port by port. The runtime starts with the last suspended port, and not before.
 fn resume(ports: &[PortConfig<'_>], default_suspends: bool) {
     let Some(mut state) = Suspension::<8>::new(default_suspends, ports.iter().copied()) else {
         assert!(ports.len() > 8);
@@ -61,7 +61,7 @@ fn resume(ports: &[PortConfig<'_>], default_suspends: bool) {
     assert!(state.is_started());
 }
 
-/// Any text as the name of a socket or pipe, and any bytes as `/proc/PID/stat`.
+/// Reads any text as the name of a socket or pipe, and any bytes as `/proc/PID/stat`.
 pub fn endpoint_names(input: &[u8]) {
     match ProcessStat::parse(input) {
         Ok(stat) => assert_eq!(ProcessStat::parse(stat.to_string().as_bytes()), Ok(stat)),

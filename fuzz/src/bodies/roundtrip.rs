@@ -1,4 +1,4 @@
-//! A generated value reads as it was generated.
+//! Checks that a generated value reads as it was generated.
 
 use ::arbitrary::{Arbitrary, Unstructured};
 
@@ -19,7 +19,7 @@ use dotnet_diagnostics_ipc::user_events::{ExtensionItem, UserReg, UserUnreg, Wri
 use dotnet_diagnostics_ipc::wire::visit::Visit;
 use dotnet_diagnostics_ipc::wire::{Array, Decode, Guid, IpcString, Reader};
 
-/// The type chosen by the first byte, generated from the rest.
+/// Generates a value of the type that the first byte chooses from the rest.
 pub fn roundtrip(input: &[u8]) {
     let Some((which, chosen)) = input.split_first() else { return };
     let input = &mut Unstructured::new(chosen);
@@ -80,7 +80,7 @@ fn reply(input: &mut Unstructured<'_>) {
     let (made, command) = (MadeReply::arbitrary(input).unwrap(), Command::arbitrary(input));
     let reply = made.reply();
     assert_eq!(encode_to_vec(reply.command(), &reply).as_deref(), Ok(made.bytes()));
-    // As the answer to another command, it is another answer, or none.
+    // The same bytes as a reply to another command are another reply, or invalid.
     let message = Message::decode(made.bytes()).unwrap();
     if let Ok(read) = message.reply_to(command.ok()) {
         show(read);

@@ -1,4 +1,4 @@
-//! `user_events` data for the kernel, and its readers.
+//! Reads `user_events` data for the kernel, and routes events as its readers do.
 
 use std::fmt::Debug;
 
@@ -10,7 +10,7 @@ use dotnet_diagnostics_ipc::user_events::{
 };
 use dotnet_diagnostics_ipc::wire::{Decode as _, Encode, Reader, WireError};
 
-/// `[type, bytes …]`.
+/// Takes `[type, bytes …]`.
 pub fn user_events(input: &[u8]) {
     let Some((which, bytes)) = input.split_first() else { return };
     match which % 8 {
@@ -46,7 +46,7 @@ fn record(bytes: &[u8]) {
         Ok(read) => read,
         Err(error) => return refused(error, bytes),
     };
-    // Parts may overlap or leave gaps; written, they follow one another.
+    // Parts may overlap or leave gaps, but they follow one another when written.
     let again = written(&read);
     assert_eq!(WrittenRecord::decode(&mut Reader::new(&again)), Ok(read));
     if let Record::V1(record) = read.record {
@@ -84,8 +84,8 @@ fn structure<T: Encode + PartialEq + Debug>(
     }
 }
 
-/// `[keywords, level, id, session …]`: an event goes to the tracepoint given by its session's
-/// request.
+/// Checks that an event goes to the tracepoint of its session's request: `[keywords, level, id,
+/// session …]`.
 fn routes(bytes: &[u8]) {
     let Some(([keywords, level, id], payload)) = bytes.split_first_chunk::<3>() else { return };
     let Ok(session) = UserEventsSession::decode(&mut Reader::new(payload)) else { return };

@@ -571,13 +571,13 @@ mod tests {
             self.0.expire(self.1 + Duration::from_secs(seconds));
         }
 
-        /// All events, by process id.
+        /// Returns all events, by process id.
         fn events(&mut self) -> Vec<(EventKind, u64)> {
             let next = || self.0.next_event().map(|(what, advertise)| (what, advertise.process_id));
             core::iter::from_fn(next).collect()
         }
 
-        /// How many entries each collection has.
+        /// Returns how many entries each collection has.
         fn sizes(&self) -> [usize; 4] {
             let Runtimes { known, queue, absent, gone, .. } = &self.0;
             [known.len(), queue.len(), absent.len(), gone.len()]

@@ -70,7 +70,7 @@ pub(super) fn bind_private(
     Ok((listener, Box::new(path)))
 }
 
-/// The type of a connection that is handed out.
+/// Returns the transport of a connection that is handed out.
 #[allow(clippy::unnecessary_wraps, reason = "on Windows it may fail")]
 pub(super) fn transport(connection: Connection) -> io::Result<SocketTransport> {
     Ok(SocketTransport::new(connection))

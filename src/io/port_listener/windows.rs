@@ -38,7 +38,7 @@ pub(super) fn bind_private(
     Ok((PipeListener::bind(name)?, Box::new(())))
 }
 
-/// The type of a connection that is handed out.
+/// Returns the transport of a connection that is handed out.
 pub(super) fn transport(connection: Connection) -> io::Result<EndpointTransport> {
     PipeTransport::of(connection).map(EndpointTransport::Pipe)
 }

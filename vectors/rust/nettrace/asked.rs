@@ -1,4 +1,4 @@
-//! The events that a session asks for, and whether it asks for an event that came.
+//! The events that a session asks for, and a check of the events that were received.
 
 use alloc::{
     format,
@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::message::eventpipe::{
 };
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message};
 
-/// The provider that stands for all of them.
+/// The name that stands for every provider.
 const EVERY_PROVIDER: &str = "*";
 
 /// The events that the request of a session asks for.
@@ -67,8 +67,8 @@ impl<'a> FromIterator<StreamingProviderConfig<'a>> for AskedEvents {
 }
 
 impl AskedProvider {
-    /// Whether it lets an event through. As in ETW, keywords of 0 and a level of 0 ask for all, and an
-    /// event without keywords or level is asked for by all.
+    /// Returns whether the session lets an event through. As in ETW, keywords of 0 and a level of 0
+    /// ask for all events, and an event without keywords or level passes always.
     fn has(&self, event: &EventType) -> bool {
         let is_in_keywords =
             self.keywords == 0 || event.keywords == 0 || self.keywords & event.keywords != 0;
@@ -89,7 +89,7 @@ struct EventType {
 }
 
 impl EventType {
-    /// Reads the description behind its number: provider, id, name, keywords, version, level.
+    /// Reads the description after its number: provider, id, name, keywords, version, level.
     fn read(description: &[u8]) -> Result<Self, Stop> {
         let mut cursor = Cursor { bytes: description, at: 0 };
         let (provider, id, _name) = (cursor.text()?, cursor.u32()?, cursor.text()?);
@@ -155,7 +155,7 @@ mod tests {
         ]
         .concat();
         assert_eq!(unasked(&nothing, &of_the_session), None);
-        // What is cut is not judged.
+        // A description that is cut is not judged.
         assert_eq!(unasked(&nothing, &DESCRIPTION[..DESCRIPTION.len() - 5]), None);
     }
 }

@@ -1,8 +1,8 @@
-//! Reads the stream of a session, in nettrace 4 or 5, as far as it takes to know whether it is whole, which
-//! events the runtime has dropped, and how many each provider has. Of nettrace 6 only the blocks are read.
+//! Reads the stream of a session, in nettrace 4 or 5: whether it is whole, which events the runtime
+//! has dropped, and how many events each provider has. For nettrace 6, it reads only the blocks.
 //!
-//! Every event has a number, which counts the events of the thread that wrote it, also those that found no
-//! room in the buffer. So a gap is a loss. Sequence points name the last number of each thread.
+//! Every event has a number that counts the events of its thread, including those for which the
+//! buffer had no room. So a gap is a loss. Sequence points name the last number of each thread.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
@@ -13,11 +13,11 @@ use self::asked::unasked;
 
 mod asked;
 
-/// The front of a nettrace stream: up to version 5 the name of its serializer follows, from version 6 on
-/// a zero, and then the versions.
+/// The front of a nettrace stream. Up to version 5 the name of its serializer follows; from version
+/// 6 on a zero, and then the versions.
 const FRONTS: [&[u8]; 2] = [b"Nettrace\x14\0\0\0!FastSerialization.1", b"Nettrace\0\0\0\0"];
 
-/// What is expected where something else stands.
+/// The texts for what was expected at a place.
 const FRONT: &str = "\"Nettrace\" and its serializer, or the version of the format";
 const TAG: &str = "the tag 05 of an object, or 01 after the last one";
 const OBJECT: &str =
@@ -30,32 +30,32 @@ const FEWER_THREADS: &str = "fewer than 1,048,576 threads";
 const NUMBER: &str = "a number of 7 bits a byte";
 const NOTHING: &str = "nothing after the end of the trace";
 
-/// The tags of the serializer: of an object's beginning and end, and the one after the last object.
+/// The tags of the serializer: an object's beginning and end, and the end of all objects.
 const BEGIN: u8 = 5;
 const END: u8 = 6;
 const LAST: u8 = 1;
-/// The newest version whose blocks are known. Their kinds: the last one, and the one that describes the
-/// trace.
+/// The newest version whose blocks are known, and the kinds of its last block and of the block that
+/// describes the trace.
 const NEWEST_VERSION: u32 = 6;
 const LAST_BLOCK: u8 = 0;
 const TRACE_BLOCK: u8 = 1;
-/// Names of types are shorter.
+/// The maximum length of a type's name.
 const MAX_NAME_BYTES: usize = 64;
-/// Threads of one session; more are not those of a process.
+/// The maximum number of threads of one session; no process has more.
 const MAX_THREADS: usize = 1 << 20;
-/// Types of events and providers that are counted; the events of more are not.
+/// The maximum numbers of event types and providers that are counted; events of others are not.
 const MAX_EVENT_TYPES: usize = 1 << 16;
 const MAX_PROVIDERS: usize = 1 << 10;
-/// The bytes of a type's description that are read: its id and the name of its provider in UTF-16.
+/// The maximum number of bytes read of a type's description: its id and its provider in UTF-16.
 const MAX_DESCRIPTION_BYTES: u64 = 4 + 2 * 256;
-/// The bytes that are kept of what is not nettrace.
+/// The maximum number of bytes kept of data that is not nettrace.
 const MAX_FOUND_BYTES: usize = 16;
-/// The providers of events about the session itself: its end lists the methods of the process, and every
-/// stream begins with what the process is.
+/// The providers of events about the session itself, which list the methods of the process at the
+/// end, and describe the process at the beginning.
 const OF_THE_SESSION: [&str; 2] =
     ["Microsoft-Windows-DotNETRuntimeRundown", "Microsoft-DotNETCore-EventPipe"];
 
-/// A reader of a stream. It is fed piece by piece, and keeps less than 600 bytes of it; beside them the
+/// A reader of a stream. It is fed piece by piece, and keeps less than 600 bytes of the stream, the
 /// last number of each thread, and a count for each type of event.
 ///
 /// ```
@@ -70,9 +70,9 @@ const OF_THE_SESSION: [&str; 2] =
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stream {
     rest: Vec<u8>,
-    /// How many bytes were read.
+    /// The number of bytes that were read.
     at: u64,
-    /// How many of the next ones are not looked at.
+    /// The number of next bytes to skip.
     skipped: u64,
     part: Part,
     is_past_start: bool,
@@ -89,29 +89,29 @@ pub struct Stream {
     unasked: Option<String>,
 }
 
-/// Whether a stream has its end, and all its events.
+/// The state of a stream: whether it has its end, and all its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamState {
-    /// It has no end.
+    /// The stream has no end.
     Cut,
-    /// It is whole, and this many events before its end were dropped by the runtime.
+    /// The stream is whole, and the runtime dropped this many events before its end.
     Whole {
-        /// Their number.
+        /// The number of dropped events.
         lost: u64,
     },
-    /// What stands at this byte cannot be read as nettrace, and nothing behind it.
+    /// The stream cannot be read as nettrace from this byte on.
     Broken {
         /// The number of bytes before it.
         at: u64,
         /// What was expected there.
         expected: &'static str,
     },
-    /// It is in a newer format, of which only the end is known, or not even that.
+    /// The stream is in a newer format, of which at most the end is known.
     Unknown,
 }
 
 impl StreamState {
-    /// Whether a stream that has ended and begins as nettrace is not whole.
+    /// Returns whether a stream that has ended and begins as nettrace is not whole.
     pub const fn is_wrong_nettrace(self) -> bool {
         matches!(self, Self::Cut | Self::Broken { at: 1.., .. })
     }
@@ -142,7 +142,7 @@ enum Part {
     /// The length of a block, which is aligned after it.
     Length(Kind),
     EventsHeader(u64, Kind),
-    /// So many bytes are left of the block.
+    /// This many bytes are left of the block.
     Events(u64, Kind, EventHeader),
     SequencePoint(u64),
     Threads(u64),
@@ -164,12 +164,12 @@ enum Kind {
     Other,
 }
 
-/// Whether a stream may begin like this.
+/// Returns whether a stream may begin like this.
 pub fn is_front(bytes: &[u8]) -> bool {
     FRONTS.iter().any(|front| bytes.iter().zip(*front).all(|(have, want)| have == want))
 }
 
-/// What an event takes from the one before.
+/// The fields that an event inherits from the previous event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct EventHeader {
     metadata_id: u32,
@@ -179,15 +179,15 @@ struct EventHeader {
 }
 
 enum Stop {
-    /// It is longer than what has come.
+    /// The part is longer than the bytes received.
     Short,
-    /// It is not this.
+    /// The bytes are not this.
     Broken(&'static str),
     Unknown,
 }
 
 impl Stream {
-    /// Returns a reader of the stream of a session that asks for these events.
+    /// Returns a reader for the stream of a session that asks for these events.
     pub fn of(asked: Option<AskedEvents>) -> Self {
         Self { asked, ..Self::default() }
     }
@@ -226,24 +226,24 @@ impl Stream {
         }
     }
 
-    /// Returns what is known of it so far.
+    /// Returns the state of the stream so far.
     pub fn state(&self) -> StreamState {
         match self.part {
             Part::Over => StreamState::Whole { lost: self.lost },
             Part::Broken(at, expected) => StreamState::Broken { at, expected },
             Part::BlocksOver | Part::Unknown => StreamState::Unknown,
-            // A front that is not one is broken, however little of it came.
+            // A wrong front makes the stream broken, however short it is.
             Part::Front if !is_front(&self.rest) => StreamState::Broken { at: 0, expected: FRONT },
             _ => StreamState::Cut,
         }
     }
 
-    /// Returns the version of the format, once it has come.
+    /// Returns the version of the format, once it was received.
     pub const fn version(&self) -> Option<u32> {
         self.version
     }
 
-    /// Returns the first bytes of what cannot be read, at most 16.
+    /// Returns the first bytes that cannot be read, at most 16.
     pub fn found(&self) -> &[u8] {
         if matches!(self.state(), StreamState::Broken { .. }) { &self.rest } else { &[] }
     }
@@ -253,8 +253,8 @@ impl Stream {
         self.lost
     }
 
-    /// Whether more has come than its start: the header and the description of the trace. A runtime may
-    /// send these before it has an event (F-169).
+    /// Returns whether more than the start was received: the header and the description of the
+    /// trace. A runtime may send these before it has an event (F-169).
     pub fn is_past_start(&self) -> bool {
         self.is_past_start || !matches!(self.state(), StreamState::Cut) || {
             let [front, _] = FRONTS;
@@ -284,7 +284,7 @@ impl Stream {
         bytes.get(count..).unwrap_or_default()
     }
 
-    /// Reads one part, and says how long it is.
+    /// Reads one part, and returns its length.
     fn next(&mut self, bytes: &[u8]) -> Result<usize, Stop> {
         let mut cursor = Cursor { bytes, at: 0 };
         match self.part {
@@ -331,7 +331,7 @@ impl Stream {
             }
             Part::EventsHeader(length, kind) => {
                 let (size, flags) = (u64::from(cursor.u16()?), cursor.u16()?);
-                // Without compressed headers it is another format.
+                // Blocks without compressed headers have another format.
                 if flags & 1 == 0 || size < 4 {
                     return Err(Stop::Broken(COMPRESSED));
                 }
@@ -384,7 +384,7 @@ impl Stream {
         Ok(cursor.at)
     }
 
-    /// Notes the provider of a type of event, by the start of its description.
+    /// Records the provider of a type of event, from the start of its description.
     fn describe(&mut self, description: &[u8]) {
         let Some((id, rest)) = description.split_first_chunk() else { return };
         let id = u32::from_le_bytes(*id);
@@ -413,7 +413,7 @@ impl Stream {
         }
     }
 
-    /// Reads the type of an object, which begins it.
+    /// Reads the type at the beginning of an object.
     fn object(&mut self, cursor: &mut Cursor<'_>) -> Result<Part, Stop> {
         let tags = cursor.take(2)?;
         let (version, _oldest_reader) = (cursor.u32()?, cursor.u32()?);
@@ -445,14 +445,14 @@ impl Stream {
         })
     }
 
-    /// Notes that a thread is at `now`, and should have been at `before`.
+    /// Records that a thread is at `now`, and was expected at `before`.
     fn seen(&mut self, thread: u64, before: u32, now: u32) -> Result<(), Stop> {
         if self.threads.len() >= MAX_THREADS {
             return Err(Stop::Broken(FEWER_THREADS));
         }
         let last = self.threads.insert(thread, now).unwrap_or_default();
         let gap = before.wrapping_sub(last);
-        // Backwards: the id belongs to a new thread, which counts from the start.
+        // If the number decreased, the id belongs to a new thread, which counts from the start.
         let gap = if gap > u32::MAX / 2 { before } else { gap };
         self.lost = self.lost.saturating_add(u64::from(gap));
         Ok(())
@@ -460,7 +460,7 @@ impl Stream {
 }
 
 impl EventHeader {
-    /// Reads the header of a compressed event; missing fields are those of the event `before`.
+    /// Reads the header of a compressed event; missing fields are taken from the event `before`.
     fn read(cursor: &mut Cursor<'_>, before: Self) -> Result<Self, Stop> {
         let mut header = before;
         let flags = cursor.u8()?;
@@ -468,7 +468,7 @@ impl EventHeader {
         if has(0) {
             header.metadata_id = cursor.varuint32()?;
         }
-        // The difference to the number that would follow.
+        // This is the difference to the next expected number.
         if has(1) {
             header.sequence_number = header.sequence_number.wrapping_add(cursor.varuint32()?);
             header.capture_thread = cursor.varuint()?;
@@ -477,13 +477,13 @@ impl EventHeader {
         if header.metadata_id != 0 {
             header.sequence_number = header.sequence_number.wrapping_add(1);
         }
-        // The thread and the stack, if they are others, and the time.
+        // These are the thread and the stack, if they changed, and the time.
         for is_there in [has(2), has(3), true] {
             if is_there {
                 cursor.varuint()?;
             }
         }
-        // The activities.
+        // These are the activities.
         for is_there in [has(4), has(5)] {
             if is_there {
                 cursor.take(16)?;
@@ -529,7 +529,7 @@ impl<'b> Cursor<'b> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// UTF-16 up to a NUL, which is read too.
+    /// Reads UTF-16 up to a NUL, and the NUL.
     fn text(&mut self) -> Result<String, Stop> {
         let mut units = Vec::new();
         loop {
@@ -540,7 +540,7 @@ impl<'b> Cursor<'b> {
         }
     }
 
-    /// Seven bits a byte, the lowest first.
+    /// Reads seven bits a byte, the lowest first.
     fn varuint(&mut self) -> Result<u64, Stop> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {

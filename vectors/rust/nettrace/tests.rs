@@ -38,22 +38,22 @@ fn state(stream: &[u8], piece: usize) -> StreamState {
     read.state()
 }
 
-/// A block header of 20 bytes; metadata 1, number 1 of thread 7 with two bytes; number 2 of the same,
-/// with an activity; number 1 of thread 300.
+/// A block header of 20 bytes; metadata 1, number 1 of thread 7 with two bytes; number 2 of the
+/// same thread, with an activity; number 1 of thread 300.
 const EVENTS: &[u8] = b"\x14\0\x01\0................\
     \x83\x01\0\x07\0\x10\x02xx\
     \x10\x11aaaaaaaaaaaaaaaaxx\
     \x02\xfe\xff\xff\xff\x0f\xac\x02\x01\x12xx";
-/// Number 3 of thread 300, without payload, and 4: number 2 was dropped.
+/// Numbers 3, without payload, and 4 of thread 300; number 2 was dropped.
 const LATER: &[u8] = b"\x14\0\x01\0................\x83\x02\x02\xac\x02\0\x20\0\0\x21";
 
-/// The descriptions of types 1 (provider A) and 2 (the rundown's), the first cut after its provider.
+/// Descriptions of types 1 (provider A; cut after it) and 2 (the rundown's provider).
 const TYPES: &[u8] = b"\x14\0\x01\0................\
     \x80\0\x0a\x01\0\0\0A\0\0\0xx\
     \x80\0\x52\x02\0\0\0M\0i\0c\0r\0o\0s\0o\0f\0t\0-\0W\0i\0n\0d\0o\0w\0s\0-\0\
     D\0o\0t\0N\0E\0T\0R\0u\0n\0t\0i\0m\0e\0R\0u\0n\0d\0o\0w\0n\0\0\0";
 
-/// Time, and the threads 7 and 300 with their last numbers.
+/// Returns the time, and the threads 7 and 300 with their last numbers.
 fn sequence_point(numbers: [u8; 2]) -> Vec<u8> {
     let [seventh, other] = numbers;
     let mut point =
@@ -71,9 +71,9 @@ fn gaps_in_events_and_at_sequence_points_are_losses() {
         (&[("EventBlock", EVENTS)][..], 0),
         (&[("MetadataBlock", TYPES), ("StackBlock", b""), ("EventBlock", EVENTS)], 0),
         (&[("EventBlock", EVENTS), ("EventBlock", LATER), ("SPBlock", &even)], 1),
-        // Three more after the last event of thread 7.
+        // Thread 7 lost three more after its last event.
         (&[("EventBlock", EVENTS), ("EventBlock", LATER), ("SPBlock", &late)], 4),
-        // All of both.
+        // Both threads lost all events.
         (&[("SPBlock", &late)], 9),
         // A thread that counts from the start again is a new one.
         (&[("EventBlock", EVENTS), ("EventBlock", EVENTS)], 0),
@@ -186,7 +186,7 @@ fn start_of_stream_ends_after_description_of_trace() {
     // .NET 11.0.0 sent 102 bytes while it was suspended.
     assert_start(&stream(&[("EventBlock", EVENTS)]), 102);
     assert_start(&stream(&[]), 102);
-    // A block is of events only by the last byte before it.
+    // Only the last byte before a block shows whether it has events.
     assert_start(b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0\x02\0\0\x01ab\x02\0\0\x02", 29);
     for other in [&b"Nettraci"[..], b"\xff"] {
         assert_start(other, other.len() - 1);

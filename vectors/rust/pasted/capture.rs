@@ -1,4 +1,4 @@
-//! Captures: the packets of a pcapng or pcap file, as far as they are of this protocol.
+//! Reads captures: the packets of this protocol in a pcapng or pcap file.
 
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
@@ -9,7 +9,7 @@ const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const INTERFACE: u32 = 1;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
-/// The magic of pcap with times in microseconds and in nanoseconds.
+/// The magic of pcap, with times in microseconds and in nanoseconds.
 const PCAP: [u32; 2] = [0xa1b2_c3d4, 0xa1b2_3c4d];
 const TCP: u8 = 6;
 /// The flags of a segment.
@@ -18,16 +18,17 @@ const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
 
-/// Whether a file begins as pcapng or pcap.
+/// Returns whether a file begins as pcapng or pcap.
 pub fn is_capture(file: &[u8]) -> bool {
     file.starts_with(&SECTION) || Cursor::of_pcap(file).is_some()
 }
 
-/// The conversations of this protocol in a pcapng or pcap file, one after the other: over TCP, or as
-/// `diagipc proxy --pcapng` writes them. Their bytes are in the order of the packets.
+/// Returns the conversations of this protocol in a pcapng or pcap file, one after the other: over
+/// TCP, or as written by `diagipc proxy --pcapng`. Their bytes are in the order of the packets.
 ///
 /// # Errors
-/// The file is cut or not a capture, has packets of another link layer, or none of this protocol.
+/// Fails if the file is cut or no capture, or has no packets of this protocol or a known link
+/// layer.
 pub fn read_capture(file: &[u8]) -> Result<Pasted, String> {
     let mut packets = Packets::default();
     match Cursor::of_pcap(file) {
@@ -58,7 +59,7 @@ type Side<'b> = (&'b [u8], &'b [u8]);
 struct Packets<'b> {
     count: usize,
     conversations: Vec<Conversation>,
-    /// The newest conversation between two sides, and whether the first of the name is its first.
+    /// The newest conversation between two sides, and whether the key has its first side first.
     places: BTreeMap<(Side<'b>, Side<'b>), usize>,
     other_link: Option<u32>,
 }
@@ -66,7 +67,7 @@ struct Packets<'b> {
 #[derive(Default)]
 struct Conversation {
     turns: Vec<PastedTurn>,
-    /// The next number of each side.
+    /// The next sequence number of each side.
     next: [Option<u32>; 2],
 }
 
@@ -119,7 +120,7 @@ impl<'b> Packets<'b> {
     fn read_pcap(&mut self, mut cursor: Cursor<'b>) -> Result<(), String> {
         let wrong = |at| format!("the capture is cut in the packet at byte {at}");
         cursor.take(20).ok_or_else(|| wrong(0))?;
-        // The upper bits say how long a checksum is.
+        // The upper bits contain the length of a checksum.
         let link = cursor.u32().ok_or_else(|| wrong(0))? & 0xffff;
         while !cursor.rest().is_empty() {
             let start = cursor.at;
@@ -135,11 +136,11 @@ impl<'b> Packets<'b> {
         Ok(())
     }
 
-    /// Takes a packet, of which `cut` bytes were not captured. Those of other protocols are passed over.
+    /// Takes a packet, from which `cut` bytes are missing. Packets of other protocols are skipped.
     fn packet(&mut self, link: u32, data: &'b [u8], cut: u32) {
         self.count = self.count.saturating_add(1);
         let ip = match link {
-            // As `diagipc proxy` writes it: spec/WIRESHARK.md.
+            // `diagipc proxy` writes this: spec/GRAMMAR.md.
             147 if data.starts_with(b"DIPC\x01") => {
                 self.proxied(data);
                 return;
@@ -176,7 +177,7 @@ impl<'b> Packets<'b> {
         if segment.flags & RST != 0 {
             return None;
         }
-        // Without ACK the same ports are used again.
+        // A SYN without ACK means that the same ports are used again.
         let conversation = self.conversation(one, other, segment.flags & (SYN | ACK) == SYN)?;
         let next = conversation.next.get_mut(usize::from(is_first))?;
         let len = u32::try_from(segment.bytes.len()).unwrap_or(u32::MAX);
@@ -184,14 +185,14 @@ impl<'b> Packets<'b> {
         if let Some(expected) = *next {
             let ahead = segment.number.wrapping_sub(expected);
             if ahead > u32::MAX / 2 {
-                // Sent again, at least in part.
+                // The segment was sent again, at least in part.
                 let known = usize::try_from(ahead.wrapping_neg()).unwrap_or(usize::MAX);
                 bytes = bytes.get(known..).unwrap_or_default();
             } else {
                 gap = ahead;
             }
         }
-        // SYN and FIN count as a byte each.
+        // SYN and FIN count as one byte each.
         let signs = (segment.flags & (SYN | FIN)).count_ones();
         let end = segment.number.wrapping_add(len).wrapping_add(cut).wrapping_add(signs);
         if next.is_none_or(|next| end.wrapping_sub(next) <= u32::MAX / 2) {
@@ -231,7 +232,7 @@ impl Conversation {
     }
 }
 
-/// What follows the header of Ethernet, and its tags of virtual networks.
+/// Returns what follows the header of Ethernet, and its tags of virtual networks.
 fn ethernet(frame: &[u8]) -> Option<&[u8]> {
     let mut at = 12usize;
     while frame.get(at..)?.starts_with(&[0x81, 0]) {
@@ -260,7 +261,7 @@ impl<'b> Segment<'b> {
                 return None;
             }
             let total = usize::from(u16::from_be_bytes(*packet.get(2..)?.first_chunk()?));
-            // A network card that cuts segments itself leaves 0 here.
+            // A network card that splits segments itself leaves 0 here.
             let total = if total == 0 { packet.len() } else { total };
             (packet.get(12..20)?, packet.get(header..total.min(packet.len()))?)
         } else if version == 6 && *packet.get(6)? == TCP {
@@ -290,7 +291,7 @@ struct Cursor<'b> {
 }
 
 impl<'b> Cursor<'b> {
-    /// At the start of a pcap file.
+    /// Creates a cursor at the start of a pcap file.
     fn of_pcap(file: &'b [u8]) -> Option<Self> {
         let magic = *file.first_chunk()?;
         let is_little = PCAP.contains(&u32::from_le_bytes(magic));

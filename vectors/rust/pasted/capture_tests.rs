@@ -13,20 +13,20 @@ const SERVER: Option<Direction> = Some(Direction::Server);
 const UP: [u8; 4] = [0xd4, 0x31, 0x23, 0x28];
 const DOWN: [u8; 4] = [0x23, 0x28, 0xd4, 0x31];
 
-/// A segment over IPv4, from 127.0.0.1 to itself.
+/// Returns a segment over IPv4, from 127.0.0.1 to itself.
 fn ipv4(ports: [u8; 4], number: u32, flags: u8, bytes: &[u8]) -> Vec<u8> {
     let len = u16::try_from(40 + bytes.len()).unwrap().to_be_bytes();
     let ip = [&b"\x45\0"[..], &len, b"\0\0\0\0\x40\x06\0\0\x7f\0\0\x01\x7f\0\0\x01"].concat();
     [&*ip, &tcp(ports, number, flags), bytes].concat()
 }
 
-/// A header of TCP without options.
+/// Returns a TCP header without options.
 fn tcp(ports: [u8; 4], number: u32, flags: u8) -> Vec<u8> {
     let header = [&ports[..], &number.to_be_bytes(), b"\0\0\0\0\x50", &[flags], b"\0\0\0\0\0\0"];
     header.concat()
 }
 
-/// A segment over IPv6, from `::1` to itself.
+/// Returns a segment over IPv6, from `::1` to itself.
 fn ipv6(ports: [u8; 4], number: u32, flags: u8, bytes: &[u8]) -> Vec<u8> {
     let len = u16::try_from(20 + bytes.len()).unwrap().to_be_bytes();
     let loopback = b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01";
@@ -42,14 +42,14 @@ fn block(kind: u32, body: &[u8], is_big: bool) -> Vec<u8> {
     [&in_order(kind)[..], &len, &body, &len].concat()
 }
 
-/// A file of these packets, which are all of their bytes.
+/// Returns a file of these packets, which were captured whole.
 fn pcapng(link: u16, packets: &[Vec<u8>], is_big: bool) -> Vec<u8> {
     let in_order = |number: u32| if is_big { number.to_be_bytes() } else { number.to_le_bytes() };
     let link = if is_big { link.to_be_bytes() } else { link.to_le_bytes() };
     let section = [&in_order(0x1a2b_3c4d)[..], &[0; 12]].concat();
     let mut file = block(0x0a0d_0d0a, &section, is_big);
     file.extend(block(1, &[&link[..], &[0; 6]].concat(), is_big));
-    // Statistics, which are passed over.
+    // These are statistics, which are skipped.
     file.extend(block(5, b"whatever", is_big));
     for packet in packets {
         let len = in_order(u32::try_from(packet.len()).unwrap());
@@ -69,7 +69,7 @@ fn conversation_over_tcp_is_read_from_each_link_layer() {
             segment(UP, 100, 2, b""),
             segment(DOWN, u32::MAX, 0x12, b""),
             segment(UP, 101, 0x18, &STOP[..10]),
-            // Sent again with more.
+            // This was sent again with more bytes.
             segment(UP, 101, 0x18, STOP),
             segment(DOWN, 0, 0x18, STOPPED),
             segment(UP, 129, 0x11, b""),
@@ -100,7 +100,7 @@ fn conversation_over_tcp_is_read_from_each_link_layer() {
             assert_eq!(read.parts, [part(28, CLIENT), part(28, SERVER)], "{link}");
         }
     }
-    // As tcpdump -w writes it.
+    // `tcpdump -w` writes this.
     let mut pcap = b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\0\0\x04\0\x65\0\0\0".to_vec();
     for packet in &four {
         let len = u32::try_from(packet.len()).unwrap().to_le_bytes();
@@ -136,7 +136,7 @@ fn bytes_that_were_not_captured_are_a_gap() {
     let mut file = pcapng(101, &[], false);
     file.extend(block(6, &body, false));
     assert_eq!(read_capture(&file).unwrap().gaps(), [format!("after byte 24: {gap}")]);
-    // A length that the block does not have.
+    // This length is more than the block has.
     body[12] = 0xff;
     let mut file = pcapng(101, &[], false);
     let at = file.len();
@@ -170,7 +170,7 @@ fn capture_of_the_proxy_is_read_and_others_are_named() {
     ] {
         assert_eq!(read_capture(&pcapng(link, &[packet], false)).unwrap_err(), error);
     }
-    // No cut and no changed byte panics.
+    // A cut or changed byte must not panic.
     let file = pcapng(147, &packets, false);
     for at in 0..file.len() {
         let _ = read_capture(&file[..at]);

@@ -1,19 +1,19 @@
-//! What stands around bytes in a text: Markdown, and the start of log lines.
+//! Removes what surrounds bytes in a text: Markdown, and the start of log lines.
 
 use alloc::{string::String, vec::Vec};
 
 use super::{PasteError, dumps};
 
-/// A text without what stands around it. It has the lines of the original.
+/// A text without its surroundings, in the lines of the original.
 pub(super) struct Undecorated {
     pub(super) text: String,
-    /// How many characters are left out at the start of each line.
+    /// The number of characters left out at the start of each line.
     left_out: Vec<usize>,
 }
 
 impl Undecorated {
-    /// Takes the quote signs of Markdown, the fences and what is outside of them, and times, levels
-    /// and labels at the start of lines out of a text.
+    /// Removes from a text the quote signs of Markdown, the fences and everything outside of them,
+    /// and times, levels and labels at the start of lines.
     pub(super) fn new(text: &str) -> Self {
         let mut undecorated = Self { text: String::new(), left_out: Vec::new() };
         let is_fence = |line: &str| {
@@ -41,7 +41,7 @@ impl Undecorated {
         undecorated
     }
 
-    /// The same place in the original.
+    /// Returns the error with its place in the original.
     pub(super) fn in_original(&self, mut error: PasteError) -> PasteError {
         let left_out = self.left_out.get(error.line.saturating_sub(1)).copied().unwrap_or_default();
         error.column = error.column.saturating_add(left_out);
@@ -49,7 +49,7 @@ impl Undecorated {
     }
 }
 
-/// A line without the quote signs of Markdown. One at the start of a line of socat names the sender.
+/// Removes the quote signs of Markdown from a line; in a line of socat they name the sender.
 fn unquoted(mut line: &str) -> &str {
     while let Some(rest) = line.trim_start().strip_prefix('>') {
         if dumps::is_socat_header(line.trim()) {
@@ -60,8 +60,8 @@ fn unquoted(mut line: &str) -> &str {
     line
 }
 
-/// What precedes the message in a line of a log: once there is a time, a level or a label, also the
-/// words after it.
+/// Returns the message of a log line. After a time, a level or a label, the words before the
+/// message are removed too.
 fn without_log_prefix(line: &str) -> &str {
     let (mut rest, mut is_log) = (line, false);
     loop {
@@ -93,13 +93,13 @@ fn after_word(text: &str) -> &str {
     text.trim_start().strip_prefix(first_word(text)).unwrap_or_default()
 }
 
-/// The start of a text up to the end of a word in it.
+/// Returns the start of a text up to the end of a word in it.
 fn through<'t>(text: &'t str, word: &str) -> &'t str {
     let end = super::offset_of(text, word).saturating_add(word.len());
     text.get(..end).unwrap_or(text)
 }
 
-/// `[INFO]`, with white space before it.
+/// Returns `[INFO]`, with white space before it.
 fn bracketed(text: &str) -> Option<&str> {
     let (open, close) = match text.trim_start().chars().next()? {
         '[' => ('[', ']'),
@@ -115,7 +115,8 @@ fn inner(group: &str) -> &str {
     group.trim_matches(|one: char| one.is_whitespace() || "[]()".contains(one))
 }
 
-/// A time that is not also bytes: with its date, with parts of a second, or before a level; or the seconds since a start.
+/// Returns whether a word is a time that cannot be bytes: with its date, with parts of a second,
+/// before a level, or the seconds since a start.
 fn is_stamp(word: &str, next: &str) -> bool {
     let (date, time) = word.split_once(['T', ' ']).unwrap_or(("", word));
     let is_seconds = word.split_once('.').is_some_and(|(whole, parts)| {
@@ -126,7 +127,7 @@ fn is_stamp(word: &str, next: &str) -> bool {
     is_seconds || (is_time(time) && (is_date(date) || !is_plain || is_level(inner(next))))
 }
 
-/// `2026-11-27` or `2026/11/27`.
+/// Returns whether a word is a date such as `2026-11-27` or `2026/11/27`.
 pub(super) fn is_date(word: &str) -> bool {
     let mut parts = word.split(['-', '/']);
     [4, 2, 2].into_iter().all(|len| {
@@ -136,7 +137,7 @@ pub(super) fn is_date(word: &str) -> bool {
     }) && parts.next().is_none()
 }
 
-/// `10:00:00`, with a fraction and a zone or without.
+/// Returns whether a word is a time such as `10:00:00`, with or without a fraction and a zone.
 pub(super) fn is_time(word: &str) -> bool {
     let (time, rest) = word.split_at_checked(8).unwrap_or((word, ""));
     let mut parts = time.split(':');
@@ -147,7 +148,7 @@ pub(super) fn is_time(word: &str) -> bool {
         && !rest.starts_with([':', '-'])
 }
 
-/// As in `Nov 27 10:00:00 host program[123]:`.
+/// Returns whether a word is a month, as in `Nov 27 10:00:00 host program[123]:`.
 fn is_month(word: &str) -> bool {
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
         .contains(&word)
@@ -176,13 +177,13 @@ fn is_level(word: &str) -> bool {
     LEVELS.iter().any(|level| word.eq_ignore_ascii_case(level))
 }
 
-/// A word and a colon, such as `Payload:`. One of hexadecimal digits may be an offset.
+/// Returns whether a word is a label, such as `Payload:`; hexadecimal digits may be an offset.
 fn is_label(word: &str) -> bool {
     let name = word.strip_suffix(':').unwrap_or_default();
     name.starts_with(|one: char| one.is_ascii_alphabetic()) && is_filler(name)
 }
 
-/// A word that is not digits of bytes, nor source code.
+/// Returns whether a word is neither digits of bytes nor source code.
 fn is_filler(word: &str) -> bool {
     let is_arrow = word.chars().all(|one| "<->=|:".contains(one));
     let is_name = |one: char| one.is_ascii_alphanumeric() || "._-=:/|[]()<>".contains(one);

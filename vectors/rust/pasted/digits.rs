@@ -1,12 +1,12 @@
-//! Digits without offsets: hexadecimal and base64.
+//! Reads digits without offsets: hexadecimal and base64.
 
 use alloc::{format, vec::Vec};
 
 use super::decorations::is_time;
 use super::{PasteError, offset_of};
 
-/// Whether there are only digits, in pairs, and white space or one kind of separators. A comma may
-/// also separate decimal numbers: those are an array.
+/// Returns whether there are only digits, in pairs, with white space or one kind of separators. A
+/// comma may also separate decimal numbers, which are an array.
 pub(super) fn is_hexadecimal(text: &str) -> bool {
     let is_part = |one: char| one.is_ascii_hexdigit() || one.is_whitespace() || ":-".contains(one);
     without_prefix(text.trim()).chars().all(is_part)
@@ -40,14 +40,14 @@ pub(super) fn read_hexadecimal(text: &str) -> Result<Vec<u8>, PasteError> {
     Ok(bytes)
 }
 
-/// The start of a line that looks like a time, before bytes that no colon separates.
+/// Returns the time-like start of a line, if no colon separates the bytes after it.
 fn ambiguous_time(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace();
     let time = words.next().filter(|word| word.len() == 8 && is_time(word))?;
     words.next().filter(|next| !next.contains(':')).map(|_| time)
 }
 
-/// The value of a digit of the standard alphabet of base64, or that for URLs.
+/// Returns the value of a digit of base64, in the standard alphabet or the one for URLs.
 fn value(digit: char) -> Option<u32> {
     let digit = u8::try_from(digit).ok()?;
     let value = match digit {
@@ -61,7 +61,7 @@ fn value(digit: char) -> Option<u32> {
     Some(value.into())
 }
 
-/// Whether there is nothing else, and more of it than a few mistakes in hexadecimal.
+/// Returns whether the text is only base64, with more of it than a few mistakes in hexadecimal.
 pub(super) fn is_base64(text: &str) -> bool {
     let mut signs = text.chars().filter(|one| !one.is_whitespace());
     let others = signs.clone().filter(|one| !one.is_ascii_hexdigit());

@@ -1,4 +1,4 @@
-//! Dumps: lines of bytes after an offset, and the log of socat.
+//! Reads dumps: lines of bytes after an offset, and the log of socat.
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -6,19 +6,19 @@ use super::decorations::is_date;
 use super::turns;
 use super::{PasteError, Pasted, offset_of};
 
-/// The radixes of offsets: od has octal ones.
+/// The radixes of offsets; od prints octal ones.
 const RADIXES: [u32; 3] = [16, 8, 10];
-/// Programs print at most so many bytes on a line.
+/// The maximum number of bytes that programs print on a line.
 const MAX_LINE: u64 = 64;
 
 /// A line of a dump.
 struct Line<'t> {
     whole: &'t str,
     offset: &'t str,
-    /// Whether a colon follows the offset, or it is one of 64 bits as WinDbg prints it: then no gap is
-    /// between the bytes.
+    /// Whether a colon follows the offset, or the offset has 64 bits as WinDbg prints it. Then no
+    /// gap is between the bytes.
     has_colon: bool,
-    /// What follows the offset.
+    /// The rest of the line after the offset.
     rest: &'t str,
 }
 
@@ -33,7 +33,7 @@ struct Cells {
     has_unreadable: bool,
 }
 
-/// The lines that begin with an offset of 4 to 16 digits, whatever follows.
+/// Returns the lines that begin with an offset of 4 to 16 digits.
 fn lines_with_offset(text: &str) -> impl Iterator<Item = Line<'_>> {
     text.lines().map(str::trim_end).filter_map(|line| {
         let word = line.split_whitespace().next()?;
@@ -52,7 +52,7 @@ fn lines_with_offset(text: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// The lines of a dump in hexadecimal.
+/// Returns the lines of a dump in hexadecimal.
 fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     lines_with_offset(text).filter(|line| {
         let cells = line.cells();
@@ -61,7 +61,7 @@ fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// An offset. WinDbg has a tick in the middle of 16 digits.
+/// Parses an offset. WinDbg writes a backtick in the middle of 16 digits.
 fn number(offset: &str, radix: u32) -> Option<u64> {
     let offset = if radix == 16 { offset.strip_prefix("0x").unwrap_or(offset) } else { offset };
     offset.chars().filter(|one| *one != '`').try_fold(0u64, |sum, one| {
@@ -70,13 +70,13 @@ fn number(offset: &str, radix: u32) -> Option<u64> {
 }
 
 impl Line<'_> {
-    /// Whether bytes are left out, as `diagipc decode` does.
+    /// Returns whether bytes are left out, as `diagipc decode` does.
     fn is_shortened(&self) -> bool {
         self.rest.trim_start().starts_with('…')
     }
 
-    /// The bytes. Characters follow them after a wide gap; a gap of two is also in the middle of 16
-    /// bytes if there is no colon after the offset.
+    /// Returns the bytes. Characters follow after a wide gap. Without a colon after the offset, a
+    /// gap of two may also be in the middle of 16 bytes.
     fn cells(&self) -> Cells {
         let mut cells = Cells::default();
         let mut rest = self.rest;
@@ -90,7 +90,7 @@ impl Line<'_> {
             let ends = ends && !cells.bytes.is_empty();
             let word = word.split_whitespace().next().unwrap_or_default();
             cells.has_unreadable |= !ends && (word == "??" || word.starts_with("??-"));
-            // WinDbg has a sign between the halves of a line.
+            // WinDbg writes a sign between the halves of a line.
             let (first, second) = match word.split_once('-') {
                 Some((first, second)) if first.len() == 2 && second.len() == 2 => (first, second),
                 _ => (word, ""),
@@ -109,7 +109,7 @@ impl Line<'_> {
     }
 }
 
-/// Whether a line has a colon or text after its bytes, or the second offset follows from the first.
+/// Returns whether a line has a colon or text after its bytes, or the offsets follow each other.
 pub(super) fn is_dump(text: &str) -> bool {
     let mut lines = lines(text);
     let Some(first) = lines.next() else { return false };
@@ -126,7 +126,7 @@ pub(super) fn is_dump(text: &str) -> bool {
 
 pub(super) fn read_dump(text: &str) -> Result<Vec<u8>, PasteError> {
     let wrong = read_dump_in(text, 16);
-    // The offsets of od are octal, or decimal.
+    // The offsets of od are octal or decimal.
     let others = RADIXES.into_iter().skip(1).filter_map(|radix| read_dump_in(text, radix).ok());
     wrong.or_else(|error| others.into_iter().next().ok_or(error))
 }
@@ -177,14 +177,14 @@ fn refuse_star(text: &str) -> Result<(), PasteError> {
     Err(PasteError::at(text, offset_of(text, star), message))
 }
 
-/// Whether the first line with an offset has characters in columns of four, as of `od -c`.
+/// Returns whether the first line with an offset has characters in columns of four, as of `od -c`.
 pub(super) fn is_characters(text: &str) -> bool {
     lines_with_offset(text).find(|line| !line.rest.trim().is_empty()).is_some_and(|line| {
         !line.has_colon && columns(line.rest).all(|column| character(column).is_some())
     })
 }
 
-/// Four characters each; the last may be cut where only white space was.
+/// Splits a line into columns of four characters. White space may be missing at the end.
 fn columns(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line;
     core::iter::from_fn(move || {
@@ -195,7 +195,7 @@ fn columns(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A column of `od -c` or `od -b`: `   D`, `  \n`, ` 012`.
+/// Parses a column of `od -c` or `od -b`: `   D`, `  \n`, ` 012`.
 fn character(column: &str) -> Option<u8> {
     let mut characters = column.chars();
     let cell: [char; 4] = core::array::from_fn(|_| characters.next().unwrap_or(' '));
@@ -221,10 +221,10 @@ fn character(column: &str) -> Option<u8> {
     }
 }
 
-/// Reads what `od -c` prints. A space at the end of a line may be missing: the next offset tells.
+/// Reads the output of `od -c`. The next offset shows whether spaces at a line's end are missing.
 pub(super) fn read_characters(text: &str) -> Result<Vec<u8>, PasteError> {
     refuse_star(text)?;
-    // In a wrong radix a line has spaces at its end that it does not have in the right one.
+    // In a wrong radix more spaces seem to be missing than in the right one.
     let mut best = read_characters_in(text, 8);
     for radix in [10, 16] {
         let added = best.as_ref().map_or(u64::MAX, |(_, added)| *added);
@@ -265,12 +265,13 @@ fn read_characters_in(text: &str, radix: u32) -> Result<(Vec<u8>, u64), PasteErr
     Ok((bytes, added))
 }
 
-/// The first line of a block of socat: `> 2026/11/29 01:00:23.000883525  length=28 from=0 to=27`.
+/// Returns whether the line begins a block of socat:
+/// `> 2026/11/29 01:00:23.000883525  length=28 from=0 to=27`.
 pub(super) fn is_socat_header(line: &str) -> bool {
     socat_header(line).is_some()
 }
 
-/// Whether the block is of the first side, its length, and the offset of its first byte.
+/// Returns whether the first side sent the block, its length, and the offset of its first byte.
 fn socat_header(line: &str) -> Option<(bool, u64, u64)> {
     let mut words = line.split_whitespace();
     let is_first = match words.next()? {
@@ -287,7 +288,7 @@ pub(super) fn is_socat(text: &str) -> bool {
     text.lines().any(is_socat_header)
 }
 
-/// Reads the log of `socat -x`, with `-v` or without: each block has its sender and its length.
+/// Reads the log of `socat -x`, with or without `-v`. Each block has its sender and its length.
 pub(super) fn read_socat(text: &str) -> Result<Pasted, PasteError> {
     let error = |part, message: &str| Err(PasteError::at(text, offset_of(text, part), message));
     let mut turns = Vec::new();
@@ -312,7 +313,7 @@ pub(super) fn read_socat(text: &str) -> Result<Pasted, PasteError> {
         }
         let side = expected.get_mut(usize::from(is_first));
         let before = side.and_then(|side| side.replace(from.saturating_add(length)));
-        // Another connection begins with 0.
+        // Another connection begins at 0.
         if let Some(before) = before.filter(|before| from != 0 && *before != from) {
             return error(
                 header,

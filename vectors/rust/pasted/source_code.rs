@@ -1,20 +1,20 @@
-//! Arrays and strings as in source code.
+//! Reads arrays and strings as in source code.
 
 use alloc::{format, string::String, vec::Vec};
 
 use super::{PasteError, Pasted};
 
-/// Reads numbers and characters.
+/// Reads an array of numbers and characters.
 pub(super) fn read_array(text: &str) -> Result<Vec<u8>, PasteError> {
     let code = without_comments(text);
     let brackets = [('{', '}'), ('[', ']')].into_iter().find(|(open, _)| code.contains(*open));
     let mut scanner = Scanner::new(text);
     if brackets.is_some_and(|(open, _)| open == '[') && code.contains('=') {
-        // `[u8; 2] = [1, 2]`: the type is not the array.
+        // In `[u8; 2] = [1, 2]` the type is not the array.
         scanner.skip_past("=");
     }
     let mut bytes = Vec::new();
-    // Where the brackets around this place are.
+    // These are the positions of the open brackets.
     let mut open = Vec::new();
     loop {
         if scanner.skips_comment() {
@@ -44,7 +44,7 @@ pub(super) fn read_array(text: &str) -> Result<Vec<u8>, PasteError> {
     }
 }
 
-/// `'D'`.
+/// Reads a character in quotes, such as `'D'`.
 fn quoted(scanner: &mut Scanner<'_>) -> Result<u8, PasteError> {
     let (at, mut bytes) = (scanner.at(), Vec::new());
     scanner.next();
@@ -55,7 +55,7 @@ fn quoted(scanner: &mut Scanner<'_>) -> Result<u8, PasteError> {
     }
 }
 
-/// A number, possibly with the suffix of an unsigned byte.
+/// Reads a number, possibly with the suffix of an unsigned byte.
 fn number(scanner: &mut Scanner<'_>) -> Result<u8, PasteError> {
     let at = scanner.at();
     let is_negative = scanner.takes("-");
@@ -87,7 +87,7 @@ fn number(scanner: &mut Scanner<'_>) -> Result<u8, PasteError> {
     })
 }
 
-/// Reads the strings in a text. One that strace has cut leaves a gap.
+/// Reads the strings in a text. A string that strace has cut leaves a gap.
 pub(super) fn read_strings(text: &str) -> Result<Pasted, PasteError> {
     let (mut pasted, mut bytes) = (Pasted::default(), Vec::new());
     let Some(quote) = ["\"", "'"].into_iter().find(|quote| text.contains(quote)) else {
@@ -100,7 +100,7 @@ pub(super) fn read_strings(text: &str) -> Result<Pasted, PasteError> {
         return Ok(pasted);
     };
     let mut scanner = Scanner::new(text);
-    // Of this line: the number of bytes, and whether a string was cut before.
+    // Both are for this line: the number of bytes, and whether a string was cut before.
     let (mut on_line, mut was_cut) = (0, false);
     loop {
         let before = scanner.rest();
@@ -124,7 +124,7 @@ pub(super) fn read_strings(text: &str) -> Result<Pasted, PasteError> {
         on_line = bytes.len().saturating_add(on_line);
         bytes.clear();
         if scanner.takes("...") {
-            // With another string on the line the result is not of this one.
+            // With another string on the line, the result is not for this one.
             let line = scanner.rest().lines().next().unwrap_or_default();
             let is_only = !was_cut && !line.contains(quote);
             let result = line.rsplit_once(" = ").filter(|_| is_only);
@@ -139,7 +139,7 @@ pub(super) fn read_strings(text: &str) -> Result<Pasted, PasteError> {
     }
 }
 
-/// Reads what Node prints of a `Buffer`, which leaves out bytes after the first 50.
+/// Reads a `Buffer` as Node prints it, without the bytes after the first 50.
 pub(super) fn read_buffers(text: &str) -> Result<Pasted, PasteError> {
     let mut pasted = Pasted::default();
     let mut scanner = Scanner::new(text);
@@ -166,10 +166,10 @@ pub(super) fn read_buffers(text: &str) -> Result<Pasted, PasteError> {
     Ok(pasted)
 }
 
-/// The start of a buffer that Node has printed.
+/// The start of a buffer as Node prints it.
 pub(super) const BUFFER: &str = "<Buffer ";
 
-/// What stands before a quote may change what is in the string.
+/// Refuses a string after a prefix that may change its meaning.
 fn is_of_bytes(text: &str, quote: usize, scanner: &Scanner<'_>) -> Result<(), PasteError> {
     let before = text.get(..quote).unwrap_or_default();
     let name = before.rsplit(|one: char| !one.is_alphanumeric()).next().unwrap_or_default();
@@ -193,7 +193,7 @@ fn character(scanner: &mut Scanner<'_>, bytes: &mut Vec<u8>) -> Result<(), Paste
     }
 }
 
-/// What follows a backslash.
+/// Reads an escape after its backslash.
 fn escaped(scanner: &mut Scanner<'_>, at: usize, bytes: &mut Vec<u8>) -> Result<(), PasteError> {
     let octal = scanner.take_while(3, |one| one.is_digit(8));
     if !octal.is_empty() {
@@ -225,14 +225,14 @@ fn escaped(scanner: &mut Scanner<'_>, at: usize, bytes: &mut Vec<u8>) -> Result<
     Ok(())
 }
 
-/// The characters that stand for one byte after a backslash.
+/// The escapes of one character that stand for one byte.
 #[rustfmt::skip]
 const SIMPLE_ESCAPES: [(char, u8); 12] = [
     ('a', 7), ('b', 8), ('t', b'\t'), ('n', b'\n'), ('v', 11), ('f', 12), ('r', b'\r'), ('e', 27),
     ('\\', b'\\'), ('\'', b'\''), ('"', b'"'), ('?', b'?'),
 ];
 
-/// A cursor over text that tracks its place.
+/// A cursor over text that tracks its position.
 struct Scanner<'t> {
     text: &'t str,
     at: usize,
@@ -243,7 +243,7 @@ impl<'t> Scanner<'t> {
         Self { text, at: 0 }
     }
 
-    /// The byte of the text that comes next.
+    /// Returns the position of the next byte.
     fn at(&self) -> usize {
         self.at
     }
@@ -262,7 +262,7 @@ impl<'t> Scanner<'t> {
         Some(next)
     }
 
-    /// Whether this comes next, which is then skipped.
+    /// Skips this text if it comes next; returns whether it did.
     fn takes(&mut self, wanted: &str) -> bool {
         let is_next = self.rest().starts_with(wanted);
         if is_next {
@@ -271,7 +271,7 @@ impl<'t> Scanner<'t> {
         is_next
     }
 
-    /// The characters that are such, up to so many.
+    /// Takes the next characters that match, at most so many.
     fn take_while(&mut self, most: usize, is_it: impl Fn(char) -> bool) -> &'t str {
         let rest = self.rest();
         let len = rest.chars().take(most).take_while(|one| is_it(*one)).map(char::len_utf8).sum();
@@ -279,7 +279,7 @@ impl<'t> Scanner<'t> {
         rest.get(..len).unwrap_or_default()
     }
 
-    /// To what follows this, or to the end.
+    /// Skips to the end of this text, or to the end.
     fn skip_past(&mut self, end: &str) {
         let rest = self.rest();
         self.skip(rest.find(end).map_or(rest.len(), |at| at.saturating_add(end.len())));
@@ -293,7 +293,7 @@ impl<'t> Scanner<'t> {
         self.at = self.at.saturating_add(bytes);
     }
 
-    /// Whether a comment comes next, which is then skipped.
+    /// Skips a comment if it comes next; returns whether it did.
     fn skips_comment(&mut self) -> bool {
         if self.takes("//") {
             self.skip_past("\n");
@@ -306,7 +306,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// The text without `//` and `/* */`.
+/// Returns the text without its `//` and `/* */` comments.
 pub(super) fn without_comments(text: &str) -> String {
     let (mut scanner, mut left) = (Scanner::new(text), String::new());
     loop {

@@ -1,4 +1,4 @@
-//! What each form reads and refuses.
+//! Tests what each form reads and refuses.
 
 use alloc::{format, vec::Vec};
 
@@ -139,7 +139,7 @@ fn digits_that_are_no_dump_are_hexadecimal() {
 fn several_dumps_are_read_one_after_the_other() {
     let text = "request\n00000000: 0102 0304  ....\n00000004: 05  .\n\nreply\n00000000: 06  .\n";
     reads(text, HexDump, &[1, 2, 3, 4, 5, 6]);
-    // One that begins later.
+    // This dump begins later.
     reads("00000010  01 02\n00000012  03\n", HexDump, &[1, 2, 3]);
 }
 
@@ -152,7 +152,7 @@ fn a_typing_error_is_not_base64() {
     }
 }
 
-/// The place and what is wrong there, for each form.
+/// Each form names the place and what is wrong there.
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
     let refuses = |form: PastedForm, rows: &[(&str, &str)]| {
@@ -248,11 +248,11 @@ const STOP: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\x02\x01\0\0\x0a\0\0\0\x0d\x0a\x20\x4
 /// The reply of session 42.
 const STOPPED: &[u8] = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x2a\0\0\0\0\0\0\0";
 
-/// As the programs print it.
+/// The programs print the bytes like this.
 #[test]
 fn a_request_is_read_from_what_programs_print() {
     for (text, form) in [
-        // od -c, which has octal offsets, decimal and hexadecimal ones.
+        // This is od -c, with octal, decimal and hexadecimal offsets.
         (
             "0000000   D   O   T   N   E   T   _   I   P   C   _   V   1  \\0 034  \\0\n\
              0000020 002 001  \\0  \\0  \\n  \\0  \\0  \\0  \\r  \\n       A\n0000034\n",
@@ -274,7 +274,7 @@ fn a_request_is_read_from_what_programs_print() {
              0000020 002 001 000 000 012 000 000 000 015 012 040 101\n0000034\n",
             CharacterDump,
         ),
-        // od -t x1, and with -z.
+        // This is od -t x1, without and with -z.
         (
             "0000000 44 4f 54 4e 45 54 5f 49 50 43 5f 56 31 00 1c 00\n\
              0000020 02 01 00 00 0a 00 00 00 0d 0a 20 41\n0000034\n",
@@ -285,7 +285,7 @@ fn a_request_is_read_from_what_programs_print() {
              0000020 02 01 00 00 0a 00 00 00 0d 0a 20 41              >.......... A<\n0000034\n",
             HexDump,
         ),
-        // WinDbg, of 64 bits and of 32.
+        // This is WinDbg, with 64 bits and with 32.
         (
             "0:000> db 1f4`3c5a1000 L1c\n\
              000001f4`3c5a1000  44 4f 54 4e 45 54 5f 49-50 43 5f 56 31 00 1c 00  DOTNET_IPC_V1...\n\
@@ -342,10 +342,10 @@ fn quotes_fences_and_log_prefixes_are_not_of_the_bytes() {
     }
     let array = "```js\nconst stop = [0x44, 0x4f, /* one */ 84];\n```\n";
     reads(array, Array, b"DOT");
-    // The place of a mistake is that in the text.
+    // The place of a mistake is its place in the original text.
     let error = Hexadecimal.read("x\n```\n> DEBUG 44 4g\n```").unwrap_err();
     assert_eq!(error.to_string(), "line 3, column 13: 'g' is not a hexadecimal digit");
-    // Nothing that may be bytes is left out.
+    // Whatever may be bytes is not left out.
     for (text, message) in [
         (
             "10:00:00 44 4f",
@@ -367,7 +367,7 @@ fn part(len: usize, sender: Option<Direction>) -> PastedPart {
 const CLIENT: Option<Direction> = Some(Direction::Client);
 const SERVER: Option<Direction> = Some(Direction::Server);
 
-/// As socat 1.7.4 printed it.
+/// socat 1.7.4 printed this.
 #[test]
 fn log_of_socat_names_the_sender() {
     const BOTH: &str = "\
@@ -397,7 +397,7 @@ fn log_of_socat_names_the_sender() {
         assert_eq!(read.bytes, [STOP, STOPPED].concat());
         assert_eq!(read.parts, [part(28, CLIENT), part(28, SERVER)], "{text}");
     }
-    // The runtime connects to the first address: what it says names it.
+    // The runtime connects to the first address, and what it sends identifies it.
     let turned: String = BOTH.replace("> 2026", "= 2026").replace("< 2026", "> 2026");
     let read = SocatLog.read(&turned.replace("= 2026", "< 2026")).unwrap();
     assert_eq!(read.parts, [part(28, CLIENT), part(28, SERVER)]);
@@ -432,7 +432,7 @@ fn what_a_text_leaves_out_is_said() {
             b"DOTADVR_V1\0",
             &["after byte 3: 17 bytes that strace has cut"],
         ),
-        // The result is that of both.
+        // The result is for both strings.
         (
             "sendmsg(3, {msg_iov=[{iov_base=\"DOT\"..., iov_len=20}, {iov_base=\"A\", iov_len=1}]}, 0) = 21",
             Strings,
@@ -470,7 +470,7 @@ fn what_a_text_leaves_out_is_said() {
     ] {
         assert_eq!(PastedForm::of(text).read(text).unwrap_err().to_string(), message, "{text}");
     }
-    // As macOS prints two bytes of UTF-8.
+    // macOS prints two bytes of UTF-8 like this.
     let error = CharacterDump.read("0000000   D  \u{e9}  **\n").unwrap_err();
     assert_eq!(
         error.to_string(),

@@ -8,9 +8,9 @@ use dotnet_diagnostics_ipc::advertise::ADVERTISE_MAGIC;
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{Header, MAGIC};
 
-/// Bytes of one side.
+/// Bytes that one side sent.
 pub(super) struct PastedTurn {
-    /// Whether the first of both sides has sent them.
+    /// Whether the first side sent them.
     pub(super) is_first: bool,
     pub(super) bytes: Vec<u8>,
     /// What is missing after them.
@@ -26,7 +26,7 @@ pub(super) fn add(turns: &mut Vec<PastedTurn>, is_first: bool, bytes: &[u8]) {
 }
 
 impl Pasted {
-    /// Appends a conversation. What the sides say tells which one is the server.
+    /// Appends a conversation. Its messages show which side is the server.
     pub(super) fn append(&mut self, turns: Vec<PastedTurn>) {
         let server_is_first = turns
             .iter()
@@ -43,7 +43,7 @@ impl Pasted {
     }
 }
 
-/// Who sends a message that begins like this.
+/// Returns who sends a message that begins like this.
 fn sender(bytes: &[u8]) -> Option<Direction> {
     if bytes.starts_with(&ADVERTISE_MAGIC) {
         return Some(Direction::Server);
@@ -52,7 +52,7 @@ fn sender(bytes: &[u8]) -> Option<Direction> {
     Some(if is_reply { Direction::Server } else { Direction::Client })
 }
 
-/// Whether a message or an advertise begins here.
+/// Returns whether a message or an advertise begins here.
 pub(super) fn is_message(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC) || bytes.starts_with(&ADVERTISE_MAGIC)
 }
