@@ -21,12 +21,12 @@ OTHERS = tuple(file.removesuffix("Cargo.toml") for file in REPOSITORY if file.en
 
 
 def page(file):
-    """The text of a page without its blocks of code."""
+    """Returns the text of a page without its blocks of code."""
     return re.sub(r"^```.*?^```", "", (ROOT / file).read_text(), flags=re.S | re.M)
 
 
 def headings(file):
-    """The names that GitHub gives the headings of a page."""
+    """Returns the names that GitHub gives the headings of a page."""
     plain = (re.sub(r"[`*]|\]\([^)]*\)|\[", "", title).lower() for title in re.findall(r"^#+ +(.*?) *$", page(file), re.M))
     return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in plain}
 

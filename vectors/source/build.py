@@ -12,7 +12,7 @@ DIRECTORIES = ["", "exchanges", "clients"]
 sys.path[:0] = [os.path.join(HERE, directory) for directory in DIRECTORIES]
 NO_SOURCE = ("build.py", "package.py", "notation.py", "script.py", "answers.py", "nettrace.py", "scenario.py", "asked.py")
 import package  # noqa: E402, from HERE
-# Where the written files are.
+# The directories of the written files.
 WRITTEN = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "exchanges"), os.path.join(HERE, "..", "..", "diagipc", "clients", "scenarios")]
 
 
@@ -39,7 +39,7 @@ def main():
 
 
 def update(file, source):
-    """Writes one file, or only compares it; 1 if the comparison failed."""
+    """Writes one file, or only compares it; returns 1 if the comparison failed."""
     try:
         with open(file.path()) as f:
             committed = f.read()
@@ -57,7 +57,7 @@ def update(file, source):
 
 
 def said(file):
-    """How much is in a file."""
+    """Says how much is in a file."""
     if isinstance(file, package.Text):
         return file.said()
     document = file.document()

@@ -3,7 +3,7 @@
 All three have one payload: string dumpName, uint dumpType, and a uint that is `diagnostics` in the first command and `flags`
 in the other two. The reply is an int32 hresult.
 
-A valid dump can cost a runtime its socket (P-6): harmful. One with a refused type cannot.
+A valid dump is harmful, because it can cost a runtime its socket (P-6). A dump with a refused type is not.
 """
 from notation import *
 

@@ -7,7 +7,7 @@ NOW, DRAFT, ROUTER = "dotnet-diagnostic-", "dotnetcore-diagnostic-", "dotnet-dia
 
 
 def text(characters):
-    """A text as UTF-8, without a NUL."""
+    """Returns a text as UTF-8, without a NUL."""
     return characters.encode("utf-8")
 
 

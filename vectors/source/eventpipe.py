@@ -16,7 +16,7 @@ MAX64 = 0xFFFFFFFFFFFFFFFF
 
 
 def provider(keywords, level, name, arguments):
-    """The value (not the bytes) of a provider_config."""
+    """Returns the value (not the bytes) of a provider_config."""
     return {"keywords": str(keywords), "logLevel": level, "provider_name": name, "arguments": arguments}
 
 

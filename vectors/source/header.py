@@ -3,7 +3,7 @@ from notation import *
 
 FILE = File("header", "The 20-byte header and message sizes", 2000, 2999)
 MADE = "written field by field in source/header.py from the document's struct IpcHeader"
-# They read `size` bytes, answer, and ignore what follows.
+# These runtimes read `size` bytes, answer, and ignore what follows.
 
 
 def requests(name, command, since, spec):
@@ -21,7 +21,7 @@ def unknowns(name, spec):
 
 
 def literal(text, spelled):
-    """Bytes written out in full, which must equal those of the notation."""
+    """Returns bytes written out in full, which must equal those of the notation."""
     wire = hexa(text)
     assert wire == spelled, text
     return wire
@@ -104,7 +104,7 @@ g.invalid(2143, "the session's last byte is missing", message(OK, u64(1))[:27], 
           flags=["Truncated"])
 
 # --- the largest message -------------------------------------------------------------------------------------------
-# 20 header, 4 attachTimeout, 16 profilerGuid, 4 + 2 * 3 profilerPath, 4 the count of clientData: 54. The rest is clientData.
+# The fields before clientData have 54 bytes: 20 header, 4 attachTimeout, 16 profilerGuid, 4 + 2 * 3 profilerPath, 4 count.
 PATTERN = bytes(range(251))  # a length that divides no power of two, so that a moved or repeated block is noticed
 FULL = (PATTERN * 261)[:65535 - 54]
 OVER = (PATTERN * 261)[:65535 - 54 + 1]

@@ -9,7 +9,7 @@ CODES = "written in source/legacy.py from enum DiagnosticServerErrorCode"
 
 
 def literal(text, spelled):
-    """Bytes written out in full, which must equal those of the notation."""
+    """Returns bytes written out in full, which must equal those of the notation."""
     wire = hexa(text)
     assert wire == spelled, text
     return wire

@@ -72,7 +72,7 @@ def hexa(text):
 
 
 class Message(bytes):
-    """The bytes of a message, or its first ones: it keeps what its header says."""
+    """The bytes of a message, or its first bytes, with the code and size of its header."""
     def __new__(cls, data, code, size, reserved):
         self = super().__new__(cls, data)
         self.code, self.size, self.reserved = code, size, reserved
@@ -98,7 +98,7 @@ def message(code, *fields, size=None, reserved=0, magic=MAGIC):
 
 
 def equivalents(wire, value):
-    """The other right bytes of a value with providers: all their missing arguments written as length 0, or all as length 1. Runtimes do the
+    """Returns the other right bytes of a value with providers: all their missing arguments written as length 0, or all as length 1. Runtimes do the
     same with both, and most encoders can write only one (F-83). Arguments come after three fields that are the same in every command."""
     found = []
     for form in (None, ""):
@@ -119,14 +119,14 @@ def equivalents(wire, value):
 
 
 OK, ERROR = 0xFF00, 0xFFFF
-# The outcomes of a request that was taken: the other one is of a profiler, whose library is not there (P-5).
+# The outcomes of an accepted request; the second is for a profiler whose library does not exist (P-5).
 TAKEN = ("OK", "0x8007007E")
 
 
 # --- what each recorded build did in each case -----------------------------------------------------------------------
 @functools.cache
 def evidence():
-    """The outcomes of each recorded build, the newest of each family and system first, those of Windows last."""
+    """Returns the outcomes of each recorded build, the newest of each family and system first, Windows last."""
     files = [json.load(open(os.path.join(EVIDENCE, name))) for name in os.listdir(EVIDENCE) if name.endswith(".json")]
 
     def place(file):
@@ -137,7 +137,7 @@ def evidence():
 
 
 def went(case, *wanted):
-    """The builds that had one of these outcomes in a case."""
+    """Returns the builds that had one of these outcomes in a case."""
     return [build for build, outcomes in evidence().items() if outcomes.get(case) in wanted]
 
 
@@ -167,7 +167,7 @@ class File:
                 "groups": self.groups}
 
     def text(self):
-        """JSON with one line per test, so that a diff shows the changed tests."""
+        """Returns JSON with one line per test, so that a diff shows the changed tests."""
         def line(value):
             return json.dumps(value, ensure_ascii=True)
 
@@ -213,16 +213,16 @@ class Group:
         self.tests.append(test)
 
     def valid(self, tc, comment, wire, value, *, flags=(), hazard=None, chunks=None, refusals=None):
-        """Decodes to `value`, and `value` encodes to exactly these bytes. `refusals`: the errors with which a server may refuse it."""
+        """The bytes decode to `value`, which encodes to exactly these bytes. `refusals` are the errors with which a server may refuse it."""
         self._add(tc, comment, wire, value, "valid", flags, True, None, hazard, None, chunks, refusals)
 
     def lenient(self, tc, comment, wire, value, *, flags=(), canonical=False, hazard=None, chunks=None, refusals=None):
-        """Must decode to `value` if it decodes at all; a strict decoder may refuse it. Never what an encoder writes."""
+        """The bytes must decode to `value` if they decode at all; a strict decoder may refuse them, and no encoder writes them."""
         self._add(tc, comment, wire, value, "acceptable", flags, canonical, None, hazard, None, chunks, refusals)
 
     def invalid(self, tc, comment, wire, layer, kind, offset, field, *, value=None, flags=(), hazard=None, taken_by=(), chunks=None):
-        """Must be refused. `value` only at layer `limits`: the bytes do decode. `taken_by`: runtimes that accept it, where no
-        case of the server suite shows it."""
+        """The bytes must be refused. `value` is only for layer `limits`, where the bytes do decode. `taken_by` are runtimes that accept them,
+        where no case of the server suite shows it."""
         # A server answers a wrong magic with UNKNOWN_MAGIC, and any other fault of the bytes with BAD_ENCODING.
         if self.group["direction"] == "client" and kind == "bad_magic":
             flags = [*flags, "LayerMatters"]

@@ -1,7 +1,7 @@
 """The vectors as a package: `index.json`, `small.json`, `citations.json`, npm's manifest, and the licences, which a package must contain.
 
-What is not derived from the other files is here: the tests of `small.json`, and the names of the package. Its version is that of the
-crate, in ../../Cargo.toml; each form of the package takes it from `index.json`.
+Only the tests of `small.json` and the names of the package are written here; the rest is derived from the other files. The version is
+the crate's, in ../../Cargo.toml; each form of the package takes it from `index.json`.
 """
 import hashlib
 import json
@@ -14,7 +14,7 @@ from notation import HERE
 VECTORS = os.path.normpath(os.path.join(HERE, ".."))
 NAME = "dotnet-diagnostics-ipc-vectors"
 
-# To begin with: what a codec meets first, and the mistakes that most first versions have.
+# The first tests for a new codec: what it meets first, and the mistakes of most first versions.
 SMALL = [
     1041, 1043, 1045, 1101, 1102, 1200, 1201, 1202, 1210, 1212, 1230, 1240, 1244, 1260, 1300, 1402,  # the grammar; strings above all
     2002, 2004, 2102, 2106, 2204, 2300, 2407, 2500,  # the header
@@ -23,7 +23,7 @@ SMALL = [
     8101, 8102, 8131,  # two strings: SetEnvironmentVariable
     5201, 5268,  # a list: CollectTracing2
     8501, 8520,  # a long reply: ProcessInfo2
-    9300, 18001, 18200,  # what comes without a header
+    9300, 18001, 18200,  # bytes without a header
 ]
 
 
@@ -47,7 +47,7 @@ class Text:
 
 
 def files(tests, scripts):
-    """The files made from the files of tests and of scripts."""
+    """Returns the files made from the files of tests and of scripts."""
     small = chosen(tests)
     index = made_index(tests, scripts, small)
     cited = {"facts": facts(root("spec/ERRATA.md")), "requirements": tomllib.loads(root("spec/requirements.toml"))["requirement"],
@@ -57,7 +57,7 @@ def files(tests, scripts):
 
 
 def facts(errata):
-    """The text of each fact, from the tables of ERRATA.md: number, severity, as printed, as shipped, and more."""
+    """Returns the text of each fact, from the tables of ERRATA.md: number, severity, as printed, as shipped, and more."""
     rows = (re.sub(r"`|\*\*", "", line).split(" | ") for line in errata.splitlines() if re.match(r"\| [FP]-\d+ \|", line))
     return {row[0][2:]: f"As printed: {row[2].rstrip('.')}. As shipped: {row[3]}" for row in rows}
 
@@ -74,7 +74,7 @@ def release():
 
 
 def chosen(tests):
-    """`small.json`: the tests with the numbers of SMALL, in groups of their names."""
+    """Returns `small.json`: the tests with the numbers of SMALL, in groups of their names."""
     found, groups = set(), []
     for file in tests:
         for group in file.document()["groups"]:
@@ -119,7 +119,7 @@ def made_index(tests, scripts, small):
 
 
 def pretty(index):
-    """JSON with one line per file, command, version, fact, requirement, flag and word."""
+    """Returns JSON with one line per file, command, version, fact, requirement, flag and word."""
     def member(key, value):
         if key in ("files", "exchanges", "requirements"):
             value = "[\n" + ",\n".join("  " + json.dumps(item, ensure_ascii=False) for item in value) + "\n ]"

@@ -7,7 +7,7 @@ NET10 = ["net10.0.9"]
 
 
 def text(characters):
-    """The text of a variable: UTF-8, without a NUL."""
+    """Returns the text of a variable: UTF-8, without a NUL."""
     return characters.encode("utf-8")
 
 
@@ -20,12 +20,12 @@ def ignored(offset, part, reason):
 
 
 def value(*ports, ignored=()):
-    """The ports in the order in which they are built: the last in the text is first."""
+    """Returns the ports in the order in which a runtime builds them: the last in the text is first."""
     return {"ports": list(ports), "ignored": list(ignored)}
 
 
 def allowed(*ports):
-    """The same for a text that the grammar allows."""
+    """Returns the ports of a text that the grammar allows."""
     return {"ports": list(ports)}
 
 

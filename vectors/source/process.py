@@ -66,8 +66,8 @@ g.lenient(8052, "a version, which only the reply has",
 g = request("set-environment-variable", "SetEnvironmentVariable", "6.0",
             ["F-7", "F-8", "F-11", "F-44", "F-72", "F-80", "F-95", "F-96", "F-126", "P-48"])
 
-# Setting a variable needs nothing that a machine may lack. A server that cannot set any reports it; the document does not define a name
-# that no system allows, or a missing variable.
+# Every machine can set a variable; a server that cannot set any reports it. The document does not define names that no system allows,
+# or a missing variable.
 NOTSUPPORTED, INVALIDARG, NOT_FOUND = 0x80131515, 0x80070057, 0x800700CB
 SETS, DELETES, ODD = [NOTSUPPORTED], [NOTSUPPORTED, NOT_FOUND], [NOTSUPPORTED, INVALIDARG]
 
@@ -285,7 +285,7 @@ g.valid(8407, "a command line that is not valid Unicode is kept, unit by unit",
         {"processId": "7", "runtimeCookie": COOKIE, "commandLine": {"utf16": [0x0061, 0xDC80, 0x0062]}, "OS": "Linux",
          "arch": "x64"}, flags=["LoneSurrogate"])
 
-# The header, process id, cookie and three counts have 56 bytes, a string's units an even number: no such reply has 65,535 bytes.
+# The header, process id, cookie and three counts have 56 bytes, and units have two each, so no such reply has 65,535 bytes.
 LINE = ("/usr/bin/app" + " --option=value" * 2200)
 longest = message(OK, u64(12345), guid(COOKIE), string(LINE[:32728]), string("Linux"), string("x64"))
 assert len(longest) == 65534

@@ -1,5 +1,5 @@
-"""Replies recorded from live runtimes: `recorded/*.json` holds the bytes, as `diagipc/examples/probe.rs --record` wrote them, and those of
-Windows as `diagipc/tests/live/windows.py --record` did (without the environment, which is the machine's).
+"""Replies recorded from live runtimes: `recorded/*.json` holds the bytes that `diagipc/examples/probe.rs --record` wrote, and for Windows
+`diagipc/tests/live/windows.py --record` (without the environment, which depends on the machine).
 
 The createdump of net9.0.5 could not be executed, so its dumps fail (P-6). `net9.0.5-createdump.json` has dumps of the same build whose
 createdump can be (P-47); `diagipc/tests/live/effects.py` compares them.
@@ -84,7 +84,7 @@ def reader(command):
 
 
 def facts(kind, command, prefix):
-    """What a recorded reply shows."""
+    """Returns the facts that a recorded reply shows."""
     seen = {"Dump/GenerateCoreDump3": ["F-81", "P-3"], "Profiler/StartupProfiler": ["P-4"], "Profiler/AttachProfiler": ["P-5"],
             "Process/ApplyStartupHook": ["P-1"], "Process/SetEnvironmentVariable": ["F-80"], "Process/EnablePerfMap": ["F-46"],
             "Process/ResumeRuntime": ["F-41"], "EventPipe/StopTracing": ["F-31"]}.get(command, [])
@@ -111,7 +111,7 @@ def facts(kind, command, prefix):
 
 
 def add(file, runtime, rows, prefix, first):
-    """Each reply once: repeated ones (sessions get the same id again) add nothing."""
+    """Adds each reply once, because repeated replies (sessions get the same id again) add nothing."""
     by = "diagipc/tests/live/windows.py, under wine" if prefix.startswith("win-") else "diagipc/examples/probe.rs"
     if prefix.endswith("-createdump"):
         by = "diagipc/tests/live/effects.py, its createdump made executable"
@@ -152,7 +152,7 @@ def load(name):
 
 
 FILES = []
-# runtime: the first number, that of the replies while it is suspended, and the last one
+# runtime: the first number, the first of the replies while it is suspended, and the last number
 LINUX = {"net8.0.30": (10000, 10800, 10999), "net9.0.5": (11000, 11800, 11999), "net10.0.9": (12000, 12800, 12999),
          "net3.1.23": (13000, None, 13999), "aot9.0.20": (19000, 19200, 19249), "aot8.0.31": (19250, 19450, 19499),
          "net10.0.12": (19500, 19700, 19749), "net3.0.3": (19750, None, 19999)}  # versions 3 cannot be suspended

@@ -16,14 +16,14 @@ def replies(name, command, since, spec):
 
 
 def literal(text, spelled):
-    """Bytes written out in full, which must equal those of the notation."""
+    """Returns bytes written out in full, which must equal those of the notation."""
     wire = hexa(text)
     assert wire == spelled, text
     return wire
 
 
 def counted(*values):
-    """A count of 16-bit units, then the units as they are: no NUL is added."""
+    """Returns a count of 16-bit units, then the units; no NUL is added."""
     return u32(len(values)) + units(*values)
 
 

@@ -1,9 +1,9 @@
 """Every table, header line and struct of the six editions that fixes bytes: as printed, and as corrected.
 
-Read a pair of groups together: `table-...` is what an edition prints, `corrected-...` the same with its mistake corrected. A print in
-several editions is written once, under the oldest; the comment names the others. Where a print can be turned into bytes in several ways,
-each way with another result is a separate test. `command` of a request is what its header names, as a receiver reads it, not what the
-section is about.
+Read a pair of groups together: `table-...` is what an edition prints, `corrected-...` the same with its mistake corrected. What several
+editions print is written once, under the oldest; the comment names the others. Where it can be turned into bytes in several ways, each
+way with another result is a separate test. `command` of a request is the command in its header, as a receiver reads it, not the subject
+of the section.
 """
 from notation import *
 
@@ -11,7 +11,7 @@ FILE = File("tables", "Every message and payload table of the six editions, as p
 
 
 def literal(text, spelled):
-    """Bytes written out cell by cell. The helpers must give the same bytes: that checks the helpers."""
+    """Returns bytes written out cell by cell. The helpers must give the same bytes, which checks the helpers."""
     wire = hexa(text)
     assert wire == spelled, (wire.hex(), spelled.hex())
     return wire

@@ -1,9 +1,9 @@
 """Data for the Linux kernel in a user_events session: registration and its end, records, their extensions.
 
-A record is written as the runtime does, with its write_index; a reader of the tracepoint gets it without these four bytes. The integers
+A record is written as a runtime writes it, with its write_index; a reader of the tracepoint gets it without these four bytes. The integers
 of kernel structures are little-endian, as on all machines except a few such as s390x.
-Groups net10.0.9-user-events-* are what a real runtime passed to a stand-in for the kernel, as `diagipc/tests/live/user_events.py --record`
-wrote it to recorded/user_events-net10.0.9.json. The end of this file decodes them.
+Groups net10.0.9-user-events-* are data that a real runtime passed to a replacement of the kernel; `diagipc/tests/live/user_events.py
+--record` wrote it to recorded/user_events-net10.0.9.json. The end of this file decodes them.
 """
 import json
 import os
@@ -32,7 +32,7 @@ def corrected(name, type, section, fact, made):
 
 
 def unencodable(g, tc, comment, value, kind, flags=()):
-    """A value that cannot be encoded. Only the kind of the refusal is known."""
+    """Adds a value that cannot be encoded. Only the kind of the refusal is known."""
     g._add(tc, comment, None, value, "invalid", flags, False,
            {"layer": "payload", "kind": kind, "offset": 0, "field": None}, None, None, None)
 
@@ -444,5 +444,5 @@ for nth, one in enumerate(SEEN["records"]):
     if wire not in KEPT:
         KEPT.add(wire)
         g.valid(17700 + nth, one["comment"], wire, seen_extension(wire), flags=["Recorded"])
-# 40 numbers each, in the order in which they were written: metadata is before the records without it.
+# Each group has 40 numbers, in the order of writing, so metadata is before the records without it.
 assert len(SEEN["records"]) <= 40

@@ -48,7 +48,7 @@ static void give_all_back(void) {
     }
 }
 
-/* JSON that is read. */
+/* Reads JSON. */
 typedef enum { J_NULL, J_FALSE, J_TRUE, J_NUMBER, J_TEXT, J_LIST, J_OBJECT } shape;
 typedef struct json {
     struct json *next, *first; /* of a list or object: its items */
@@ -161,7 +161,7 @@ static const char *text_of(const json *object, const char *key) {
     return one != NULL && one->kind == J_TEXT ? one->text : "";
 }
 
-/* Bytes and text that are written. */
+/* Collects bytes and text to write. */
 typedef struct { char *data; size_t count, room; } bytes;
 
 static void add(bytes *out, const char *data, size_t count) {
@@ -184,7 +184,7 @@ static void print_hex(bytes *out, const uint8_t *data, size_t count) {
     for (; count > 0; count--) print_number(out, "%02llx", *data++);
 }
 
-/* Values that are shown. */
+/* Prints values. */
 static void print_text(bytes *out, const dipc_field *f) {
     uint32_t i, point;
     int whole = 1;
@@ -209,7 +209,7 @@ static void print_guid(bytes *out, const uint8_t *guid) {
         print_hex(out, guid + order[i], 1);
     }
 }
-/* The next field, which is then read as every kind: another kind has no text and no number. */
+/* Reads the next field as every kind; a wrong kind has no text and no number. */
 static int next(dipc_cursor *c, dipc_field *f) {
     int status = dipc_next(c, f);
     size_t length = dipc_utf8(f, NULL, 0);
@@ -261,7 +261,7 @@ static void print_fields(bytes *out, dipc_cursor *c) {
     print(out, "}");
 }
 
-/* Values that are written. */
+/* Encodes values. */
 static uint64_t number_of(const json *value, shape kind) {
     uint64_t number = 0;
     size_t i;
@@ -358,7 +358,7 @@ static void put_fields(dipc_writer *w, const json *object, unsigned depth, uint3
     need(used == object->count);
 }
 
-/* Questions. */
+/* Answers questions. */
 static unsigned code_of(const char *name) {
     static const char *const names[] = {"Dump/", "EventPipe/", "Profiler/", "Process/"};
     static const struct { const char *name; unsigned code; } commands[] = {
@@ -377,7 +377,7 @@ static unsigned code_of(const char *name) {
     refuse(NULL);
     return 0;
 }
-/* Of a decoded message: whether a server would refuse it. */
+/* Decodes a message, and says whether a server would refuse it. */
 static int decode(bytes *out, const char *type, const json *question) {
     size_t count;
     const json *wire = member(question, "wire");

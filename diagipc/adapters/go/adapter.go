@@ -36,7 +36,7 @@ var requests = []ipc.Request{
 	&ipc.ProcessInfo2{}, &ipc.EnablePerfMap{}, &ipc.DisablePerfMap{}, &ipc.ApplyStartupHook{}, &ipc.ProcessInfo3{},
 }
 
-// pieces are made by the name of their type.
+// pieces creates a piece by the name of its type.
 var pieces = map[string]interface{}{
 	"byte": uint8(0), "ushort": uint16(0), "wchar": uint16(0), "uint": uint32(0), "ulong": uint64(0), "bool": false,
 	"hresult": ipc.HResult(0), "string": ipc.String(nil), "guid": ipc.GUID{}, "clsid": ipc.GUID{}, "array<byte>": []byte(nil),
@@ -46,7 +46,7 @@ var pieces = map[string]interface{}{
 	"user_events_provider_config": ipc.UserEventsProviderConfig{},
 }
 
-// requestOf is an empty request of a command, of the session type in the value if there are two.
+// requestOf returns an empty request of a command; if it has two session types, the value decides.
 func requestOf(command string, value interface{}) ipc.Request {
 	fields, _ := value.(object)
 	for _, request := range requests {
@@ -58,7 +58,7 @@ func requestOf(command string, value interface{}) ipc.Request {
 	return &ipc.UnknownRequest{}
 }
 
-// jsonOf is the form of what is pointed at.
+// jsonOf returns the JSON form of a pointer's target.
 func jsonOf(pointer interface{}) interface{} {
 	if v := reflect.ValueOf(pointer); v.IsValid() && !v.IsNil() {
 		return toJSON(v.Elem())
@@ -285,7 +285,7 @@ func isUnicode(text ipc.String) bool {
 	return len(text) == 0 || reflect.DeepEqual(ipc.Text(text.String()), text)
 }
 
-// toJSON is the form of a value that vectors/README.md defines.
+// toJSON returns a value in the form that vectors/README.md defines.
 func toJSON(v reflect.Value) interface{} {
 	switch value := v.Interface().(type) {
 	case ipc.String:

@@ -35,7 +35,7 @@ class Reader:
         return count
 
 def least(name):
-    """The smallest size of a value of a type, in bytes."""
+    """Returns the smallest size of a value of a type, in bytes."""
     row = {**KINDS, **STRUCTS}[name]
     return least(row["count"]) if "count" in row else row.get("least", row.get("bytes", 0))
 
@@ -90,7 +90,7 @@ def write(name, items, value):
     return number.to_bytes(kind["bytes"], "little")
 
 def is_there(field, value, answers, more):
-    """Whether a field is next: for an optional one, `more` says whether any bytes of it are present."""
+    """Returns whether a field is next; for an optional field, `more` says whether it has any bytes."""
     when = field.get("when", {})
     rest = field["type"] in KINDS and not {"bytes", "count"} & set(KINDS[field["type"]])
     return (value.get(when.get("field")) == when.get("is") and answers in when.get("answers", [answers])
@@ -126,7 +126,7 @@ def is_within(limit, value):
     return len(values) == len(set(values))
 
 def broken(fields, value):
-    """The limits that the fields of a value exceed."""
+    """Returns the limits that the fields of a value exceed."""
     for field in (field for field in fields if field["name"] in value):
         one, inner = value[field["name"]], STRUCTS.get(field.get("items", field["type"]))
         yield from (limit for limit in field.get("limits", []) if not is_within(limit, one))
@@ -140,7 +140,7 @@ def write_message(code, payload):
     return bytes.fromhex(HEADER["magic"]) + write_fields(HEADER["fields"], front) + payload
 
 def read_message(of, wire, code):
-    """The payload of a message with this code, by the checks in their order."""
+    """Returns the payload of a message with this code, after the checks in their order."""
     magic = bytes.fromhex(HEADER["magic"])
     front = read_fields(HEADER["fields"], Reader(wire[len(magic):].ljust(HEADER["bytes"], b"\0")))
     wrong = {"magic": wire[:len(magic)] != magic[:len(wire)], "header": len(wire) < HEADER["bytes"],
@@ -178,7 +178,7 @@ def encode(kind, command, value):
     return write(*type_of(kind), value)
 
 def type_of(kind):
-    """A piece of payload by the name that the vectors give it."""
+    """Returns a piece of payload by its name in the vectors."""
     array = re.fullmatch("array<(?!byte)(.*)>", kind)
     return ("array", array[1]) if array else ({"clsid": "guid", "array<byte>": "bytes"}.get(kind, kind), None)
 

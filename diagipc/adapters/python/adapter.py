@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A codec of the .NET Diagnostic IPC Protocol in Python, with the line protocol of `diagipc/adapters/README.md`.
 
-Complete: every type of `vectors/README.md`, both ways. Written from that page, the vectors and `spec/`, with no code of another
+It has every type of `vectors/README.md`, both ways. It was written from that page, the vectors and `spec/`, without code of another
 codec, so that readings of the same text can be compared. It reads one JSON object per line, and writes one.
 
     diagipc codec -- python3 diagipc/adapters/python/adapter.py
@@ -80,7 +80,7 @@ class Number:
 
 
 class Decimal(Number):
-    """A number of 64 bits: text in JSON, where a number would be a double."""
+    """A number of 64 bits, which is text in JSON because a JSON number is a double."""
 
     def read(self, reader):
         return str(super().read(reader))
@@ -126,7 +126,7 @@ class Guid:
 
 
 def text_of(units):
-    """The value of a string without its NUL: text, or its units where they are not Unicode."""
+    """Returns the value of a string without its NUL: text, or units if they are not Unicode."""
     try:
         return struct.pack("<%dH" % len(units), *units).decode("utf-16-le")
     except UnicodeDecodeError:
@@ -143,7 +143,7 @@ def units_of(text):
 
 
 def count_of(reader, least):
-    """A count, which must fit the remaining bytes."""
+    """Reads a count, which must fit the remaining bytes."""
     count = reader.number(4)
     if count * least > reader.left():
         raise Refused("payload")
@@ -220,7 +220,7 @@ class Fields:
 
 
 def is_same(one, other):
-    """Python takes True for 1."""
+    """Compares values as JSON, because in Python True equals 1."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
@@ -339,7 +339,7 @@ PIECES = {
 # Messages.
 
 def payload_of(wire):
-    """Set, id and payload of the single message in `wire`."""
+    """Returns set, id and payload of the single message in `wire`."""
     if wire[:len(MAGIC)] != MAGIC[:len(wire)]:
         raise Refused("header")
     if len(wire) < HEADER_LENGTH:
@@ -364,7 +364,7 @@ def reply_kind(command):
 
 
 def is_empty_text(value):
-    """Absent, or only white space of C before the end and before any NUL: to a runtime that is no name."""
+    """Returns whether a runtime sees no name: the text is absent, or white space of C up to its end or first NUL."""
     if value is None:
         return True
     units = units_of(value)
@@ -372,7 +372,7 @@ def is_empty_text(value):
 
 
 def bytes_before_nul(text):
-    """How many bytes of UTF-8 a name has, up to its first NUL."""
+    """Returns how many bytes of UTF-8 a name has, up to its first NUL."""
     units = units_of(text)
     units = units[:units.index(0)] if 0 in units else units
     return len(struct.pack("<%dH" % len(units), *units).decode("utf-16-le", "replace").encode("utf-8"))
@@ -392,7 +392,7 @@ def check_tracepoints(config):
 
 
 def within_limits(command, value):
-    """What a server would refuse although it decodes."""
+    """Returns whether a server would accept a value that decodes."""
     if command.startswith("EventPipe/CollectTracing"):
         for prefix in "", "streaming_":
             if value.get(prefix + "circularBufferMB") == 0 or value.get(prefix + "format", 0) > 1:
@@ -406,7 +406,7 @@ def within_limits(command, value):
     if command.startswith("Dump/"):
         return value["dumpName"] is not None and 1 <= value["dumpType"] <= 4
     if command == "Process/EnablePerfMap":
-        # Compared as a signed number (P-44).
+        # Runtimes compare it as a signed number (P-44).
         return 1 <= value["perfMapType"] <= 3 or value["perfMapType"] >= 0x80000000
     if command == "Process/SetEnvironmentVariable":
         return value["name"] is not None
@@ -483,7 +483,7 @@ def is_error_message(data):
 
 
 def environment_count(reader, least):
-    """A count of the block; if impossible, it may be an error message in its place."""
+    """Reads a count of the block; an impossible count may be the start of an error message."""
     rest = reader.data[reader.at:]
     count = reader.number(4)
     if count * least > reader.left():
@@ -522,7 +522,7 @@ def encode_environment(value):
         units = units_of(entry["name"])
         if entry["value"] is not None:
             units += [ord("=")] + units_of(entry["value"])
-        # It would decode differently.
+        # Other parts would decode differently.
         parts = {key: text if text is None else text_of(units_of(text)) for key, text in entry.items() if key != "terminated"}
         if not is_same(split_entry(units), parts) or (not terminated and (entry["terminated"] is not False or units[-1:] == [0])):
             raise Refused("payload")
@@ -640,7 +640,7 @@ def encode_record(value):
     extension, payload = from_hex(value["extension"]), from_hex(value["payload"])
     if max(len(extension), len(payload)) > 0xFFFF:
         raise Refused("payload")
-    # An offset counts from the end of its field: over the other field, and over the extension.
+    # An offset counts from the end of its own field, past the other field and the extension.
     locations = struct.pack("<II", len(extension) << 16 | 4, len(payload) << 16 | len(extension))
     return UINT.write(value["write_index"]) + b"\x01" + USHORT.write(value["event_id"]) + locations + extension + payload
 
@@ -720,7 +720,7 @@ WHITE_SPACE = " \t\n\v\f\r"
 
 
 def parts_of(text, mark, offset):
-    """The parts between marks, each with its offset in bytes."""
+    """Returns the parts between marks, each with its offset in bytes."""
     for part in text.split(mark):
         yield offset, part
         offset += len(part.encode()) + 1
@@ -731,7 +731,7 @@ def ascii_lower(text):
 
 
 def read_port(offset, text, ignored):
-    """A port, or None; ignored parts go to `ignored`."""
+    """Reads a port, or returns None; ignored parts go to `ignored`."""
     address, suspend, kind, here = None, None, None, []
 
     def ignore(place, part, reason):
@@ -816,7 +816,7 @@ def encode_ports(value, strict):
 
 
 def decode_default_suspend(wire):
-    """C's strtoul, base 16, 32 bits: a larger value is not a number."""
+    """Parses like C's strtoul with base 16 and 32 bits; a larger value is not a number."""
     number = re.match(r"[ \t\n\v\f\r]*[+-]?(?:0[xX](?=[0-9A-Fa-f]))?([0-9A-Fa-f]+)", utf8(wire))
     return bool(number) and 0 < int(number[1], 16) <= 0xFFFFFFFF
 
@@ -862,10 +862,10 @@ def encode_pipe_name(value):
 
 
 def decode_process_stat(wire):
-    """The name, which may be any bytes, ends with the last parenthesis; white space separates fields."""
+    """Parses a stat. Its name, which may be any bytes, ends with the last parenthesis; white space separates fields."""
     front, parenthesis, rest = wire.rpartition(b")")
     pid = re.match(b"[^ \t\n\f\r]*", front)[0]
-    # Fields 3 to 22, and white space that ends the last of them.
+    # These are fields 3 to 22, and the white space after them.
     fields = re.fullmatch(b"[ \t\n\f\r]*(?:[^ \t\n\f\r]+[ \t\n\f\r]+){19}([^ \t\n\f\r]+)[ \t\n\f\r].*", rest, re.DOTALL)
     if not parenthesis or not fields or not all(re.fullmatch(PLAIN.encode(), text) for text in (pid, fields[1])):
         raise Refused("payload")
@@ -878,7 +878,7 @@ def encode_process_stat(value):
 
 
 def as_read(text, decode, value):
-    """The bytes of `text`, which must be read as `value`."""
+    """Returns the bytes of `text`, which must be read as `value`."""
     try:
         wire = text.encode("utf-8")
     except UnicodeEncodeError:

@@ -3,8 +3,8 @@
 
     detect.py [--diagipc PROGRAM] [--write | --check [--sample]] [NAME...]
 
-Plays `diagipc/tests/fixtures/clients/client.py` with each fault and each taste of `faults.toml`. Exit status 1 if one is not named, if another is
-named too, if a failure has no name, if a correct client fails, or, with --check, if the section differs from the run.
+Plays `diagipc/tests/fixtures/clients/client.py` with each fault and each taste of `faults.toml`. Exits with 1 if a fault is not named, if another
+is named too, if a failure has no name, if a correct client fails, or, with --check, if the section differs from the run.
 """
 
 import argparse
@@ -26,12 +26,12 @@ TABLE = ROOT / "spec/DETECTION.md"
 
 
 def compiled(directory):
-    """The client as bytecode: it starts two thousand times, and compiling would take a quarter of each start."""
+    """Compiles the client to bytecode: it starts two thousand times, and compiling takes a quarter of each start."""
     return py_compile.compile(str(FIXTURES / "client.py"), cfile=str(pathlib.Path(directory) / "client.pyc"), doraise=True)
 
 
 def operations(directory, client=str(FIXTURES / "client.py"), kind="taste", name="none"):
-    """The file that describes the client with this habit."""
+    """Writes the file that describes the client with this habit."""
     text = (FIXTURES / "client.toml").read_text()
     text = text.replace('"python3"', json.dumps(sys.executable)).replace('"CLIENT"', json.dumps(client))
     text = text.replace('FAULT"--', f'"--{kind}", "{name}", "--')
@@ -54,19 +54,19 @@ def play(diagipc, file, globs):
 
 
 def judge(cases):
-    """The named faults, and the failures without one."""
+    """Returns the named faults, and the failures without a named fault."""
     named = sorted({fault["name"] for case in cases for fault in case.get("faults", [])})
     unnamed = [case["name"] for case in cases if case["grade"] == "fail" and not case.get("faults")]
     return named, unnamed
 
 
 def fault_of(name):
-    """The fault, without the way in which the client has it."""
+    """Returns the name of a fault without its variant."""
     return name.partition("/")[0]
 
 
 def mends(diagipc, names):
-    """How to fix each fault, from `diagipc explain`."""
+    """Returns how to fix each fault, from `diagipc explain`."""
     said = names and subprocess.run([diagipc, "explain", *names], capture_output=True, text=True, check=True).stdout
     return dict(re.findall(r"(?m)^(\S+), found by .*?: .*\n  how to fix it: (.*)$", said or ""))
 
@@ -96,7 +96,7 @@ def section(rows, mends):
 
 
 def put(text, new):
-    """The file with this section in place of the old one."""
+    """Returns the file with this section in place of the old one."""
     return re.sub(r"(?ms)^## Clients\n.*?(?=^## |\Z)", lambda old: new + "\n" * old[0].endswith("\n\n"), text)
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """beside.py [--diagipc PROGRAM] [--pid PID] [--runs N] [--write]
 
-Measures `diagipc` and Microsoft's dotnet-trace side by side: in turns, on one machine, on one process. That is net10.0.12 of launch.py, and
-then one that writes many events (hosted.py), or with --pid one of yours. Figures are medians, and their ratio is what carries over to other
-machines. --write puts the table into diagipc/tests/live/RESULTS.md. The tools are those of clients.py; exits with 77 if they are not there.
+Measures `diagipc` and Microsoft's dotnet-trace in turns, on one machine and one process: first net10.0.12 of launch.py, then a process that
+writes many events (hosted.py), or with --pid one of yours. Figures are medians; their ratio also holds on other machines.
+ --write puts the table into diagipc/tests/live/RESULTS.md. The tools are those of clients.py; exits with 77 if they are not there.
 """
 import argparse
 import glob
@@ -23,11 +23,11 @@ import launch
 from built import ROOT, diagipc
 
 RUNTIME = "net10.0.12"
-# What writes many events (hosted.py), and megabytes in a second.
+# The runtime that writes many events (hosted.py), and the megabytes in a second.
 BUSY, WRITTEN = "net8.0.4", (160, 400)
 PAGE = os.path.join(ROOT, "diagipc/tests/live/RESULTS.md")
 BEGIN, END = "<!-- measured -->\n", "<!-- end of measured -->\n"
-# The runtime's own events and samples of stacks, for both the same.
+# The runtime's own events and samples of stacks, the same for both tools.
 PROVIDERS = "Microsoft-Windows-DotNETRuntime:4c14fccbd:5,Microsoft-DotNETCore-SampleProfiler:0:4"
 BUSY_PROVIDERS = "Busy:ffffffffffffffff:5"
 TRACED = 5
@@ -35,7 +35,7 @@ SECONDS = 120
 
 
 def spent():
-    """Seconds of processor time of all children that were waited for."""
+    """Returns the seconds of processor time of all children that were waited for."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -45,14 +45,14 @@ class Tool:
         self.name, self.ps, self.trace, self.env = name, ps, trace, env
 
     def lists(self):
-        """Seconds of `ps`, on the clock."""
+        """Returns how many seconds `ps` takes."""
         began = time.monotonic()
         subprocess.run(self.ps, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True,
                        timeout=SECONDS)
         return {"list": time.monotonic() - began}
 
     def traces(self, pid, directory, parser):
-        """Of a session of some seconds: seconds until its file has bytes, seconds of processor time, bytes, and what Microsoft's parser says."""
+        """Traces some seconds. Returns the seconds until the file has bytes, the processor seconds, the bytes, and the parser's result."""
         file = os.path.join(directory, self.name + ".nettrace")
         used, began, first = spent(), time.monotonic(), None
         command = [word.format(pid=pid, file=file, seconds=TRACED) for word in self.trace]
@@ -120,7 +120,7 @@ def main():
         tables = []
 
         def compared(pid, directory, providers, rows, about):
-            """Adds the table of a process, whose TMPDIR is that directory if it is not one of yours."""
+            """Adds the table of a process. If the script started it, its TMPDIR is `directory`."""
             own = env if pid == arguments.pid else {**env, "TMPDIR": directory}
             given = ["{pid}", "--providers", providers, "--duration"]
             trace = [program, "trace", *given, "{seconds}", "-o", "{file}"]

@@ -10,7 +10,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.a
 
 
 def built(target, command, *options):
-    """The path of the program with that name, built by `cargo COMMAND OPTIONS`."""
+    """Returns the path of the program with that name, built by `cargo COMMAND OPTIONS`."""
     messages = subprocess.run(["cargo", command, *options, "--message-format", "json"], cwd=ROOT, check=True, stdout=subprocess.PIPE,
                               text=True).stdout
     for message in map(json.loads, messages.splitlines()):
@@ -20,19 +20,19 @@ def built(target, command, *options):
 
 
 def diagipc(given=None):
-    """The path of diagipc: the given one, that of $DIAGIPC, or one that is built."""
+    """Returns the path of diagipc: the given path, $DIAGIPC, or a program that is built."""
     return os.path.abspath(given or os.environ.get("DIAGIPC") or built("diagipc", "build", "-p", "diagipc", "--bin", "diagipc"))
 
 
 def example(name):
-    """The path of an example: the one beside $DIAGIPC, or one that is built."""
+    """Returns the path of an example: beside $DIAGIPC, or built."""
     if program := os.environ.get("DIAGIPC"):
         return os.path.join(os.path.dirname(program), "examples", name)
     return built(name, "build", "--workspace", "--all-features", "--example", name)
 
 
 def shared(pattern):
-    """The files that match in ../shared, beside the repository or beside the one whose worktree this is."""
+    """Returns the files that match in ../shared, beside the repository or beside its main worktree."""
     said = subprocess.run(["git", "rev-parse", "--path-format=absolute", "--git-common-dir"], cwd=ROOT, capture_output=True, text=True,
                           check=False).stdout.strip()
     homes = {ROOT, os.path.dirname(said) or ROOT}

@@ -26,7 +26,7 @@ def equal(seen, wanted, what="answered"):
 
 
 def eventually(condition, seconds):
-    """Whether it becomes true in time."""
+    """Returns whether the condition becomes true in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -44,7 +44,7 @@ def check(what, is_right, said=""):
 
 
 def agrees(what, function, *arguments):
-    """Calls a function that checks a runtime and returns what it saw. What it raises is counted, and does not end the script."""
+    """Calls a function that checks a runtime and returns what it saw. An exception is counted, and does not end the script."""
     global wrong, skipped
     try:
         print(f"agrees  {what}: {function(*arguments)}", flush=True)

@@ -34,21 +34,21 @@ CLIENTS, ADAPTERS = "diagipc/clients", "diagipc/adapters"
 KEPT = pathlib.Path(ROOT, "diagipc/evidence/reports")
 SECONDS = 7200
 CSCLIENTS, TOOLS = ("0.2.731102", "0.2.750501"), ("dotnet-trace", "dotnet-counters")
-# At least one case of each known fault, except those that wait until a client gives up; and some cases that pass.
+# At least one case of each known fault, except faults for which a client must give up, and some cases that pass.
 SHORT_CSCLIENT = ["request/*", "text/latin/*", "size/*/set-env", "reply/*/resume", "reply/*/attach", "replies/reply-cut-*", "replies/ok-*",
                   "strings/*", "entries/*", "environment/environment-odd-entries", "environment/environment-count-too-large",
                   "discovery/*/process-info", "tool_ports/tool-port", "streams/session-collect-tracing2"]
-# None in which a tool waits until it is ended.
+# Cases in which no tool waits until it is ended.
 SHORT_TOOLS = ["request/plain/trace", "text/spaces-and-quotes/trace/arguments", "streams/session-collect-tracing2",
                "streams/stream-is-read-while-the-stop-waits", "streams/session-refused", "reply/error/trace", "size-field/session",
                "tool_ports/tool-port-session", "tool_ports/tool-port-nil-cookie/trace-port"]
-# What these tools do, and the library that they use (diagipc/clients/csclient.known.toml).
+# The known faults of these tools and of their library (diagipc/clients/csclient.known.toml).
 KNOWN = {"magic-unchecked", "reply-command-set-unchecked", "no-read-timeout", "another-process-reached", "process-not-found"}
 
 
 # --- programs ------------------------------------------------------------------------------------------------------
 def csclient(home, version=CSCLIENTS[0]):
-    """Puts this version of csclient into a directory, or the one of this machine; the directory, or None."""
+    """Puts this version of csclient, or this machine's, into a directory; returns the directory, or None."""
     given = os.environ.get("CSCLIENT") or shutil.which("csclient")
     archives = [path for path in shared("clients/csclient-*.xz") if f"-{version}." in path]
     if given:
@@ -61,7 +61,7 @@ def csclient(home, version=CSCLIENTS[0]):
 
 
 def tools(home):
-    """The directory of Microsoft's tools and of a reader of nettrace files, unpacked with the part of .NET that they use; or None."""
+    """Unpacks Microsoft's tools, a reader of nettrace files, and the part of .NET that they use; returns their directory, or None."""
     for archive in shared("clients/official-tools/*.tar.xz"):
         subprocess.run(["tar", "-C", home, "-xf", archive], check=True, timeout=120)
         return os.path.join(home, "official-tools", "bin")
@@ -69,7 +69,7 @@ def tools(home):
 
 
 def environment(home):
-    """With the programs of a directory. They are .NET programs too, whose own sockets nobody needs."""
+    """Returns an environment with the programs of a directory. They are .NET programs too, so their own sockets are turned off."""
     return {**os.environ, "PATH": f"{home}{os.pathsep}{os.environ['PATH']}", "DOTNET_EnableDiagnostics": "0"}
 
 
@@ -82,7 +82,7 @@ def only(globs):
 
 
 def tested(home, *words):
-    """The exit status of a suite, and its report."""
+    """Runs a suite; returns its exit status and its report."""
     done = subprocess.run([diagipc(), words[0], "--json", *words[1:]], stdout=subprocess.PIPE, text=True, timeout=SECONDS, env=environment(home),
                           check=False, cwd=ROOT)
     if done.returncode not in (0, 1):
@@ -130,7 +130,7 @@ def check_tool(home, tool, everything):
 
 # --- streams -------------------------------------------------------------------------------------------------------
 def scripted():
-    """Name and bytes of each whole stream that a scripted runtime sends."""
+    """Yields the name and bytes of each whole stream that a scripted runtime sends."""
     def bytes_of(part):
         return bytes.fromhex(part) if isinstance(part, str) else bytes.fromhex(part["repeat"]) * part["times"]
 
@@ -142,7 +142,7 @@ def scripted():
 
 
 def of_the_runtime(directory):
-    """Name and bytes of the streams of `diagipc runtime`, with a rundown and without."""
+    """Yields the name and bytes of streams of `diagipc runtime`, with and without a rundown."""
     env = {**os.environ, "TMPDIR": directory}
     with subprocess.Popen([diagipc(), "runtime"], stdout=subprocess.PIPE, text=True, env=env) as runtime:
         try:
@@ -175,7 +175,7 @@ def check_streams(home, directory):
 
 # --- reports that are kept, and their page ---------------------------------------------------------------------------
 def others():
-    """Name, and what finds the program in a directory and the words of its suite; None if it is not at hand."""
+    """Returns names, each with a function that finds the program and returns the words of its suite, or None."""
     def of_csclient(version):
         name = f"Microsoft.Diagnostics.NETCore.Client {version}"
         return lambda home: (csclient(home, version), operations("csclient", "--profile", "coreclr-10", "--name", name))
@@ -188,7 +188,7 @@ def others():
 
 
 def ours(home):
-    """Name and words of the suites of our own implementations."""
+    """Returns the names and words of the suites of our own implementations."""
     version = subprocess.run([diagipc(), "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()[1]
     adapter = os.path.join(home, "adapter")
     subprocess.run(["cc", "-std=c99", "-O1", "-o", adapter, f"{ROOT}/{ADAPTERS}/c_header/adapter.c", "-I", ROOT + "/c"], check=True, timeout=120)
@@ -203,7 +203,7 @@ def ours(home):
 
 
 def brief(name, report):
-    """The text of a report, a line for each case, without bytes: of what passed nothing is kept, of the rest why it did not pass."""
+    """Returns the text of a report, with a line for each case and without bytes. Only cases that did not pass keep a reason."""
     print(f"{name}: {report['counts']}", flush=True)
     for case in report["cases"]:
         detail = case.pop("detail", None)
@@ -213,7 +213,7 @@ def brief(name, report):
         cause.pop("dump", None)
     command = report["made"]["command"]
     if "--" in command:
-        # A program in a temporary directory.
+        # The command has the path of a temporary directory.
         del command[command.index("--"):]
     report.pop("notes", None)
     cases = ",\n".join(json.dumps(case, ensure_ascii=False) for case in report.pop("cases"))
@@ -232,7 +232,7 @@ def keep(names):
 
 
 def servers():
-    """The recordings that this system can judge: those of its own builds. By family and version."""
+    """Returns the recordings of this system's builds, by family and version; it cannot judge others."""
     families = ["net", "musl-net", "arm64-net", "aot", "arm64-aot", "mono"]
     found = {}
     for path in KEPT.parent.glob("*.json"):

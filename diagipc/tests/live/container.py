@@ -17,13 +17,13 @@ import checks
 from built import ROOT, diagipc
 from checks import check
 
-# Without root a user namespace gives it.
+# A user namespace replaces missing root rights.
 NAMESPACE = ["unshare", "--mount"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
 PROC = 'mkdir -p "$0/proc" && mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"'
 
 
 class Image:
-    """A root with the program alone."""
+    """A root directory that contains only the program."""
 
     def __init__(self, home, program):
         recipe = pathlib.Path(ROOT, "diagipc/packages/image/Dockerfile").read_text().splitlines()
@@ -42,7 +42,7 @@ class Image:
 
     def says(self, what, words, status, output, errors="", **options):
         done = self.run(*words, **options)
-        # With /proc others of this machine are seen, of which some cannot be read.
+        # With /proc the program sees other processes of this machine, and cannot read some.
         is_said = errors in done.stderr if errors or options.get("proc") else not done.stderr
         check(what, done.returncode == status and output in done.stdout and is_said, (done.returncode, done.stdout, done.stderr))
         return done.stdout
@@ -56,7 +56,7 @@ def main():
         if subprocess.run([*NAMESPACE, "chroot", "/", "true"], capture_output=True, check=False).returncode:
             checks.skip("no root of its own can be made here")
         alone(image)
-        # The directory that is mounted from the other container.
+        # This directory is mounted from the other container.
         tmp = image.root / "tmp"
         tmp.mkdir()
         with subprocess.Popen([diagipc(), "runtime", "--until-eof", "--env", "ONE=1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

@@ -28,12 +28,12 @@ CASES = ["scripts/process", "scripts/eventpipe", "requests/process", "requests/t
 INFO, ENVIRONMENT, INFO2, INFO3, STOP = (4, 0), (4, 2), (4, 4), (4, 8), (2, 1)
 ERROR = (0xFF, 0xFF)
 LEAST = 95
-# In the first block of a stream, after its header of 102 bytes.
+# An offset in the first block of a stream, after its header of 102 bytes.
 AT = 150
 
 
 def strings(data, at):
-    """The strings from there on; None is one of length 0."""
+    """Returns the strings from this offset on; None is a string of length 0."""
     found = []
     while at + 4 <= len(data):
         count = struct.unpack_from("<I", data, at)[0]
@@ -94,7 +94,7 @@ def longest(texts, change):
 
 
 def stream(new=b"", length=0, end=lambda byte: byte):
-    """Changes a stream while it passes: at byte AT so many bytes become `new`, and its last byte what `end` makes of it."""
+    """Changes a stream while it passes: at byte AT, `length` bytes become `new`; `end` changes the last byte."""
     return {"stream": (new, length, end)}
 
 
@@ -201,7 +201,7 @@ class Proxy:
             pass  # one side has closed
         finally:
             for connection in (server, client):
-                # The other thread may be reading it.
+                # The other thread may be reading this connection.
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
                 connection.close()

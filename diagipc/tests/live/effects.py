@@ -29,7 +29,7 @@ from protocol import (ALREADY_ACTIVE, APPLY_STARTUP_HOOK, ATTACH_PROFILER, DISAB
 
 WHOLE, PACKAGED = "net10.0.12", "net9.0.5"
 CORECLR, NATIVE_AOT = (WHOLE, "net10.0.9", PACKAGED, "net8.0.30"), ("aot9.0.20", "aot8.0.31")
-# Their apps are published with System.StartupHookProvider.IsSupported false: hooks are accepted, and never run (F-130).
+# These apps are published with System.StartupHookProvider.IsSupported false: hooks are accepted, but never run (F-130).
 WITHOUT_HOOKS = ("net10.0.9", "net10.0.11")
 PERF_MAP = 3
 TYPES = (1, 2, 3, 4)
@@ -83,7 +83,7 @@ def a_variable_is_set_and_deleted(name):
 
 # --- dumps -----------------------------------------------------------------------------------------------------------
 def expect_core(path, process, what):
-    """An ELF file of type 4 with segments of memory, and the notes of that process from a kernel or its stand-in."""
+    """Expects an ELF file of type 4 with segments of memory, and the notes of that process from a kernel or its stand-in."""
     with open(path, "rb") as file:
         head = file.read(64)
         equal(head[:6], b"\x7fELF\x02\x01", f"{what} begins with")
@@ -105,7 +105,7 @@ def expect_core(path, process, what):
 
 
 def dumped(path, kind, code=GENERATE_CORE_DUMP, flags=0):
-    """The answer to a dump into `core`, where the runtime was started."""
+    """Returns the answer to a dump into `core`, where the runtime was started."""
     return protocol.ask(path, message(code, protocol.dump("core", kind, flags)), 60)
 
 
@@ -136,7 +136,7 @@ def a_createdump_that_may_not_be_executed(name):
 
 
 def a_createdump_that_may_be_executed(name):
-    """As recorded, but the paths of a machine are not in the requests."""
+    """The replies are as recorded, although the requests have other paths."""
     with launch.with_createdump(name, 0o755) as executable, launch.running(name, {}, executable) as target:
         process, _, path = target
         for code in GENERATE_CORE_DUMP, GENERATE_CORE_DUMP3:
@@ -152,7 +152,7 @@ def a_createdump_that_may_be_executed(name):
 
 
 def native_aot_with_a_createdump(name):
-    """F-98: it writes only full dumps, and only with both the variable and the program."""
+    """F-98: NativeAOT writes only full dumps, and only with both the variable and the program."""
     for beside, variable in ((True, True), (True, False), (False, True)):
         with tempfile.TemporaryDirectory(prefix="aot-") as home:
             shutil.copy2(launch.fetch(name), home + "/subject")
@@ -172,8 +172,8 @@ def native_aot_with_a_createdump(name):
 
 # --- startup hooks -----------------------------------------------------------------------------------------------
 def suspended(name, hooks, wanted, ends=False):
-    """The output of a runtime that was started with these hooks, which must write `wanted`: letters are hooks that work, others are missing
-    files. `ends`: the start is expected to fail, which may take long on a busy machine."""
+    """Returns the output of a runtime that was started with these hooks, which must write `wanted`. Letters are hooks that work; others are
+    missing files. `ends`: the start is expected to fail, which may take long on a busy machine."""
     with launch.started(name, {ports.DEFAULT: "1"}) as (process, directory):
         path, ran = launch.default_socket(process, directory), directory + "/ran"
         for hook in hooks:
@@ -190,7 +190,7 @@ def suspended(name, hooks, wanted, ends=False):
                    120 if ends else protocol.PATIENCE)
         if not ends:
             launch.until_it_runs(path)
-        # Long enough for a start to fail, or for a hook to run twice.
+        # This is long enough for a start to fail, or for a hook to run twice.
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(1.0)
         said = content(directory + "/output")
@@ -205,7 +205,7 @@ def the_last_applied_runs_first(name):
 
 
 def a_hook_that_is_not_there_ends_the_start(name):
-    # The one applied after it has run by then, the one before it has not.
+    # By then the hook after the missing one has run, and the hook before it has not.
     said = suspended(name, ["A", "absent", "B"], "B", ends=True)
     expect(re.search(r"Startup hook assembly '.*/absent\.dll'", said), f"it ended with {said[:300]}")
     return "S_OK while suspended; resumed: ended, naming the path"
@@ -242,7 +242,7 @@ def no_hook_runs_at_once(name):
 # --- profilers -----------------------------------------------------------------------------------------------------
 @functools.cache
 def profiler_directory():
-    """A directory with the profiler, which is compiled once."""
+    """Returns a directory with the profiler, which is compiled once."""
     directory = tempfile.TemporaryDirectory()
     command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-o", directory.name + "/profiler.so", launch.HERE + "/profiler.c"]
     try:
@@ -253,7 +253,7 @@ def profiler_directory():
 
 
 def attached(path, client_data):
-    """The reply to an attach, whose connection must end."""
+    """Returns the reply to an attach, whose connection must end."""
     library = profiler_directory().name + "/profiler.so"
     return protocol.ask(path, message(ATTACH_PROFILER, protocol.profiler(library, CLASS_ID, client_data)))
 
@@ -284,7 +284,7 @@ if __name__ == "__main__":
         __doc__,
         (a_perf_map_is_written_until_it_is_disabled, CORECLR),
         (a_variable_is_set_and_deleted, CORECLR),
-        # Those with an executable createdump, which wait for it.
+        # These runtimes have an executable createdump, and wait for it.
         (diagnostics_are_written_to_the_console, (WHOLE, "net10.0.9")),
         (a_createdump_that_may_not_be_executed, (PACKAGED,)),
         (a_createdump_that_may_be_executed, (PACKAGED,)),

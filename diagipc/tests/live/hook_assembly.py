@@ -7,7 +7,7 @@ def padded(data, to):
 
 
 class Heap:
-    """A heap of an assembly's metadata: offsets of the added items."""
+    """A heap of an assembly's metadata; adding an item returns its offset."""
 
     def __init__(self):
         self.data = b"\0"
@@ -18,8 +18,8 @@ class Heap:
 
 
 def hook_assembly(letter, file, variable=None):
-    """A library whose StartupHook.Initialize is `File.AppendAllText(file, letter)`. `variable`: it appends the value of
-    Environment.GetEnvironmentVariable for that name."""
+    """Returns a library whose StartupHook.Initialize is `File.AppendAllText(file, letter)`. With `variable` it appends the value of
+    that environment variable."""
     strings, blobs, literals = Heap(), Heap(), Heap()
 
     def name(value):

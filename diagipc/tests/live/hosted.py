@@ -54,7 +54,7 @@ def many(megabytes):
         if ahead > 0:
             time.sleep(ahead)
         elif ahead < -1:
-            # It could not: what was missed is not made up for.
+            # It was too slow; missed events are not written later.
             began, batches = time.monotonic(), 0
 
 

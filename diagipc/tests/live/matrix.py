@@ -41,25 +41,25 @@ SPAWN = {"net10.0.9": ["--user-events"]}
 TABLE = pathlib.Path(ROOT, "spec/RUNTIMES.md")
 HEAD = "| runtime | profile that `auto` finds | passed | known differences | not there | failed | by which faults |"
 EVIDENCE = pathlib.Path(ROOT, "diagipc/evidence")
-# What is not the runtime's where .NET 11's server runs in node: its start, its end and its environment, the ends of connections, ports
-# (it knows only WebSockets), and user_events, which that build leaves out.
+# Cases that do not depend on the runtime where .NET 11's server runs in node: its start, its end and its environment, the ends of
+# connections, ports (it has only WebSockets), and user_events, which that build leaves out.
 OF_NODE = ["scripts/configuration/*", "scripts/lifetime/*", "scripts/ports/*", "scripts/user_events/*", "requests/eventpipe5/62*",
            "requests/eventpipe5/65*", "*suspended*", "*-until-resumed",
            "scripts/framing/input-ends-after-0", "scripts/framing/bytes-behind-size-after-an-error", "requests/header/2200",
            "scripts/process/set-variable-then-delete-twice", "scripts/eventpipe/stop-waits-for-a-stream-that-nobody-reads"]
-# What is not the runtime's under qemu, which has no ptrace: dumps that are written.
+# Cases that do not depend on the runtime under qemu, which has no ptrace: written dumps.
 OF_EMULATION = ["scripts/dump_profiler/dump-full", "scripts/dump_profiler/dump2-full", "scripts/dump_profiler/dump3-full",
                 "scripts/dump_profiler/dump-where-a-crash-writes-one", "scripts/dump_profiler/dump-in-progress-blocks-others",
                 "requests/dump/4003", "requests/tables/3300"]
 CLIENT = "client"
 BUSY = ["net10.0.9", "net9.0.5", "net8.0.30", "aot8.0.31", CLIENT]
-# Ends with its parent, even if that is killed.
+# A loop that ends with its parent, even if that is killed.
 LOOP = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
 
 
 # --- reports -----------------------------------------------------------------------------------------------------
 def made(command, seconds, what, **options):
-    """The report that a command prints."""
+    """Returns the report that a command prints."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False, **options)
     if done.returncode not in (0, 1, 3):
         sys.exit(f"{what}: exit status {done.returncode}: {done.stderr[-2000:]}")
@@ -67,28 +67,28 @@ def made(command, seconds, what, **options):
 
 
 def report_of(program, name, options, seconds):
-    """The report of a runtime. It has each case: known failures would only hide unknown ones."""
+    """Returns the report of a runtime, with every case, because skipping known failures could hide unknown ones."""
     spawn = [sys.executable, os.path.join(launch.HERE, "spawn.py"), *SPAWN.get(name, []), name]
     command = [program, "server", "--json", "--name", name, *OPTIONS.get(name, []), *options, "--spawn", "--", *spawn]
     report = made(command, seconds, name)
-    # As typed in the root of the project, without its path.
+    # The command is as typed in the root of the project, without its path.
     report["made"]["command"] = ["diagipc", *command[1:command.index("--")], "--", "python3", "diagipc/tests/live/spawn.py", *spawn[2:]]
     return report
 
 
 def known(case):
-    """The fact of a known fault of this runtime."""
+    """Returns the fact of a known fault of this runtime."""
     return (case.get("deviation") or {}).get("fact")
 
 
 def failed(report, all_of_them=False):
-    """The cases that failed, by default those without a known fault."""
+    """Returns the cases that failed, by default those without a known fault."""
     return [case for case in report["cases"] if case["grade"] == "fail" and (all_of_them or not known(case))]
 
 
 # --- the table ---------------------------------------------------------------------------------------------------
 def row(report, others={}):
-    """`others`: other causes of failures, by the names of cases."""
+    """Returns the row of a report. `others` are other causes of failures, by the names of cases."""
     counts = report["counts"]
     faults = collections.Counter(known(case) or others.get(case["name"], "none that is known") for case in failed(report, True))
     named = ", ".join(f"{fault} ({number})" for fault, number in sorted(faults.items())) or "–"
@@ -97,7 +97,7 @@ def row(report, others={}):
 
 
 def place(name):
-    """The order of rows: CoreCLR, NativeAOT and Mono, each by system and version, then those of Windows (windows_suites.py)."""
+    """Returns the sort key of a row: CoreCLR, NativeAOT and Mono, each by system and version, then Windows (windows_suites.py)."""
     system, family, version = re.match(r"((?:musl|arm64|macos|win)-)?(net|aot|mono)([0-9.]+)$", name).groups(default="")
     systems = ["", "musl-", "arm64-", "macos-", "win-"].index(system)
     return system == "win-", ["net", "aot", "mono"].index(family), systems, [int(number) for number in version.split(".")]
@@ -115,7 +115,7 @@ def write(rows):
 
 # --- evidence ----------------------------------------------------------------------------------------------------
 def keep(report, is_whole, system=None):
-    """Writes the outcomes of a report. `is_whole`: it has all cases; other outcomes are removed. `system`: if it is not this one."""
+    """Writes the outcomes of a report. With `is_whole` it has all cases, so other outcomes are removed. `system`: if not this system."""
     name, path = report["target"], EVIDENCE / (report["target"] + ".json")
     named = {"Darwin": "macOS", "x86_64": "x64", "AMD64": "x64", "aarch64": "arm64"}
     system = system or " ".join(named.get(word, word) for word in (platform.system(), platform.machine()))
@@ -130,14 +130,14 @@ def keep(report, is_whole, system=None):
 
 
 def in_order(item):
-    """Scripts by file and name, requests by file and number."""
+    """Returns the sort key of a case: scripts by file and name, requests by file and number."""
     *section, last = item[0].split("/")
     return section, int(last) if last.isdecimal() else 0, last
 
 
 # --- beside busy loops ---------------------------------------------------------------------------------------------
 def run_beside(program, name, only, loops):
-    """The report of a run beside so many loops."""
+    """Returns the report of a run beside so many busy loops."""
     with contextlib.ExitStack() as stack:
         for _ in range(loops):
             loop = stack.enter_context(subprocess.Popen([sys.executable, "-IS", "-c", LOOP]))
@@ -153,7 +153,7 @@ def run_beside(program, name, only, loops):
 
 
 def differing(alone, beside):
-    """The cases whose grades differ, in words."""
+    """Returns the cases whose grades differ, in words."""
     before, after = ({case["name"]: case for case in report["cases"]} for report in (alone, beside))
     for name in sorted({**before, **after}):
         grades = [report.get(name, {}).get("grade", "not played") for report in (before, after)]
@@ -175,7 +175,7 @@ def same_when_busy(program, name, only, loops, directory):
 
 # --- all runs ------------------------------------------------------------------------------------------------------
 def is_good(report):
-    """Prints the row of a report, and what failed by itself; whether nothing did."""
+    """Prints the row of a report, and failures without a known fault; returns whether there were none."""
     print(row(report), flush=True)
     for case in failed(report):
         print(f"  failed: {case['name']}: {'; '.join(case['detail']['found'])[:400]}")

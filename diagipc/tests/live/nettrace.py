@@ -15,7 +15,7 @@ def varint(block, at):
 
 
 def blobs(data):
-    """Kind of block, metadata id, activity, related activity, payload."""
+    """Yields the kind of block, metadata id, activity, related activity and payload of each event."""
     assert data[:8] == b"Nettrace", data[:8]
     at = 32
     while data[at] == 5:
@@ -60,7 +60,7 @@ Event = collections.namedtuple("Event", "provider name id keywords version level
 
 
 def described(metadata):
-    """The contents of metadata; `fields` is the part after the level."""
+    """Parses metadata; `fields` is the part after the level."""
     def text(at):
         end = at
         while metadata[end:end + 2] != b"\0\0":
@@ -79,7 +79,7 @@ Record = collections.namedtuple("Record", "write_index version event_id extensio
 
 
 def parsed(packet):
-    """A record; fails if it differs from F-66 and F-67."""
+    """Parses a record; fails if it differs from F-66 and F-67."""
     write_index, version, event_id, extension, payload = struct.unpack_from("<IBHII", packet)
     length = extension >> 16
     assert extension & 0xFFFF == 4 and payload & 0xFFFF == length, packet[:15].hex()

@@ -39,18 +39,18 @@ WANTED = {int(word) for word in sys.argv[1:] if word.isdecimal()}
 
 # --- ports as configured ---------------------------------------------------------------------------------------------
 def is_held(path):
-    """Whether the start is held. Until it continues, the command line is only the executable (F-79)."""
+    """Returns whether the start is held. Until it continues, the command line is only the executable (F-79)."""
     with connected(path) as connection:
         return " " not in process_info(2, exchange(connection, PROCESS_INFO2))["commandLine"]
 
 
 def stays_held(path):
-    """Whether the start is held, and remains held."""
+    """Returns whether the start is held, and remains held."""
     return not eventually(lambda: not is_held(path), QUIET)
 
 
 def goes_on(path):
-    """Whether the start is finally no longer held."""
+    """Returns whether the start finally continues."""
     return eventually(lambda: not is_held(path), PATIENCE)
 
 
@@ -65,7 +65,7 @@ class Tool:
             self.listeners[stack.enter_context(protocol.listening(path))] = address
 
     def accept(self, pid, seconds):
-        """One more connection with a valid advertise, if there is one in time."""
+        """Accepts one more connection with a valid advertise, if there is one in time."""
         for listener in select.select(list(self.listeners), [], [], seconds)[0]:
             connection, (_, advertised) = protocol.accepted(listener)
             equal(advertised, pid, "the advertise has the process id")
@@ -98,10 +98,10 @@ def replay_ports(name, text, value):
 
         ports = [{**port, "address": here(port["address"])} for port in value["ports"]]
         expected = collections.Counter(port["address"] for port in ports)
-        # It also listens where no connection may arrive.
+        # The tool also listens where no connection may arrive.
         dropped = {here(field) for part in value["ignored"] for field in part["text"].strip(",").split(",")[:1] if field}
         path = launch.default_socket(process, directory)
-        # Runtimes try repeatedly: it does not matter that they began earlier.
+        # Runtimes connect repeatedly, so it does not matter that they started earlier.
         tool = Tool(directory, {*expected, *dropped}, stack)
         deadline = time.monotonic() + PATIENCE
         while tool.counts() != expected and time.monotonic() < deadline:
@@ -128,7 +128,7 @@ def replay_default(name, text, held):
 
 
 def configurations():
-    """The vectors that a variable can hold, with addresses that a socket can have."""
+    """Yields the vectors that a variable can hold, with addresses that a socket can have."""
     with open(ROOT + "/vectors/ports.json", encoding="utf-8") as file:
         groups = json.load(file)["groups"]
     for group in groups:
@@ -164,7 +164,7 @@ def ms(seconds):
 
 
 def rest(connection):
-    """All bytes until the end; the end is expected."""
+    """Returns all bytes until the end, which is expected."""
     connection.settimeout(PATIENCE)
     return protocol.rest(connection, may_be_reset=True)
 
@@ -177,11 +177,11 @@ class Listener:
         self.socket = protocol.listening(address, backlog)
 
     def take(self, seconds):
-        """One more connection, its advertise still unread; None if there is none in time."""
+        """Accepts one more connection without reading its advertise; None if there is none in time."""
         return self.socket.accept()[0] if select.select([self.socket], [], [], seconds)[0] else None
 
     def next(self):
-        """One more connection, which must arrive in time, with the same advertise as those before it."""
+        """Accepts one more connection, which must arrive in time, with the same advertise as earlier ones."""
         expect(select.select([self.socket], [], [], LONGEST + SLACK)[0], f"no connection within {ms(LONGEST + SLACK)}")
         connection, said = protocol.accepted(self.socket)
         self.said = self.said or said
@@ -194,7 +194,7 @@ class Listener:
 
 @contextlib.contextmanager
 def target(name, executable=None):
-    """A runtime with one port to connect to: its process, its default port's socket, the address of the port."""
+    """Starts a runtime with one port to connect to; yields its process, its default port's socket, and the port's address."""
     with launch.started(name, {PORTS: "@DIR@/port,nosuspend"}, executable) as (process, directory):
         yield process, launch.default_socket(process, directory), directory + "/port"
         expect(process.poll() is None, f"the runtime has ended with {process.returncode}")
@@ -206,7 +206,7 @@ def default_port_answers(path):
 
 
 def works(listener, connection):
-    """A command over that connection is answered; returns the next connection."""
+    """Checks that a command over that connection is answered; returns the next connection."""
     connection.sendall(message(PROCESS_INFO))
     payload_of(rest(connection))
     connection.close()
@@ -235,7 +235,7 @@ def traced(process):
 
 
 def attempts(lines, address):
-    """The attempts to connect to the address since the last one that succeeded: when, and the wait that the runtime then requested, in ms."""
+    """Returns the attempts to connect to the address since the last success: the time, and the wait that the runtime then requested, in ms."""
     found, thread = [], None
     for own, when, call in (line.split(None, 2) for line in lines() if line.count(" ") > 1):
         if call.startswith("connect(") and f'"{address}"' in call:
@@ -247,7 +247,7 @@ def attempts(lines, address):
 
 
 def delays_from(lines, address, first, count):
-    """The last delays that begin with `first`, once there are so many; and the times of their attempts."""
+    """Returns the last delays that begin with `first`, once there are so many, and the times of their attempts."""
     deadline = time.monotonic() + sum(DELAYS) / 1000 + PATIENCE
     while True:
         found = attempts(lines, address)
@@ -289,7 +289,7 @@ def the_next_connection_comes_after_the_answer(name):
         listener.none("before the command has arrived")
         connection.sendall(message(PROCESS_INFO)[10:])
         payload_of(rest(connection))
-        # Kept open: the runtime would connect once more.
+        # This stays open, because the runtime would connect once more.
         following = listener.next()
         signs = {"connect": f'"{address}"', "ADVR": '"ADVR_V1', "answer": '"DOTNET_IPC_V1'}
 
@@ -304,7 +304,7 @@ def the_next_connection_comes_after_the_answer(name):
 
 
 def what_is_no_command(name):
-    """The runtime connects again after each."""
+    """The runtime connects again after each message that is not a command."""
     with target(name) as (_, path, address):
         listener = Listener(address)
         connection = listener.next()
@@ -313,7 +313,7 @@ def what_is_no_command(name):
         connection = listener.next()
         connection.shutdown(socket.SHUT_WR)
         equal(rest(connection), error(BAD_ENCODING), "a half-close is answered")
-        # A size of 65,535: the runtime waits for the rest, until the tool closes (F-6).
+        # With a size of 65,535 the runtime waits for the rest, until the tool closes (F-6).
         connection = listener.next()
         connection.sendall(b"\xff" * 20)
         listener.none("while it waits for the rest of a message")
@@ -356,9 +356,9 @@ def a_listener_that_never_accepts(name):
 
 
 def a_full_backlog_holds_every_port(name):
-    """Not as R-PRT-027 requires: the connect blocks, and with it the thread that serves all ports."""
+    """Unlike R-PRT-027, the connect blocks, and with it the thread that serves all ports."""
     with target(name) as (_, path, address):
-        # Filled before it has the address: the runtime must not be first.
+        # The backlog is filled before the listener has the address, so that the runtime is not first.
         listener = Listener(address + ".full", 0)
         with connected(listener.address), socket.socket(socket.AF_UNIX) as more:
             more.setblocking(False)
@@ -386,7 +386,7 @@ def attach(library):
 
 
 def after_the_start(listener):
-    """A connection once the runtime is ready for profilers: until then it answers an attach of any path with NOT_YET_AVAILABLE (F-56)."""
+    """Returns a connection once the runtime is ready for profilers; before that it answers any attach with NOT_YET_AVAILABLE (F-56)."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         connection = listener.next()
@@ -426,7 +426,7 @@ def a_dump_is_answered_when_it_is_written(name):
             size = os.path.getsize(dump) if os.path.exists(dump) else 0
             sizes += [size] * (size != sizes[-1])
             expect(not listener.take(0), "one more connection before the dump was written")
-        # Checked once the answer has arrived, before it is read.
+        # This is checked once the answer has arrived, before it is read.
         complete = os.stat(dump)
         equal(rest(connection), S_OK)
         time.sleep(0.5)

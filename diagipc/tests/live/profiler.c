@@ -1,5 +1,5 @@
-/* A profiler that writes down with what it was attached: to $DIAG_PROFILER_FILE the class id that was asked for, 16 bytes as they came,
-   and behind it the client data. Of ICorProfilerCallback3 it does nothing else. See effects.py. */
+/* A profiler that records how it was attached: it writes the requested class id (16 bytes as received) and the client data to
+   $DIAG_PROFILER_FILE. The other functions of ICorProfilerCallback3 do nothing. See effects.py. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ typedef struct {
     void *const *functions;
 } Object;
 
-/* The first four bytes tell the interfaces that are asked for here from all others. */
+/* The first four bytes distinguish the interfaces that are requested here from all others. */
 enum {
     IUNKNOWN = 0x00000000,
     ICLASSFACTORY = 0x00000001,
@@ -62,7 +62,7 @@ static HRESULT initialize_for_attach(Object *self, Object *information, const vo
     FILE *file;
     (void)self;
     (void)information;
-    /* By another name first: whoever waits for the file finds all of it. */
+    /* The file is written under another name first, so that whoever waits for it finds all of it. */
     if (!path || snprintf(whole, sizeof whole, "%s.part", path) >= (int)sizeof whole || !(file = fopen(whole, "wb")))
         return E_FAIL;
     fwrite(class_id, 1, sizeof class_id, file);

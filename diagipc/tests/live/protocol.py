@@ -23,7 +23,7 @@ BAD_ENCODING, UNKNOWN_COMMAND, UNKNOWN_MAGIC = 0x80131384, 0x80131385, 0x8013138
 
 # --- writing -------------------------------------------------------------------------------------------------------
 def message(code, payload=b"", magic=MAGIC, size=None):
-    """A message; `size` is what its header says if that is not its length."""
+    """Returns a message; `size` is the size in its header, if not its length."""
     return magic + struct.pack("<HBBH", 20 + len(payload) if size is None else size, code >> 8, code & 0xFF, 0) + payload
 
 
@@ -35,7 +35,7 @@ S_OK = message(OK, bytes(4))
 
 
 def string(text=None):
-    """A string with its NUL; without a text, an absent one."""
+    """Returns a string with its NUL; without a text, an absent string."""
     units = b"" if text is None else text.encode("utf-16-le") + b"\0\0"
     return struct.pack("<I", len(units) // 2) + units
 
@@ -49,18 +49,18 @@ def provider(name, keywords, level, arguments=None):
 
 
 def dump(path, kind, flags=0):
-    """The payload of the commands that write one."""
+    """Returns the payload of a command that writes a dump."""
     return string(path) + struct.pack("<II", kind, flags)
 
 
 def profiler(library, class_id=bytes(16), client_data=b"", milliseconds=5000):
-    """The payload of AttachProfiler."""
+    """Returns the payload of AttachProfiler."""
     return struct.pack("<I", milliseconds) + class_id + string(library) + struct.pack("<I", len(client_data)) + client_data
 
 
 # --- reading -------------------------------------------------------------------------------------------------------
 def payload_of(reply, code=OK):
-    """The payload of a reply that is exactly one message with that code."""
+    """Returns the payload of a reply, which must be exactly one message with that code."""
     expect(reply[:20] == message(code, reply[20:])[:20], f"no reply of code {code:#06x}: {reply.hex() or 'nothing'}")
     return reply[20:]
 
@@ -89,7 +89,7 @@ class Fields:
 
 
 def process_info(edition, payload):
-    """The values of ProcessInfo, ProcessInfo2 or ProcessInfo3; every byte is read."""
+    """Returns the values of ProcessInfo, ProcessInfo2 or ProcessInfo3; every byte is read."""
     fields, seen = Fields(payload), {}
     if edition == 3:
         seen["version"] = fields.number("I")
@@ -102,7 +102,7 @@ def process_info(edition, payload):
 
 
 def environment(reply):
-    """The entries after a reply to ProcessEnvironment. Every count includes a NUL, and the block has the announced size."""
+    """Returns the entries after a reply to ProcessEnvironment. Every count includes a NUL, and the block has the announced size."""
     block = reply[26:]
     expect(payload_of(reply[:26]) == struct.pack("<IH", len(block), 0), f"{len(block)} bytes follow {reply[:26].hex()}")
     fields = Fields(block)
@@ -112,7 +112,7 @@ def environment(reply):
 
 
 def advertised(data):
-    """The cookie and the process id in an advertise."""
+    """Returns the cookie and the process id in an advertise."""
     expect(len(data) == 34 and data[:8] == b"ADVR_V1\0" and data[32:] == b"\0\0", f"no advertise: {data.hex()}")
     return data[8:24], int.from_bytes(data[24:32], "little")
 
@@ -133,14 +133,14 @@ def listening(path, backlog=8):
 
 
 def accepted(listener):
-    """The next connection to a listener, and what its advertise says: the cookie and the process id."""
+    """Accepts the next connection to a listener; returns it, and the cookie and the process id of its advertise."""
     connection, _ = listener.accept()
     connection.settimeout(PATIENCE)
     return connection, advertised(receive(connection, 34))
 
 
 def receive(connection, count):
-    """So many bytes and no more."""
+    """Receives so many bytes and no more."""
     data = b""
     while len(data) < count:
         more = connection.recv(count - len(data))
@@ -151,7 +151,7 @@ def receive(connection, count):
 
 
 def receive_reply(connection):
-    """The code and the payload of one message; what follows is unread."""
+    """Receives one message and nothing after it; returns its code and its payload."""
     header = receive(connection, 20)
     size, first, second, _ = struct.unpack("<HBBH", header[14:])
     expect(header[:14] == MAGIC and first == 0xFF and size >= 20, f"no reply: {header.hex()}")
@@ -159,7 +159,7 @@ def receive_reply(connection):
 
 
 def rest(connection, may_be_reset=False):
-    """All bytes until the end, which must come. A runtime that leaves bytes unread resets the connection (F-70)."""
+    """Receives all bytes until the end, which is required. A runtime that leaves bytes unread resets the connection (F-70)."""
     data = b""
     try:
         while more := connection.recv(65536):
@@ -172,7 +172,7 @@ def rest(connection, may_be_reset=False):
 
 
 def exchange(connection, code, payload=b""):
-    """The payload of the OK to a request."""
+    """Sends a request, and returns the payload of its OK."""
     connection.sendall(message(code, payload))
     answer, payload = receive_reply(connection)
     expect(answer == OK, f"refused: {payload.hex()}")
@@ -180,7 +180,7 @@ def exchange(connection, code, payload=b""):
 
 
 def ask(path, request, seconds=PATIENCE, may_be_reset=False):
-    """All bytes that answer a request on a connection of its own, which must end."""
+    """Sends a request on a separate connection, which must end; returns all bytes received."""
     with connected(path, seconds) as connection:
         connection.sendall(request)
         return rest(connection, may_be_reset)

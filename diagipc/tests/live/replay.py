@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """replay.py
 
-What `diagipc` writes down of real runtimes, and `diagipc replay` plays to others. A recording of examples/info and examples/trace with
-10.0.9, by `diagipc proxy`: another process of 10.0.9 behaves the same, 8.0.30 lacks the command of the trace. A short campaign of `diagipc
-fuzz-server` against 10.0.9: it finds a death by an empty payload (F-7), whose script kills another process. Prints one line per check; exits
+Plays what `diagipc` recorded of real runtimes to others, with `diagipc replay`. `diagipc proxy` records examples/info and examples/trace
+with 10.0.9: another process of 10.0.9 behaves the same, and 8.0.30 lacks the command of the trace. A short campaign of `diagipc
+fuzz-server` against 10.0.9 finds a death by an empty payload (F-7), whose script kills another process. Prints one line per check; exits
 with 1 if one differs, with 77 if a runtime is not available here.
 """
 import json
@@ -25,7 +25,7 @@ CASES = ["--seed", "1", "--first", "70", "--cases", "16", "--tries", "6"]
 
 
 def run(*command, **environment):
-    """Exit status and output."""
+    """Runs a command; returns its exit status and its output."""
     done = subprocess.run([diagipc(), *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=SECONDS, env={**os.environ, **environment}, check=False)
     return done.returncode, done.stdout
@@ -46,7 +46,7 @@ def recordings(out):
     with open(trace, encoding="utf-8") as file:
         steps = json.load(file)["scripts"][0]["steps"]
     with launch.running(OTHER, {}) as (process, _, _):
-        # It has no CollectTracing5 (F-68).
+        # This runtime has no CollectTracing5 (F-68).
         where = next(nth for nth, step in enumerate(steps) if "session" in str(step.get("expect")))
         status, said = run("replay", trace, "--allow-harmful", "--to", str(process.pid))
         check(f"trace to {OTHER}", status == 1 and f"step {where}, " in said, said)

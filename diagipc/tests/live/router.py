@@ -45,7 +45,7 @@ def play(directory):
 
 
 def choices(program, home, tools):
-    """Whom a process id means, by the times of the two files."""
+    """Returns which endpoint a process id means, by the times of the two files."""
     with tempfile.TemporaryDirectory(prefix="router-") as directory:
         environment = {**clients.environment(home), "TMPDIR": directory}
         command = [sys.executable, __file__, "--play", directory]
@@ -86,7 +86,7 @@ def pump(one, other):
 
 
 def to_default_port(listener, path):
-    """A tool that connects by TCP gets a connection to the default port."""
+    """Connects a tool that arrives over TCP to the default port."""
     with contextlib.suppress(OSError):
         while True:
             tool, _ = listener.accept()
@@ -94,7 +94,7 @@ def to_default_port(listener, path):
 
 
 def to_tool(listener, address):
-    """A runtime that connects gets a connection to the port of the tool, which gets its advertise."""
+    """Connects a runtime that arrives to the port of the tool, and forwards its advertise."""
     with contextlib.suppress(OSError, ConnectionError):
         while True:
             runtime, _ = listener.accept()

@@ -16,9 +16,9 @@ def main():
     if options == ["--user-events"]:
         os.environ.update(LD_PRELOAD=launch.user_events_library(directory), USER_EVENTS_LOG=directory + "/log")
     os.mkfifo(directory + "/in.cs")
-    # Stays open in the runtime: one runtime reads it, and would end with it.
+    # This stays open in the runtime, because one runtime reads the file and would end with it.
     os.set_inheritable(os.open(directory + "/in.cs", os.O_RDWR), True)
-    # While HOME is still the one with the runtimes.
+    # HOME still contains the runtimes here.
     command = [launch.fetch(name), *launch.arguments_of(name, directory)]
     os.environ.update(launch.environment_of(name, directory))
     os.execv(command[0], command)

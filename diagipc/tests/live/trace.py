@@ -37,7 +37,7 @@ SECONDS = 120
 
 
 def events(path):
-    """Provider and id of the events in a file."""
+    """Returns the providers and ids of the events in a file."""
     kinds, seen = {}, []
     with open(path, "rb") as file:
         for kind, metadata, _, _, payload in nettrace.blobs(file.read()):
@@ -55,14 +55,14 @@ class Traces:
         self.env = {**os.environ, "TMPDIR": directory, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"}
 
     def run(self, name, *arguments):
-        """Its file, its status, and its standard error."""
+        """Runs a trace; returns its file, its status, and its standard error."""
         path = os.path.join(self.directory, name + ".nettrace")
         done = subprocess.run([self.diagipc, "trace", "-o", path, *arguments], env=self.env, capture_output=True, text=True, timeout=SECONDS,
                               stdin=subprocess.DEVNULL, check=False)
         return path, done.returncode, done.stderr
 
     def parsed(self, path):
-        """The result of Microsoft's parser for a file; None without it."""
+        """Returns the result of Microsoft's parser for a file; None without the parser."""
         if not self.parser:
             return None
         return json.loads(subprocess.run([self.parser, path], env={**self.env, "DOTNET_EnableDiagnostics": "0"}, stdout=subprocess.PIPE,
@@ -74,7 +74,7 @@ class Traces:
 
 
 def commands(traces):
-    """Commands from their first instruction."""
+    """Traces commands from their first instruction."""
     # NativeAOT has no event of its start, and a trace without an event is not complete.
     for name, providers in [(RUNTIME, ["-p", PRIVATE + ":80000000:4"]), *((name, []) for name in ONE_FILE)]:
         path, status, said = traces.run("start-" + name, *providers, "--", "sh", "-c", '"$0"; exit 5', launch.fetch(name))
@@ -97,7 +97,7 @@ def profiles(traces):
         dropped(traces, process.pid)
         process.stdin.close()
     with launch.hosted(HOSTED, traces.directory, "database") as process:
-        # On a busy machine the program writes none of them for seconds.
+        # On a busy machine the program may write no such event for seconds.
         for duration in ("2s", "10s", "30s"):
             path, status, said = traces.run("commands", str(process.pid), "--profile", "database", "-d", duration)
             # No event is status 1.
@@ -107,7 +107,7 @@ def profiles(traces):
 
 
 def dropped(traces, pid):
-    """Into a pipe that nobody reads, with the smallest buffer."""
+    """Traces into a pipe that nobody reads, with the smallest buffer."""
     path = os.path.join(traces.directory, "dropped.nettrace")
     command = [traces.diagipc, "trace", str(pid), "--buffer", "1", "-d", "6s", "-o", "-", "-p", CLR + ":98001:5,Microsoft-DotNETCore-SampleProfiler"]
     with subprocess.Popen(command, env=traces.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as trace, open(path, "wb") as file:
@@ -120,7 +120,7 @@ def dropped(traces, pid):
 
 
 def vendored_clients(directory):
-    """Those of the codecs for C and Go."""
+    """Runs the clients of the codecs for C and Go."""
     stored = os.path.join(directory, "stored.nettrace")
     flags = "-std=c99 -O1 -g -Wall -Wextra -Werror -pedantic -fsanitize=address,undefined -fno-sanitize-recover=all".split()
     for client, home, command in [

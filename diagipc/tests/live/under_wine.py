@@ -38,7 +38,7 @@ class Wine:
 
     def __init__(self, directory):
         self.directory = directory
-        # Drive C:, with a directory /tmp, so that files of a runtime stay here.
+        # Drive C: has a directory /tmp, so that files of a runtime stay here.
         self.home = os.path.join(directory, "wine/drive_c")
         self.program = os.path.join(directory, "windows_pipe.exe")
         self.wine, self.server = shutil.which("wine"), shutil.which("wineserver")
@@ -69,14 +69,14 @@ class Wine:
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, bufsize=0)
 
     def run(self, *command, variables={}, seconds=300):
-        """The exit status of a program in this wine, what it prints, and its messages."""
+        """Runs a program in this wine; returns its exit status, its output, and its messages."""
         done = subprocess.run([self.wine, *command], env={**self.environment, **variables}, cwd=self.home, stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=seconds)
         said, errors = (text.decode(errors="replace").replace("\r", "") for text in (done.stdout, done.stderr))
         return done.returncode, said, errors
 
     def suite(self, diagipc, which, *options, variables={}):
-        """The exit status of a suite, and its report."""
+        """Runs a suite; returns its exit status and its report."""
         began = time.monotonic()
         status, said, errors = self.run(diagipc, which, "--json", *options, variables=variables, seconds=3600)
         if not said.startswith("{"):
@@ -95,7 +95,7 @@ class Wine:
 
     @contextlib.contextmanager
     def runtime(self, command_line, variables):
-        """A running runtime."""
+        """Starts a runtime."""
         with tempfile.TemporaryFile() as errors:
             process = self.start(["run"], variables, errors)
             try:
@@ -106,7 +106,7 @@ class Wine:
 
     @contextlib.contextmanager
     def subject(self, version, archive, variables):
-        """A running subject from that archive. wine refuses IL images without mscoree."""
+        """Starts a subject from that archive. wine refuses IL images without mscoree."""
         self.unpack(version, archive)
         command_line = "C:\\" + subject(version)
         with self.runtime(command_line, {**variables, "WINEDLLOVERRIDES": "mshtml="}) as runtime:
@@ -118,7 +118,7 @@ class Wine:
             subprocess.run(["tar", "xJf", archive, "-C", self.home], check=True, timeout=120)
 
     def exchange(self, name, sent, seconds=PATIENCE):
-        """All bytes after `sent`, up to the end of the connection; and the type of the pipe."""
+        """Sends bytes; returns all bytes received up to the end of the connection, and the type of the pipe."""
         process = self.start(["connect", name, str(seconds)], {})
         try:
             seen, said = process.communicate(sent, seconds + PATIENCE)
@@ -142,7 +142,7 @@ class Runtime:
 
     @contextlib.contextmanager
     def conversation(self, sent):
-        """A connection that may stay open after `sent`."""
+        """Opens a connection that may stay open after `sent`."""
         process = self.wine.start(["connect", self.pipe(), str(PATIENCE)], {})
         try:
             process.stdin.write(sent)
@@ -154,11 +154,11 @@ class Runtime:
             process.wait()
 
     def output(self):
-        """The runtime's output so far, and wine's trace."""
+        """Returns the runtime's output so far, and wine's trace."""
         return os.pread(self.errors.fileno(), 1 << 26, 0).decode(errors="replace")
 
     def has_ended(self, seconds):
-        """Its exit code; None if it still runs."""
+        """Returns the runtime's exit code; None if it still runs."""
         return line_of(self.process, "exit", seconds) if readable(self.process.stdout, seconds) else None
 
 
@@ -170,7 +170,7 @@ class Listener:
         line_of(self.process, "listening", stream=self.process.stderr)
 
     def advertised(self, seconds):
-        """The cookie and the process id of the advertise; None if no runtime connects in time."""
+        """Returns the cookie and the process id of the advertise; None if no runtime connects in time."""
         if not readable(self.process.stdout, seconds):
             return None
         return protocol.advertised(take(self.process, 34))
@@ -184,7 +184,7 @@ def readable(stream, seconds):
 
 
 def take(process, count):
-    """So many bytes, or fewer at the end or at the time limit."""
+    """Reads so many bytes, or fewer at the end or at the time limit."""
     taken = b""
     while len(taken) < count and readable(process.stdout, PATIENCE):
         more = process.stdout.read(min(65536, count - len(taken)))
@@ -195,7 +195,7 @@ def take(process, count):
 
 
 def line_of(process, word, seconds=PATIENCE, stream=None):
-    """The rest of the next line, which must begin with that word."""
+    """Returns the rest of the next line, which must begin with that word."""
     stream, line, deadline = stream or process.stdout, b"", time.monotonic() + seconds
     while not line.endswith(b"\n"):
         if not readable(stream, max(0, deadline - time.monotonic())):
@@ -221,22 +221,22 @@ def end(process):
 
 
 def has_started(runtime, version, seconds=PATIENCE):
-    """Whether a subject prints in time that it runs."""
+    """Returns whether a subject prints in time that it runs."""
     return eventually(lambda: f"started {version} pid" in runtime.output(), seconds)
 
 
 def as_windows(path):
-    """The path of a local file for a program in wine."""
+    """Returns the path of a local file for a program in wine."""
     return "Z:" + path.replace("/", "\\")
 
 
 def subject(version):
-    """The program of a subject, on drive C: of its wine."""
+    """Returns the program of a subject, on drive C: of its wine."""
     return f"win{version.replace('.', '_')}\\subject.exe"
 
 
 def archives():
-    """The available archives of subjects, by version."""
+    """Returns the available archives of subjects, by version."""
     places = [os.environ.get("DOTNET_WINDOWS_RUNTIMES"), launch.home_of("windows"), os.path.join(HERE, "../../../../shared/runtimes/windows")]
     for place in filter(None, places):
         found = {version: os.path.join(place, f"win{version.replace('.', '_')}.tar.xz") for version in SUBJECTS}
@@ -247,7 +247,7 @@ def archives():
 
 
 def missing(*names):
-    """Why wine or the runtimes of those packages are not available here; None if they are."""
+    """Returns why wine or the runtimes of those packages are not available here; None if they are."""
     for program in "wine", "wineserver", COMPILER:
         if not shutil.which(program):
             return f"no {program}"
@@ -260,7 +260,7 @@ def missing(*names):
 
 
 def play(what_is_missing, use, *programs):
-    """The main part of a script: calls `use` with a separate wine, and exits with 0, 1 if a check failed, or 77 if it cannot run."""
+    """Runs a script: calls `use` with a separate wine, and exits with 0, 1 if a check failed, or 77 if it cannot run."""
     for path in programs:
         if not os.path.exists(path):
             sys.exit(f"{path} not found")

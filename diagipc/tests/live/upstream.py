@@ -20,7 +20,7 @@ PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reproduction
 
 
 def printed(arguments, directory, tools):
-    """The lines that a reproduction prints."""
+    """Returns the lines that a reproduction prints."""
     environment = {**os.environ, "TMPDIR": directory, "PATH": os.pathsep.join([*tools, os.environ["PATH"]]), "DOTNET_EnableDiagnostics": "0"}
     done = subprocess.run([sys.executable, "-W", "ignore", PROGRAM, *arguments], capture_output=True, text=True, timeout=120,
                           env=environment, check=False)
@@ -28,7 +28,7 @@ def printed(arguments, directory, tools):
 
 
 def of_a_process(build, name, environment, tools):
-    """The lines that a reproduction prints of a new process of this build."""
+    """Returns the lines that a reproduction prints for a new process of this build."""
     with launch.started(build, environment) as (process, directory):
         path = launch.default_socket(process, directory)
         if not environment.get("DOTNET_DefaultDiagnosticPortSuspend") and not build.startswith("net3."):

@@ -62,7 +62,7 @@ def user_events(*providers):
 
 
 def small(default, *sets):
-    """A request whose tracepoints get few events."""
+    """Returns a request whose tracepoints get few events."""
     return user_events(provider(CLR, 1, 4) + config(default, *sets))
 
 
@@ -75,7 +75,7 @@ def silent(connection, seconds=QUIET):
 
 
 def reply(connection):
-    """The code of an error, or OK; and the payload."""
+    """Returns the code of an error, or OK, and the payload."""
     code, payload = receive_reply(connection)
     assert (code, len(payload)) in ((ERROR, 4), (OK, 8)), (code, payload.hex())
     return struct.unpack("<I", payload)[0] if code == ERROR else OK, payload
@@ -118,7 +118,7 @@ class Target:
         self.ask("initialize", protocolVersion="2024-11-05", capabilities={}, clientInfo={"name": "test", "version": "1"})
 
     def log(self, what):
-        """The calls so far: the structure, the command string, the result."""
+        """Returns the calls so far: the structure, the command string, the result."""
         try:
             with open(self.directory + "/log") as file:
                 lines = [line.split() for line in file.read().split("\n")[:-1]]
@@ -140,7 +140,7 @@ class Target:
             time.sleep(0.05)
 
     def throw(self, *sizes):
-        """Exceptions with an event payload of that size: the name is in their text, with 156 more bytes."""
+        """Throws exceptions with an event payload of that size, which is their text and 156 more bytes."""
         for size in sizes:
             self.ask("x" * ((size - 156) // 2))
 
@@ -150,7 +150,7 @@ class Target:
 
 
 def settled(one):
-    """The number of unregistrations once no registration is left."""
+    """Returns the number of unregistrations once no registration is left."""
     def done(what):
         return sum(not result for _, _, result in one.log(what))
 
@@ -333,7 +333,7 @@ def payloads_and_activities_are_those_of_eventpipe(run):
 
 
 def a_payload_beyond_65535_bytes_is_dropped(run):
-    """F-29."""
+    """F-29: the runtime drops the record."""
     written = {len(record.payload) for record in run.of("Clr") if record.event_id == EXCEPTION}
     streamed = {len(payload) for source, number, _, _, payload in run.streamed if (source, number) == (CLR, EXCEPTION)}
     assert {1000, LONGEST, TOO_LONG} <= streamed and {1000, LONGEST} <= written and TOO_LONG not in written, (written, streamed)
@@ -353,7 +353,7 @@ def a_closed_connection_ends_the_session(run):
 # --- other actions of a client: small sessions -----------------------------------------------------------------------
 @contextlib.contextmanager
 def session_of(one, request, *descriptors, code=OK, before=(), flags=0):
-    """A connection that asked for a session, passed the descriptors, and was answered with that code: after an error it has ended."""
+    """Yields a connection that requested a session, passed the descriptors, and was answered with that code; after an error it has ended."""
     with connected(one.path) as connection:
         connection.sendall(request)
         send(connection, b"\xff", *before, rights(*descriptors), flags=flags)
@@ -372,7 +372,7 @@ def of_two_descriptors_the_first_is_taken(one):
     """The other one stays open in the runtime. F-21: the real kernel refuses the registration of /dev/null."""
     def strangers():
         directory = f"/proc/{one.process.pid}/fd/"
-        # One that is closed meanwhile does not count.
+        # A descriptor that is closed meanwhile does not count.
         return sum(os.path.realpath(directory + fd) == os.devnull for fd in os.listdir(directory))
 
     sink, before = Sink(), strangers()
@@ -434,8 +434,8 @@ SMALL = [of_two_descriptors_the_first_is_taken, flags_and_other_control_messages
 
 # --- the results, for the vectors ----------------------------------------------------------------------------------
 def chosen(run):
-    """A comment and a record each, in the order written: the shortest of each kind, and its metadata. None contains a path, which would
-    be of the recording machine."""
+    """Yields comments with records, in the order written: the shortest record of each kind, and its metadata. No record contains a path of
+    the recording machine."""
     def kind(record):
         source = "native" if record.write_index < 3 else "managed"
         version = f", version {described(record.metadata).version}" if record.metadata else ""

@@ -1,5 +1,5 @@
-/* Stands in for the kernel's part of user_events, in a runtime that is started with this library in LD_PRELOAD: where there is no
- * user_events_data, the runtime's own calls can still be seen. The descriptor is one end of a SOCK_SEQPACKET pair, so that each
+/* Replaces the kernel's part of user_events in a runtime that is started with this library in LD_PRELOAD. So the runtime's own calls
+ * can be seen even without user_events_data. The descriptor is one end of a SOCK_SEQPACKET pair, so that each
  * writev of the runtime is one packet. Any other descriptor goes to the real kernel.
  *
  * Each call becomes a line of $USER_EVENTS_LOG: "register STRUCTURE COMMAND RESULT" or "unregister STRUCTURE - RESULT", the first
@@ -75,7 +75,7 @@ static void put_line(const char *what, const void *structure, size_t len, const 
     at += (size_t)snprintf(line + at, sizeof line - at, " %d\n", result);
     const char *path = getenv("USER_EVENTS_LOG");
     int fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
-    /* Without its log the run would show nothing: end it. */
+    /* The run is useless without its log, so end it. */
     if (fd < 0 || write(fd, line, at) != (ssize_t)at)
         abort();
     close(fd);
@@ -83,7 +83,7 @@ static void put_line(const char *what, const void *structure, size_t len, const 
 
 static int registers(struct user_reg *reg)
 {
-    /* As copy_struct_from_user: a longer structure is taken if what is beyond is zero. */
+    /* Like copy_struct_from_user, accept a longer structure if the rest is zero. */
     if (reg->size < sizeof *reg || reg->size > LONGEST_STRUCTURE)
         return EINVAL;
     for (uint32_t i = sizeof *reg; i < reg->size; i++)
@@ -95,10 +95,10 @@ static int registers(struct user_reg *reg)
     const char *command = (const char *)(uintptr_t)reg->name_args;
     const char *name = command;
     const char *fields = strchr(name, ' ');
-    /* P-34: neither a space before the name nor a colon in it. */
+    /* P-34: there is no space before the name and no colon in it. */
     if (strnlen(command, LONGEST_COMMAND) == LONGEST_COMMAND || !fields || fields == name || strchr(name, ':'))
         return EINVAL;
-    /* The kernel takes any fields that it can parse. A name with a space in it begins with a type that it does not know. */
+    /* The kernel accepts any fields that it can parse. After a name with a space, the fields begin with an unknown type. */
     if (strncmp(fields + 1, "u8 version;", 11))
         return EINVAL;
     for (uint32_t i = 0; i < registrations; i++)
@@ -109,7 +109,7 @@ static int registers(struct user_reg *reg)
     registered[registrations].addr = reg->enable_addr;
     registered[registrations].bit = reg->enable_bit;
     strcpy(commands[registrations], name);
-    /* A name that is there already has its index already. */
+    /* A name that was registered before keeps its index. */
     uint32_t index = 0;
     while (strcmp(commands[index], name))
         index++;

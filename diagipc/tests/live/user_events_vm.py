@@ -30,7 +30,7 @@ import launch
 import user_events
 
 SOURCE = "linux-source-6.12"
-# The needs of a runtime, the guest's files, and user_events. Neither PCI nor ACPI: the machine is a microvm.
+# What a runtime, the guest's files and user_events need. The machine is a microvm, without PCI and ACPI.
 CONFIG = """64BIT PRINTK TTY SERIAL_8250 SERIAL_8250_CONSOLE KERNEL_GZIP BINFMT_ELF BINFMT_SCRIPT MULTIUSER PROC_FS PROC_SYSCTL
     SYSFS SHMEM TMPFS DEVTMPFS FUTEX EPOLL EVENTFD SIGNALFD TIMERFD POSIX_TIMERS HIGH_RES_TIMERS INOTIFY_USER FILE_LOCKING
     MEMBARRIER ADVISE_SYSCALLS RSEQ SYSVIPC MEMFD_CREATE NET UNIX VIRTIO_MENU VIRTIO_MMIO VIRTIO_MMIO_CMDLINE_DEVICES NET_9P
@@ -82,8 +82,8 @@ def build():
 
 
 def machine(script):
-    """No /dev/kvm: it would be faster, but is not available everywhere. The guest has this machine's files, read-only. With smap, qemu
-    7.2 fails at an iretq in user mode, with which the runtime returns from its signal handler."""
+    """Returns the command of the guest. It does not use /dev/kvm, which is not available everywhere. The guest reads this machine's files.
+    With smap, qemu 7.2 fails at an iretq in user mode, with which the runtime returns from its signal handler."""
     command = ["console=ttyS0", "quiet", "panic=-1", "reboot=t", "rootfstype=9p", "root=files", "ro", "init=" + script,
                "rootflags=trans=virtio,version=9p2000.L,cache=loose,msize=262144"]
     return [QEMU, "-M", "microvm,acpi=off,pit=on,pic=on,rtc=on", "-accel", "tcg", "-cpu", "max,smap=off", "-m", "1536",
@@ -94,7 +94,7 @@ def machine(script):
 
 
 def outside(directory):
-    """The exit status of a run of the guest."""
+    """Runs the guest, and returns its exit status."""
     script = directory + "/init"
     inside = shlex.join([os.path.realpath(sys.executable), os.path.abspath(__file__), "--inside"])
     launch.write_program(script, f"#!/bin/sh\nexport DOTNET_RUNTIMES={shlex.quote(os.path.dirname(launch.home_of(RUNTIME)))}\nexec {inside}\n")
@@ -141,7 +141,7 @@ def data():
 
 
 def opens_as(user):
-    """The error number when this user opens the file, or 0."""
+    """Returns the error number when this user opens the file, or 0."""
     child = os.fork()
     if not child:
         status = 255
@@ -159,12 +159,12 @@ def opens_as(user):
 
 
 def only_root_may_open_it():
-    """R-UEV-002: with nothing changed since tracefs was mounted."""
+    """R-UEV-002: this holds while nothing was changed since tracefs was mounted."""
     directory, file = os.stat(TRACEFS), os.stat(TRACEFS + "/user_events_data")
     for one in directory, file:
         assert one.st_uid == 0 and not one.st_mode & (stat.S_IRWXO | stat.S_IWGRP), oct(one.st_mode)
     assert opens_as(0) == 0 and opens_as(NOBODY) == 13, (opens_as(0), opens_as(NOBODY))
-    # Only the file's mode: in a directory that all may enter.
+    # Now only the file's mode counts, because everyone may enter the directory.
     os.chmod(TRACEFS, 0o755)
     alone = opens_as(NOBODY)
     os.chmod(TRACEFS, stat.S_IMODE(directory.st_mode))
@@ -175,7 +175,7 @@ def only_root_may_open_it():
 
 
 def ring(file):
-    """The records of one processor so far: id of the tracepoint, record as in F-66, with a write index of 0."""
+    """Yields the records of one processor so far: the tracepoint's id, and the record as in F-66, with a write index of 0."""
     while True:
         try:
             page = os.read(file, 4096)
@@ -226,7 +226,7 @@ class Trace:
 
 @contextlib.contextmanager
 def session_of(one, *names, code=user_events.OK):
-    """A connection with a session of these tracepoints, which the runtime answered with that code."""
+    """Yields a connection with a session of these tracepoints, which the runtime answered with that code."""
     request = user_events.provider(user_events.CLR, 0x8000 | 0x10 | 0x8, 5) + user_events.config(*names)
     with os.fdopen(data(), "r+b", buffering=0) as file, \
             user_events.session_of(one, user_events.user_events(request), file.fileno(), code=code) as connection:
@@ -256,7 +256,7 @@ def the_kernel_has_read_the_fields(one, connection):
 
 
 def nothing_is_written_until_it_is_enabled(one, connection):
-    """The word from the kernel decides, which the runtime reads."""
+    """The runtime reads a word that the kernel sets."""
     trace = Trace("NetClr", "NetLoad")
     one.throw(1000)
     assert not trace.collect()
@@ -324,7 +324,7 @@ def hanging_up_removes_them(one, connection):
 
 
 def names(one, connection):
-    """F-21, F-65: as the kernel answers."""
+    """F-21, F-65: the runtime answers as the kernel does."""
     for name in " Net", "Net two", "Net:colon":
         with session_of(one, name, code=user_events.E_FAIL):
             pass
@@ -335,14 +335,14 @@ def names(one, connection):
 
 
 def a_name_of_437_bytes_ends_the_process(one, connection):
-    """F-72: it need not have 600 characters. Only with a process that was started for it."""
+    """F-72: 600 characters are not needed. This needs a process that was started for it."""
     with contextlib.suppress(OSError), session_of(one, "n" * 437):
         pass
     assert one.process.wait(user_events.PATIENCE) == -signal.SIGSEGV
     return "SIGSEGV"
 
 
-# In this order; the last one ends the process.
+# The checks run in this order; the last one ends the process.
 WITH_RUNTIME = [a_runtime_registers, the_kernel_has_read_the_fields, nothing_is_written_until_it_is_enabled, records_arrive,
                 a_large_record_is_lost, a_name_may_have_two_sessions, hanging_up_removes_them, names, a_name_of_437_bytes_ends_the_process]
 

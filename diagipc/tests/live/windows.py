@@ -85,7 +85,7 @@ def as_recorded(runtime, name, record, command_line=None):
 
 
 def session(runtime, what, record, request, recorded, rows):
-    """R-EVP-058: streaming sessions are for every system, user_events sessions are not. The next row is the stop of a session."""
+    """R-EVP-058: every system has streaming sessions, but not user_events sessions. The next row is the stop of a session."""
     with runtime.conversation(request) as connection:
         reply = take(connection, len(recorded))
         record[-1]["reply"] = reply.hex()
@@ -137,8 +137,8 @@ def addresses(wine, command_line):
 
 
 def not_overtaken(check, *arguments, record):
-    """A runtime serves no client after one connects before the runtime waits at its new pipe: then the check restarts with a new runtime.
-    Seen under wine, on a busy machine."""
+    """Repeats a check with a new runtime if a client connected before the runtime waited at its new pipe: the runtime then serves nobody.
+    This was seen under wine, on a busy machine."""
     for attempt in range(3):
         try:
             return check(*arguments, record)
@@ -171,7 +171,7 @@ def held(wine, command_line, name, goes_on, record):
 
 
 def only_witness(wine, archive, name, record):
-    """6.0.13, the only available build of its edition."""
+    """Checks 6.0.13, the only available build of its edition."""
     is_held = name.endswith("-suspended")
     with wine.subject("6.0.13", archive, {"DOTNET_DefaultDiagnosticPortSuspend": "1"} if is_held else {}) as runtime:
         if not is_held:
@@ -182,7 +182,7 @@ def only_witness(wine, archive, name, record):
 
 
 def try_all(wine):
-    """The recordings, by file name in vectors/source/recorded/."""
+    """Returns the recordings, by file name in vectors/source/recorded/."""
     wine.has_drive("d:", RUNNING)
     wine.has_drive("e:", HELD_ONLY)
     running = '"D:\\azmcp.exe"  server   start'  # more spaces than needed: the whole text is kept

@@ -1,12 +1,12 @@
-/* What windows.py needs on the Windows side of wine, since a program of Linux cannot open a pipe there.
+/* Opens pipes on the Windows side of wine for windows.py, because a Linux program cannot.
  *
- *   connect NAME SECONDS   opens the pipe, with retries for so long, and says what kind of pipe it is
+ *   connect NAME SECONDS   opens the pipe, with retries for so long, and reports the kind of pipe
  *   listen NAME            makes a pipe, waits until a runtime has connected, and relays its advertise (34 bytes)
- *   run                    starts the command line that is the first line of standard input, and says its process id; the process
- *                          ends when standard input does, or by itself, and its exit code is said
+ *   run                    starts the command line in the first line of standard input, and reports its process id; the process
+ *                          ends when standard input does, or by itself, and its exit code is reported
  *
- * connect and listen then send all of standard input, and relay to standard output what comes, up to the end. What is said goes
- * to standard error (run: standard output), a line each. Exit code 2: a call failed, whose name and error number are said. */
+ * connect and listen then send all of standard input, and relay to standard output what they receive, up to the end. Reports go to
+ * standard error (run: standard output), a line each. Exit code 2: a call failed, whose name and error number are reported. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void write_all(HANDLE to, const char *bytes, DWORD size)
             fail("WriteFile");
 }
 
-/* Copies so many bytes, or up to the end; how many. The end of a pipe is an error of the read. */
+/* Copies so many bytes, or up to the end; returns how many. The end of a pipe is an error of the read. */
 static DWORD copy(HANDLE from, HANDLE to, DWORD most)
 {
     static char buffer[BUFFER];
@@ -49,8 +49,8 @@ static DWORD copy(HANDLE from, HANDLE to, DWORD most)
     return copied;
 }
 
-/* Between two clients of a runtime there may for a moment be no pipe, or none that is free. One that has just been made may not be waited
-   at yet, and a runtime that is overtaken there serves nobody any more: it has a moment first. */
+/* Between two clients of a runtime there may for a moment be no free pipe. The runtime may not wait at a new pipe yet, and a runtime that
+   is overtaken there serves nobody any more, so it gets a moment first. */
 static HANDLE opened(const char *name, DWORD milliseconds)
 {
     for (DWORD waited = 0;; waited += 20) {
@@ -118,10 +118,10 @@ static void run(void)
         }
     if (!MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, line, -1, command, sizeof command / sizeof *command))
         fail("MultiByteToWideChar");
-    /* As cmd.exe has it in the environment of what it starts (F-43). */
+    /* cmd.exe sets this in the environment of the programs that it starts (F-43). */
     if (!SetEnvironmentVariableW(L"=C:", L"C:\\windows"))
         fail("SetEnvironmentVariable");
-    /* The other end of its standard input stays open: a server that is started reads from there. */
+    /* The other end of its standard input stays open, because a started server reads from there. */
     if (!CreatePipe(&startup.hStdInput, &kept, &inherited, 0) || !SetHandleInformation(kept, HANDLE_FLAG_INHERIT, 0))
         fail("CreatePipe");
     startup.hStdOutput = startup.hStdError = GetStdHandle(STD_ERROR_HANDLE);

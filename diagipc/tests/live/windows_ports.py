@@ -22,12 +22,12 @@ from under_wine import PATIENCE, RUNNING, SUBJECTS, as_windows, expect, has_star
 
 LONGEST = 300  # seconds for one program
 VARIABLE = "MOOD=calm"
-# It has the events of the start.
+# This provider has the events of the start.
 PRIVATE = "Microsoft-Windows-DotNETRuntimePrivate"
 
 
 def asked_and_resumed(wine, example, name, runtime, comment):
-    """The port exists from now on: the runtime finds it by itself."""
+    """Queries and resumes a runtime. The port exists from now on, and the runtime finds it by itself."""
     status, said, errors = wine.run(example, name, VARIABLE)
     lines = said.splitlines()
     expect(f"{comment}: the example's exit status", status, 0)
@@ -40,7 +40,7 @@ def asked_and_resumed(wine, example, name, runtime, comment):
 
 
 def traced(wine, program, name, comment, provider):
-    """A stream over one connection of the port, its stop over the next one."""
+    """Reads a stream over one connection of the port, and stops it over the next."""
     output = os.path.join(wine.directory, f"stream-{name}")
     options = {"port": name, "provider": provider, "keywords": 2**64 - 1, "level": 5, "buffer": 16, "rundown": 0, "stacks": "true",
                "mode": 0, "command": "CollectTracing5", "duration": 1500, "output": as_windows(output)}
@@ -56,7 +56,7 @@ def traced(wine, program, name, comment, provider):
 
 
 def command_traced(wine, program, version, archive):
-    """`trace -- COMMAND`: from its first instruction to its end, its input, its output and its status."""
+    """Runs `trace -- COMMAND`: traces from the first instruction to the end, and passes input, output and status."""
     comment, output = f"{version}, a command", os.path.join(wine.directory, f"command-{version}.nettrace")
     wine.unpack(version, archive)
     command = ["trace", "-o", as_windows(output), "-p", f"Subject,{PRIVATE}:80000000:4", "--", "cmd", "/c", f"C:\\{subject(version)} & exit 5"]
@@ -80,7 +80,7 @@ def command_traced(wine, program, version, archive):
 
 
 def held_to_the_protocol(wine, program, name, comment, version):
-    """The cases with one connection at a time, as a runtime has at a port."""
+    """Runs the cases with one connection at a time, as a runtime has at a port."""
     only = [word for glob in ("scripts/process/*", "scripts/dump_profiler/*", "requests/*") for word in ("--only", glob)]
     # On a busy machine the runtime may take long to connect again.
     status, made = wine.suite(program, "server", f"port:{name}", "--timeout", "60000", *only)
@@ -111,7 +111,7 @@ def try_all(wine, example, program):
     found = under_wine.archives()
     for version in sorted(set(SUBJECTS) - set(found)):
         launch.missing(f"win{version}", f"no win{version.replace('.', '_')}.tar.xz")
-    # In parallel, as most of it is waiting.
+    # These run in parallel, because they mostly wait.
     with ThreadPoolExecutor() as pool:
         for done in [pool.submit(connects, wine, example, program, version, partial(wine.subject, version, archive), "Subject")
                      for version, archive in found.items()]:

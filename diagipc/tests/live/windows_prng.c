@@ -1,4 +1,4 @@
-/* bcryptprimitives.dll for wine 8, which has none: Rust's standard library wants its ProcessPrng. */
+/* bcryptprimitives.dll for wine 8, which lacks it: Rust's standard library calls its ProcessPrng. */
 #include <windows.h>
 BOOLEAN NTAPI SystemFunction036(PVOID, ULONG); /* RtlGenRandom */
 __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE at, SIZE_T len)

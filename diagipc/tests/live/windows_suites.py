@@ -44,7 +44,7 @@ WHILE_HELD = [word for glob in ("scripts/framing/*", "scripts/process/*", "scrip
 # With the reference runtime no client waits because of an unread reply (F-118).
 BLOCKED = ["scripts/framing/half-a-header-blocks-others", "scripts/framing/half-a-payload-blocks-others",
            "scripts/ports/port-half-a-header-blocks-others"]
-# Why a script is not played, and other notes: how the profile was concluded is said as well.
+# Reasons why a script is not played, and other notes, such as how the profile was found.
 NOTES = ["a pipe has no half-close", "a pipe has no reset", ", compared with ", "--allow-side-effects", "--allow-harmful", "--spawn",
          "they are meant for linux"]
 
@@ -54,7 +54,7 @@ def failed(report):
 
 
 def subject_held(wine, diagipc, cases, version, archive, is_kept):
-    """A subject, started by the suite for each case. Its row of the table."""
+    """Tests a subject, which the suite starts for each case; returns its row of the table."""
     wine.unpack(version, archive)
     options = ["--name", f"win-net{version}", *cases]
     # wine refuses IL images without mscoree.
@@ -72,7 +72,7 @@ def subject_held(wine, diagipc, cases, version, archive, is_kept):
 
 @contextlib.contextmanager
 def answering(wine, command_line, variables):
-    """A runtime whose pipe answers. Wine is not tested here: of many starts one hangs."""
+    """Starts a runtime whose pipe answers. Wine is not tested here, and one of many starts hangs."""
     for attempt in range(3):
         with wine.runtime(command_line, variables) as runtime:
             try:
@@ -86,7 +86,7 @@ def answering(wine, command_line, variables):
 
 
 def one_that_runs(wine, diagipc, runtime, endpoint, version, only, fewest):
-    """Every read-only case for this runtime, and what is wrong with those of no process."""
+    """Runs every read-only case for this runtime."""
     status, report = wine.suite(diagipc, "server", endpoint, *only)
     expect(f"{version}: the target", (report.get("runtime"), report.get("profile"), report.get("lost")),
            (f".NET {version}", f"coreclr-{version}", None))
@@ -122,7 +122,7 @@ def running(wine, diagipc, examples):
 
 
 def failed_dump(wine, diagipc, archive):
-    """A dump of type 5, which does not exist: .NET 6 answers an Error with code 0 (F-127)."""
+    """Requests a dump of type 5, which does not exist: .NET 6 answers an Error with code 0 (F-127)."""
     with wine.subject("6.0.13", archive, {}) as runtime:
         expect("6.0.13: it runs", has_started(runtime, "6.0.13"), True)
         status, said, errors = wine.run(diagipc, "call", "--unchecked", "--patience", "60000", "--pid", str(runtime.pid), "dump",
@@ -133,7 +133,7 @@ def failed_dump(wine, diagipc, archive):
 
 
 def reference_runtime(wine, diagipc, examples, everything):
-    """The reference runtime, with the clients of this crate and with the server suite, as a runtime of Windows."""
+    """Tests the reference runtime with this crate's clients and the server suite, as a runtime on Windows."""
     runtime = subprocess.Popen([wine.wine, diagipc, "runtime", "--profile", "coreclr-9", "--until-eof"], env=wine.environment,
                                cwd=wine.home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
     try:
@@ -142,7 +142,7 @@ def reference_runtime(wine, diagipc, examples, everything):
         for command, wanted, words in (
                 ([os.path.join(examples, "info.exe"), process], 0, f"process           {process}\n"),
                 ([os.path.join(examples, "probe.exe"), "--side-effects", pipe], 0, ", 0 not canonical\n"),
-                # It has no perf maps, as on Windows.
+                # As on Windows, it has no perf maps.
                 ([diagipc, "call", "--pid", process, "perf-map", "3"], 1, "0x80131515"),
                 ([diagipc, "call", "--pid", process, "environment"], 0, "PATH=")):
             status, said, errors = wine.run(*command)
@@ -158,7 +158,7 @@ def reference_runtime(wine, diagipc, examples, everything):
 
 
 def client_held(wine, diagipc, everything):
-    """The client of this crate, by diagipc/clients/diagipc.toml."""
+    """Tests this crate's client, by diagipc/clients/diagipc.toml."""
     with open(ROOT + "/diagipc/clients/diagipc.toml", encoding="utf-8") as file:
         operations = file.read()
     name = "Z:" + diagipc

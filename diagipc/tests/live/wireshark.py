@@ -32,7 +32,7 @@ ASKED = {"Process/ProcessInfo", "Process/ProcessInfo2", "Process/ProcessInfo3", 
 
 @contextlib.contextmanager
 def proxy(*arguments):
-    """A proxy that captures: the socket on which it listens."""
+    """Starts a proxy that captures; yields the socket on which it listens."""
     process = subprocess.Popen([diagipc(), "proxy", "--until-eof", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
     try:
@@ -43,7 +43,7 @@ def proxy(*arguments):
 
 
 def probed(path):
-    """A capture of the default port; the process id and the socket."""
+    """Captures the default port; returns the process id and the socket."""
     with launch.running(NAME, {MARK[0]: MARK[1]}) as (process, directory, endpoint):
         with proxy("--listen", os.path.join(directory, "at"), "--to", endpoint, "--pcapng", path) as at:
             done = subprocess.run([example("probe"), at], capture_output=True, text=True, timeout=120)
@@ -52,7 +52,7 @@ def probed(path):
 
 
 def connected(path, directory):
-    """A capture of a diagnostic port; the process id."""
+    """Captures a diagnostic port; returns the process id."""
     port, tool = os.path.join(directory, "port"), os.path.join(directory, "tool")
     with protocol.listening(tool) as listener:
         listener.settimeout(60)
@@ -66,7 +66,7 @@ def connected(path, directory):
 
 
 def messages_of(packets):
-    """Every message: the item with its fields."""
+    """Returns every message: the item with its fields."""
     for packet in packets:
         for proto in packet.iter("proto"):
             if any(child.get("name") == "diagipc.magic" for child in proto):

@@ -9,18 +9,18 @@ FIELDS = [u64(4242), guid(COOKIE), *map(string, ("app --serve", "Linux", "x64", 
 
 
 def payload(operation, session=42):
-    """Of the OK."""
+    """Returns the payload of the OK."""
     return {"process-info": FIELDS, "environment": [announced(block(*ENTRIES))], "stop": [u64(session)], "trace": [u64(42)],
             "trace-port": [u64(42)], "user-events": [u64(42)]}.get(operation, [bytes(4)])
 
 
 def asked(operation, *steps, command=None):
-    """The request, and for user_events the descriptor."""
+    """Returns the steps for the request and, for user_events, the descriptor."""
     return of_default(operation, *([descriptor("a")] if operation == "user-events" else []), *steps, command=command)
 
 
 def answered(operation, session=42, in_bytes=False, reserved=0, command=None):
-    """An OK, and what follows it. `in_bytes`: it arrives byte by byte."""
+    """Returns an OK, and what follows it. With `in_bytes` it arrives byte by byte."""
     sent = ok(*payload(operation, session), reserved=reserved)
     reply = answer("a", sent, chunks=[1] * len(sent) if in_bytes else None)
     if operation in STREAMS:

@@ -8,7 +8,7 @@ from scenario import (ENTRIES, OPERATIONS, PROCESS_INFO2, RESULTS, Scenarios, an
 from script import BAD_ENCODING, E_FAIL, UNKNOWN_COMMAND, accept, close, error, repeated
 
 FILE = Scenarios("each_operation", "Which replies a client accepts, for each operation")
-# As the reports list them.
+# The operations in the order of the reports.
 ASKING = [*RESULTS, "process-info", "environment", "trace", "stop", "user-events"]
 assert sorted(ASKING) == sorted(OPERATIONS)
 
@@ -19,7 +19,7 @@ for operation in RESULTS:
 
 
 def refusals(operation):
-    """The header marks an error, and a code that looks like a success means nothing."""
+    """Adds errors: the header marks them, even if the code looks like a success."""
     for what, comment, spec, code, end, fault in (
             ("error", "An error, and a close", ["F-1", "R-ERR-001"], E_FAIL, close("a"), "error-treated-as-success"),
             ("error-and-no-end", "An error, and no close", ["F-5", "F-74"], BAD_ENCODING, lets_go("a"), "error-treated-as-success"),
@@ -33,7 +33,7 @@ def refusals(operation):
 
 
 def no_replies(operation):
-    """All but one field is that of an OK."""
+    """Adds replies in which all fields but one are right for an OK."""
     for what, spec, fault, code, keys in (
             ("wrong-magic", "F-71", "magic-unchecked", OK, {"magic": b"DOTNET_IPC_V2\0"}),
             ("wrong-command-set", "R-HDR-002", "reply-command-set-unchecked", 0x0400, {}),
@@ -53,7 +53,7 @@ def ends(operation):
 
 
 def silences(operation):
-    # A stop is answered once a stream is drained, and a dump once it is written: however long that takes (F-75).
+    # A stop is answered once the stream is drained, and a dump once it is written, however long that takes (F-75).
     is_open = operation in ("stop", "dump") and "open"
     for what, sent in (("at-once", b""), ("in-the-reply", ok(*payload(operation))[:21])):
         FILE.add(f"silence/{what}/{operation}", f"The runtime sends nothing more: {what}", ["F-75", "R-ERR-004"], operation,
@@ -71,7 +71,7 @@ for operation in ASKING:
     FILE.add(f"reply/reserved/{operation}", "A reply whose reserved field is not 0", ["R-HDR-014", "F-4"], operation,
              answered(operation, reserved=0x5A5A), "success", reveals="reply-reserved-insisted-on")
 
-# A runtime that is suspended sends no byte of a stream. To stop it harms the next session there (F-160), so a client need not.
+# A suspended runtime sends no byte of a stream. A stop harms the next session there (F-160), so a client need not send one.
 FILE.add("silence/until-the-stop/trace", "No byte of the stream arrives in the time of the session", ["F-76", "F-160"], "trace",
          asked("trace", answer("a", ok(u64(42))), accept("b"), stop("b"), answer("a", HEAD + TAIL), answer("b", ok(u64(42))), close("b"), close("a")),
          "any", output={"stream": [(HEAD + TAIL).hex()], "counters": COUNTERS, "may_be_cut": True}, flags=["open"])
@@ -94,7 +94,7 @@ FILE.add("reply/half-an-id/trace", "An OK with half a session id, and a stream",
 
 # --- strings that current runtimes do not write: the length gives the number of units --------------------------------
 def bare(text):
-    """A string without its NUL."""
+    """Returns a string without its NUL."""
     return u32(len(text)) + utf16(text)
 
 
@@ -106,7 +106,7 @@ LONG = "x" * 10000
 
 
 def written(sent):
-    """The same bytes, and the long text in few letters."""
+    """Returns the same bytes, with the long text abbreviated."""
     before, long, after = sent.partition(LONG.encode("utf-16-le"))
     return (before, repeated(b"x\0", len(LONG)), after) if long else sent
 

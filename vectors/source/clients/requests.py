@@ -10,7 +10,7 @@ for operation in OPERATIONS:
              answered(operation), "success", flags=["plain"])
 
 # --- texts ---------------------------------------------------------------------------------------------------------
-# Their encoding tells faults apart.
+# Texts whose encoding distinguishes faults.
 TEXTS = [("latin", "caf\u00e9", ["R-GRM-008", "F-8"]),
          ("bmp", "\u20ac\u6f22\u5b57", ["R-GRM-008", "F-8"]),
          ("non-bmp", "a\U0001f600b\U00010437", ["R-GRM-008"]),
@@ -22,7 +22,7 @@ STRINGS = [("set-env", "value"), ("set-env", "name"), ("unset-env", "name"), ("s
            ("user-events", "arguments")]
 
 
-# The placeholders of a command line for arguments that are not empty.
+# Placeholders of a command line for arguments that are not empty.
 ARGUMENTS = ["arguments", "arguments_kv", "arguments_quoted"]
 
 
@@ -73,7 +73,7 @@ for operation, argument, values, spec in (
         shown = value or "none"
         number(f"request/{operation}/{argument}/{shown}", f"{argument} {shown}", spec, operation, argument, value,
                [argument, OTHERS.get(argument, argument)])
-# What only the command and newer ones can express, or the older one in its own way: `requestRundown` is whether the keyword is not 0.
+# These need the command or a newer one. An older one expresses them in its own way: `requestRundown` is whether the keyword is not 0.
 for argument, value, command, needs, spec in (
         ("rundown", "0", "CollectTracing2", ["rundown", "rundown_bool"], ["R-EVP-038"]),
         ("stacks", "false", "CollectTracing3", ["stacks"], ["R-EVP-030"]),
@@ -94,7 +94,7 @@ SIZES = ["F-40", "R-HDR-002"]
 
 
 def size(what, comment, operation, argument, units, *end, **keys):
-    """A text of so many units; a path is absolute."""
+    """Adds a text of so many units; a path is absolute."""
     pairs = argument == "arguments"
     begins = {"arguments": "k=", "path": "/"}.get(argument, "")
     value = {**({"begins": begins} if begins else {}), "letters": units - len(begins)}
@@ -103,11 +103,11 @@ def size(what, comment, operation, argument, units, *end, **keys):
 
 
 def room(others, rest):
-    """The longest text beside the header, the other strings, and `rest` bytes of other fields, in units."""
+    """Returns the length in units of the longest text beside the header, the other strings, and `rest` bytes of other fields."""
     return (LARGEST - rest - 20 - sum(4 + 2 * (len(other) + 1) for other in (*others, ""))) // 2
 
 
-# `least` and `most`: what the other fields take in the smallest and in the largest message that the operation can be.
+# `least` and `most` are the sizes of the other fields in the operation's smallest and largest message.
 for operation, argument, others, least, most in (
         ("set-env", "value", ["NAME"], 0, 0),
         ("startup-hook", "path", [], 0, 0),

@@ -31,7 +31,7 @@ COMMANDS = {
 AT_A_PORT = ("listen-port", "trace-port")
 STREAMS = ("trace", "trace-port")
 OPERATIONS = [operation for operation in COMMANDS if operation not in AT_A_PORT]
-# Those that only succeed or fail.
+# The operations that only succeed or fail.
 RESULTS = ["resume", "set-env", "unset-env", "startup-hook", "perf-map", "perf-map-off", "dump", "attach", "startup-profiler"]
 
 PROVIDER = {"provider": "Provider", "keywords": "1", "level": "4", "arguments": ""}
@@ -39,7 +39,7 @@ LASTS = {"duration_ms": "200", "duration_s": "1"}
 CLSID = "cf0d821e-299b-5307-a3d8-b283c03916dd"
 TRACE = {"command": "CollectTracing2", **PROVIDER, "buffer_mb": "250", "rundown": "2147615033", "stacks": "true", "events": "",
          "buffer_mode": "0", **LASTS}
-# What an operation is given if the scenario is about something else; `command`: the newest command that most scripted runtimes know.
+# The arguments of an operation if the scenario is about something else; `command` is the newest command of most scripted runtimes.
 USUAL = {
     "process-info": {"command": "ProcessInfo2"},
     "set-env": {"name": "NAME", "value": "value"},
@@ -58,8 +58,8 @@ USUAL = {
 
 # --- what is expected of the client --------------------------------------------------------------------------------
 def request(on, command=None, others=None, unread=None):
-    """A request of the operation, by default of any command, or of this one and newer ones. `others`: what else: `any`; newer ones are
-    `unknown`; or `none`, as they would show nothing. `unread`: `last-byte` or `payload` of it."""
+    """The client sends a request of the operation, by default with any command, or with this command or a newer one. `others` is `any`,
+    `unknown` for newer commands, or `none` if they would show nothing. `unread` is the unread part: `last-byte` or `payload`."""
     return step(None, on=on, request=command, **({"others": others} if others else {}), **({"unread": unread} if unread else {}))
 
 
@@ -68,37 +68,37 @@ def stop(on, session=42):
 
 
 def gives_up(on):
-    """It ends the connection by itself, after its patience at the latest."""
+    """The client ends the connection by itself, after its patience at the latest."""
     return step(None, on=on, client="gives-up")
 
 
 def lets_go(on):
-    """The same; it has everything that it needs."""
+    """The client ends the connection, because it has everything that it needs."""
     return step(None, on=on, client="has-all")
 
 
 def refuses(on):
-    """The reply is invalid: it ends the connection, and does not stop the session that it was not given."""
+    """The client ends the connection after an invalid reply, and does not stop a session that it was not given."""
     return step(None, on=on, client="refuses")
 
 
 def settles(on):
-    """It goes on, or waits for more."""
+    """The client goes on, or waits for more."""
     return step(None, on=on, client="settles")
 
 
 def leaves(on):
-    """Its next request does not use this connection."""
+    """The client's next request does not use this connection."""
     return step(None, on=on, client="leaves")
 
 
 def nothing_whole(on):
-    """It sends anything but a whole message that could be a request."""
+    """The client sends anything but a whole message that could be a request."""
     return step(None, on=on, client="sends-nothing-whole")
 
 
 def answer(on, *given, **keys):
-    """Sends; a client may have closed already."""
+    """Sends bytes to a client that may have closed already."""
     return send(on, *given, may_fail=True, **keys)
 
 
@@ -119,18 +119,18 @@ def block(*entries):
 
 
 def announced(sent):
-    """The payload of the reply before a block."""
+    """Returns the payload of the reply before a block."""
     return u32(len(sent)) + u16(0)
 
 
 def texts_of(fault, *texts):
-    """An output that contains them; the fault of a client whose output does not."""
+    """Expects an output that contains these texts; `fault` is the fault of a client whose output does not."""
     return {"texts": list(texts), "reveals": fault}
 
 
 # --- scenarios -----------------------------------------------------------------------------------------------------
 def scenario(name, comment, spec, operation, steps, exit, arguments=(), needs=(), flags=(), **keys):
-    """`keys`, of which those that are not given are left out: `output`, `reveals` and so on, see diagipc/clients/README.md."""
+    """Returns a scenario. `keys` are `output`, `reveals` and so on, if given: see diagipc/clients/README.md."""
     flags = [flag for flag in flags if flag]
     assert cites(spec), f"{name}: no such row: {spec}"
     given = {**USUAL.get(operation, {}), **dict(arguments)}
@@ -141,7 +141,7 @@ def scenario(name, comment, spec, operation, steps, exit, arguments=(), needs=()
 
 
 def of_default(operation, *steps, command=None):
-    """The reply to a ProcessInfo is of one version."""
+    """Returns the usual steps; ProcessInfo gets version 2, because each version has another reply."""
     is_info = operation == "process-info"
     return [accept("a"), request("a", PROCESS_INFO2, "unknown") if is_info else request("a", command), *steps]
 

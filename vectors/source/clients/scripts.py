@@ -14,7 +14,7 @@ from scenario import COMMANDS, RESULTS, USUAL, Scenarios, gives_up, lets_go, req
 from script import UNKNOWN_COMMAND, close, parts
 
 STOP_TRACING = 0x0201
-# A code that has no name: clients may print others by it.
+# A code without a name: clients may print other codes by name.
 NAMELESS = "0x8BADF00D"
 NAMES = {0x0101: "Dump/GenerateCoreDump", 0x0102: "Dump/GenerateCoreDump2", 0x0103: "Dump/GenerateCoreDump3",
          0x0201: "EventPipe/StopTracing", 0x0202: "EventPipe/CollectTracing",
@@ -69,7 +69,7 @@ def task(operation, ask):
         # Fields that an older command lacks decide which commands are used.
         decides = argument in ("rundown", "stacks", "buffer_mode") and operation != "user-events" or argument == "flags" and "fallback" in ask
         if argument == "path" and not value.startswith("/"):
-            # Where a program runs it makes such a path absolute; the target may run elsewhere.
+            # A program would make such a path absolute for its own directory, but the target may run elsewhere.
             value = f"/tmp/{value}"
         if given.get(argument) != value and decides:
             needs.append([argument])
@@ -90,14 +90,14 @@ def of_provider(provider):
 
 # --- the steps -----------------------------------------------------------------------------------------------------
 def message_in(step):
-    """The message of which a step expects all or the first bytes."""
+    """Returns the message whose bytes, or first bytes, a step expects."""
     given = [part for part in step.given if part != b""]
     return given[0] if given and isinstance(given[0], Message) and all(isinstance(part, bytes) for part in given) else None
 
 
 def moves(script, operation, client):
-    """An equal request will do, and how long a client waits is its own choice. Scripts that are not about a version have the command
-    that most clients use."""
+    """Returns the steps for a whole program. An equal request will do, and a client chooses how long it waits. Scripts that are not about
+    a version have the command that most clients use."""
     ask, asked = script["ask"], False
     is_of_version = "fallback" in ask or operation == "process-info"
     for step in script["steps"]:
@@ -119,7 +119,7 @@ def moves(script, operation, client):
 
 
 def end(on, script):
-    """Where the script waits for the end of the connection."""
+    """Returns the step where the script waits for the end of the connection."""
     ask, outcome = script["ask"], script["outcome"]
     if "patience_ms" in ask or outcome["outcome"] not in ("ok", "error"):
         return gives_up(on)
@@ -128,7 +128,7 @@ def end(on, script):
         if environment is None:
             return gives_up(on)
         error = environment.get("error")
-        # Everything has arrived, and its numbers are judged. In place of a message that begins in it, more could follow.
+        # Everything has arrived, and its numbers are judged. If a message begins in it, more could follow instead.
         if error:
             return gives_up(on) if error["layer"] == "reply" else close(on)
     return lets_go(on)
@@ -150,7 +150,7 @@ def exit_of(outcome, operation):
 
 
 def revealed(outcome):
-    """The fault of a client that reports success wrongly."""
+    """Returns the fault of a client that reports success wrongly."""
     kind = outcome["outcome"]
     if kind == "malformed":
         return {"header": "magic-unchecked", "reply": "reply-command-set-unchecked",
@@ -177,13 +177,13 @@ def of_block(error):
 
 
 def reply_of(script):
-    """The first message that the runtime sends."""
+    """Returns the first message that the runtime sends."""
     sends = [step.given[0] for step in script["steps"] if "send" in step]
     return next((first for first in sends if isinstance(first, Message)), None)
 
 
 def demanded(script):
-    """The fault of a client that reports failure although all is well, if the script is about one thing."""
+    """Returns the fault of a client that reports failure although all is well, if the script is about one thing."""
     outcome, reply = script["outcome"], reply_of(script)
     if outcome["outcome"] != "ok":
         return None
@@ -196,7 +196,7 @@ def demanded(script):
 
 
 def suspected(script):
-    """Other possible causes if the client reports failure although all is well."""
+    """Returns other possible causes if the client reports failure although all is well."""
     outcome, reply = script["outcome"], reply_of(script)
     if outcome["outcome"] != "ok":
         return []
@@ -213,12 +213,12 @@ def suspected(script):
                        ["only-24-byte-ok-accepted", "reply-surplus-refused"])
 
 
-# What an OK has at most, for a client that knows the fields of today.
+# The maximum size of an OK, for a client that knows today's fields.
 OK_SIZES = {**dict.fromkeys(RESULTS, 24), "listen-port": 24, "stop": 28, "user-events": 28}
 
 
 def ok_size(script, operation):
-    """The size of the OK, if it is another than most runtimes send."""
+    """Returns the size of the OK, if most runtimes send another size."""
     outcome, usual = script["outcome"], OK_SIZES.get(operation)
     if outcome["outcome"] != "ok" or usual is None:
         return None
@@ -254,7 +254,7 @@ def is_session(part):
 
 
 def entry(value):
-    """A line of the environment; one whose units are not Unicode begins so."""
+    """Returns a line of the environment, or its beginning if the units are not Unicode."""
     name, text = value["name"], value["value"]
     return name if text is None else f"{name}={text}" if isinstance(text, str) else {"begins": f"{name}="}
 
@@ -278,8 +278,8 @@ def add(file, section, script, client):
 
 
 def for_others(file):
-    """The same replies to the other operations that only succeed or fail: not each client has the script's operation. Slow ones are
-    already covered by `silence/*` and similar for each operation."""
+    """Adds the same replies for the other operations that only succeed or fail, because not every client has the script's operation.
+    `silence/*` and similar scenarios cover slow replies for each operation."""
     for one in [one for one in file.scenarios if one["operation"] == "resume" and "silent" not in one.get("flags", ())]:
         if any("wait" in step for step in one["steps"]):
             continue
@@ -295,7 +295,7 @@ def for_others(file):
 
 
 def for_tracers(file):
-    """The same runtimes, before a tool that traces: where all is well, as far as its session."""
+    """Adds the same runtimes for a tool that traces; where all is well, they include its session."""
     session = next(one for one in file.scenarios if one["operation"] == "trace-port")
     usual = next(step["send"] for step in session["steps"] if "send" in step)
     from_request = next(number for number, step in enumerate(session["steps"]) if "request" in step)
@@ -305,7 +305,7 @@ def for_tracers(file):
         if one["name"] in ("tool_ports/tool-port", "tool_ports/tool-port-next-connection"):
             continue
         if one["exit"] == "success":
-            # It is one runtime: both connections have the same advertise.
+            # Both connections have the same advertise, because there is one runtime.
             advertise = next(step["send"] for step in one["steps"] if "send" in step)
             steps = one["steps"][:begin] + [{**step, "send": advertise} if step.get("send") == usual else step
                                             for step in session["steps"][from_request:]]

@@ -33,12 +33,12 @@ def cut(received, end):
 
 
 def answered(request, *replies, on="a", **how):
-    """One connection: the request, the answer, and the runtime closes."""
+    """Returns a connection: the request, the answer, and the runtime closes."""
     return [accept(on), expect(on, request), [send(on, reply, **how) for reply in replies], close(on)]
 
 
 def left_open(request, *replies, on="a"):
-    """The same, but the runtime does not close: the client must not wait for that."""
+    """Returns a connection that the runtime does not close; the client must not wait for that."""
     return [accept(on), expect(on, request), [send(on, reply) for reply in replies], ended(on, "any", within=3000)]
 
 

@@ -16,7 +16,7 @@ RUNS = [expect_any_of("s", *nettrace()), event("s"), drain("s"), open_("t"), sen
 
 # --- what suspends ---------------------------------------------------------------------------------------------------
 def suspends(sc, name, value, comment, is_held, others=None):
-    """`others`: whether NativeAOT is held, where it differs from CoreCLR."""
+    """Adds a script. `others` is whether NativeAOT is held, where it differs from CoreCLR."""
     held, runs = [*BEGUN, no_event("s", 1000), *RESUMED, *RUNS], [*BEGUN, *RUNS]
     deviations = []
     if others is not None:
@@ -43,7 +43,7 @@ suspends(20731, "empty", "", "as if it were unset", False)
 
 # --- what switches the server off --------------------------------------------------------------------------------------
 def off(sc, name, variable, value, comment, *, aot_listens, ports=()):
-    # As long as a runtime takes to start, on a busy machine too.
+    # A runtime starts within this time, even on a busy machine.
     steps = [no_connection(3000, one["id"]) for one in ports] or [wait(3000)]
     deviations = [deviation("F-107", "it has a server", 0, socket("there", within=30000), alive())] if aot_listens else []
     FILE.client(sc, f"diagnostics-off-{name}", comment, since="6.0", hazard="side-effect", habit="F-63", deviations=deviations,

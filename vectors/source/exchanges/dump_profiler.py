@@ -57,7 +57,7 @@ script(20527, "attach-profiler-with-bytes-behind-while-suspended", "Too early, w
 script(20528, "attach-profiler-without-payload-while-suspended", "Too early, whatever the payload: it is answered before it is read",
        ["F-56", "F-153"], exchange(message(ATTACH), error(0x8013135B), within=15000), "5.0", SUSPENDED, hazard="harmful")
 # --- dumps ---------------------------------------------------------------------------------------------------------
-# 9.0.5 has a createdump that cannot be executed, and is unreachable after an attempt (P-6): a dump that is tried is harmful.
+# 9.0.5 has a createdump that cannot be executed, and is unreachable after an attempt (P-6), so a valid dump is harmful.
 # The document does not say what a dump is.
 WRITES = "P-47"
 ALONE = target(environment={"DIAG_SCRIPT": "alone"}, platform="linux")
@@ -65,7 +65,7 @@ IN_TURN = target(environment={"DIAG_SCRIPT": "alone"}, platform="linux", wants=[
 
 
 def dumped(request):
-    """The reply, the end, and the written file: an ELF file of type 4, a core."""
+    """Returns the steps for the reply, the end, and the written file: an ELF file of type 4, a core."""
     return [open_("a"), send("a", request), succeeded("a", within=30000), ended("a"),
             file("core.dmp", b"\x7fELF", anything(12), u16(4))]
 

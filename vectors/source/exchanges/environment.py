@@ -20,7 +20,7 @@ def script(sc, name, comment, spec, steps, outcome, client=None, **keys):
 
 
 def block(sc, name, comment, spec, bytes_, entries, size=None, close_it=True, steps=None, **keys):
-    """The reply and the block; what the client accepts of it."""
+    """Adds a script with the reply and the block, and what the client accepts of it."""
     size = len(bytes_) if size is None else size
     left = {key: keys.pop(key) for key in ("error", "hresult", "cut") if key in keys}
     script(sc, name, comment, spec, steps or (answered if close_it else left_open)(REQUEST, reply(size),

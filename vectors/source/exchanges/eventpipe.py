@@ -21,13 +21,13 @@ def collect2(provider=QUIET, megabytes=1, form=1, rundown=False):
 
 
 def begun(on, request, name="session", head=None):
-    """The session exists, and the stream has begun directly after the reply. Without `head` it is nettrace."""
+    """Expects the session, and the start of its stream directly after the reply: nettrace without `head`."""
     came = expect(on, session(name), head) if head else expect_any_of(on, *nettrace(*session(name)))
     return [open_(on), send(on, request), came]
 
 
 def stopped(on, name="session", within=None):
-    """StopTracing on a separate connection; the reply has the same id."""
+    """Sends StopTracing on a separate connection; the reply has the same id."""
     return [open_(on), send(on, header(STOP, 28), same(name)), expect(on, ok_head(8), same(name), within=within), ended(on)]
 
 
@@ -99,13 +99,13 @@ EVERYTHING = [u64(2 ** 64 - 1) + u32(5) + string(name) + string(None)
 
 
 def filtered(enable, *ids):
-    """CollectTracing5 of everything, through one filter; the player compares each event of the stream with the request."""
+    """Returns CollectTracing5 for everything, through one filter; the player compares each event of the stream with the request."""
     return message(C5, u32(0), u32(16), u32(1), u64(0), boolean(False),
                    array(*[provider + boolean(enable) + array(*map(u32, ids)) for provider in EVERYTHING]))
 
 
 def watched(request):
-    """A session for a second. Its process information makes the runtime run code of its own."""
+    """Returns the steps of a session of a second. A request for process information makes the runtime run its own code."""
     return [begun("a", request), drain("a"), answers(), wait(1000), stopped("b", within=20000), ended("a", last=END_OF_NETTRACE, within=20000)]
 
 

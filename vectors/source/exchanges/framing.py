@@ -26,7 +26,7 @@ STOP42 = message(STOP, u64(42))
 
 
 def pieces(chunks):
-    """So far apart that a server which reads what has arrived has read the first before the second arrives, on a busy machine too."""
+    """Returns pieces so far apart that a server has read the first before the second arrives, even on a busy machine."""
     if len(chunks) > 2:
         return [send("a", STOP42, chunks=chunks, may_fail=True)]
     return [send("a", STOP42[:chunks[0]]), wait(400), send("a", STOP42[chunks[0]:], may_fail=True)]

@@ -1,7 +1,7 @@
 """vectors/exchanges/lifetime.json: signals that end a runtime, and its socket after them.
 
-The document does not say when a socket is removed. A program may handle a signal itself, and exit normally: where the runtime has no
-handler, both are right.
+The document does not say when a socket is removed. A program may handle a signal itself and exit normally, so both are right where the
+runtime has no handler.
 """
 from script import ScriptFile, alive, answers, dead, deviation, signal, socket, target
 
@@ -23,7 +23,7 @@ def ends_by(name, presence):
 
 
 def behind_the_end(steps):
-    """The number of the last step, about the socket."""
+    """Returns the number of the last step, which checks the socket."""
     return sum(len(one) if isinstance(one, list) else 1 for one in steps) - 1
 
 

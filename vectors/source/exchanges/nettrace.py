@@ -6,7 +6,7 @@ import struct
 from notation import string, u16, u32, u64
 
 PROVIDER = "Provider"
-# A counter, and what a program that shows counters prints of it.
+# A counter, and what a program prints for it.
 COUNTER, SHOWN, MEAN = "requests", "Requests in the queue", 41.5
 COUNTERS = [SHOWN, str(MEAN)]
 STRING, DOUBLE, FLOAT, INT, OBJECT = 18, 14, 13, 9, 1
@@ -16,7 +16,7 @@ FIELDS = (("Name", STRING), ("DisplayName", STRING), ("Mean", DOUBLE), ("Standar
 
 
 def text(value):
-    """Without a length, as in events."""
+    """Returns a text without a length, as in events."""
     return string(value)[4:]
 
 
@@ -25,27 +25,27 @@ def f64(value):
 
 
 def thing(name, version, body):
-    """An object: its type, and what it has."""
+    """Returns an object: its type, and its contents."""
     return b"\5\5\1" + u32(version) + u32(version) + u32(len(name)) + name + b"\6" + body + b"\6"
 
 
 def block(begins, name, version, content, more=0):
-    """Aligned to four bytes in the whole stream, of which it begins at `begins`. With `more`, so many bytes and the end of the block are
-    left out."""
+    """Returns a block that begins at `begins` in the stream, in which it is aligned to four bytes. With `more`, so many bytes and the end
+    of the block are left out."""
     before = begins + 3 + 4 + 4 + 4 + len(name) + 1 + 4
     whole = thing(name, version, u32(len(content) + more) + bytes(-before % 4) + content)
     return whole[:-1] if more else whole
 
 
 def blobs(metadata_id, before, payload):
-    """A block of one event: its header, with both times, and the event, whose header is compressed, and says that the events are
-    sorted up to this one: a reader keeps them until then (F-176). `before`: how many events its thread has written before."""
+    """Returns a block of one event: its header, with both times, and the event with a compressed header, which says that the events are
+    sorted up to this one; a reader keeps them until then (F-176). `before` is the number of earlier events of its thread."""
     number = bytes([len(payload) & 0x7F | 0x80, len(payload) >> 7])
     return u16(20) + u16(1) + u64(0) + u64(0) + bytes([0xC7, metadata_id, before, 1, 0, 1, 0]) + number + payload
 
 
 METADATA = (u32(1) + text(PROVIDER) + u32(21) + text("EventCounters") + u64(0) + u32(0) + u32(0)
-            # One value without a name, of one field, which has the fields of the counter.
+            # This is one unnamed value with one field, which has the fields of the counter.
             + u32(1) + u32(OBJECT) + u32(1) + u32(OBJECT) + u32(len(FIELDS)) + b"".join(u32(kind) + text(name) for name, kind in FIELDS)
             + text("Payload") + text(""))
 PAYLOAD = (text(COUNTER) + text(SHOWN) + f64(MEAN) + f64(0) + u32(1) + f64(MEAN) + f64(MEAN) + struct.pack("<f", 1)

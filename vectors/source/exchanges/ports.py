@@ -14,13 +14,13 @@ ONE = target(ports=[port("p")])
 
 
 def advertised(on, at="p", within=None):
-    """The first advertise of a target: 34 bytes; cookie and process id are kept."""
+    """Expects the first advertise of a target: 34 bytes, from which the cookie and process id are captured."""
     return [accept(on, at, within), expect(on, ADVR, anything(16, "cookie", [bytes(16)]), anything(8, "pid", [u64(0)]),
                                            anything(2))]
 
 
 def advertised_again(on, at="p", within=None):
-    """A later advertise, equal to the first."""
+    """Expects a later advertise, equal to the first."""
     return [accept(on, at, within), expect(on, ADVR, same("cookie"), same("pid"), anything(2))]
 
 
@@ -37,7 +37,7 @@ def resume(on):
 
 
 def held(on):
-    """A session over the default port: it starts at once, and has no event while the start is held."""
+    """Starts a session over the default port, which has no event while the start is held."""
     return [open_(on), send(on, message(C2, u32(1), u32(1), boolean(False), array(THREADS))), expect(on, session()), no_event(on)]
 
 

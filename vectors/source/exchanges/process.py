@@ -11,7 +11,7 @@ NOT_FOUND = 0x800700CB
 
 
 def exchange(on, request, *reply):
-    """A separate connection for a request, its reply, and the end by the runtime."""
+    """Returns a separate connection for a request, its reply, and the end by the runtime."""
     return [open_(on), send(on, request), replied(on, *reply), ended(on)]
 
 
@@ -76,7 +76,7 @@ FILE.client(20010, "process-environment",
                    exchange("b", message(INFO), process_info_reply())])
 FILE.client(20011, "process-environment-begins-with-entries",
             "The block begins with a count of entries and the count of the first one", since="5.0",
-            # It does not check the NULs of the entries: a pattern cannot.
+            # A pattern cannot check the NULs of the entries.
             spec=["R-ENV-006"],
             steps=[open_("a"), send("a", message(ENVIRONMENT)), expect("a", ok_head(6), anything(4, "block"), anything(2)),
                    expect("a", anything(4, "entries", [u32(0)]), text("first"), until("block", 4000000)), ended("a")])
@@ -168,7 +168,7 @@ told(20062, "environment-cut-in-a-character", "A character that is cut at the en
 told(20063, "environment-in-utf-8", "Characters of two, three and four bytes", "é€\U0001F600".encode(), "é€\U0001F600", hazard="side-effect")
 
 # --- perf map ------------------------------------------------------------------------------------------------------
-# An accepted type is harmful to a suspended runtime (P-45); these run.
+# An accepted type is harmful to a suspended runtime (P-45), but these runtimes run.
 for sc, name, kind in ((20020, "all", 1), (20021, "jitdump", 2), (20022, "perfmap", 3)):
     FILE.client(sc, f"perf-map-{name}", f"EnablePerfMap with type {kind}, then DisablePerfMap", since="8.0", hazard="harmful",
                 spec=["F-45", "R-PRC-022", "R-PRC-023", "R-PRC-026", "R-PRC-027", "R-PRC-029"],

@@ -16,8 +16,8 @@ CITABLE = re.compile(r"^\| ([FP]-[0-9]+) \||^id = \"(R-[A-Z]{3}-[0-9]{3})\"", re
 
 # --- parts ---------------------------------------------------------------------------------------------------------
 def anything(length, name=None, differs_from=(), has=(), lacks=()):
-    """So many bytes of any value. `differs_from`: bytes or `same(…)` that they are not. `has`, `lacks`: bytes that they contain, and do
-    not contain."""
+    """Any bytes of this length. They differ from the bytes or `same(…)` in `differs_from`, contain the bytes in `has`, and do not contain
+    those in `lacks`."""
     part = {"any": length}
     if name:
         part["as"] = name
@@ -55,7 +55,7 @@ def until(number, most):
 
 
 def parts(given):
-    """Adjacent bytes become one part."""
+    """Joins adjacent bytes into one part."""
     out = []
     for part in flat(given):
         if isinstance(part, bytes):
@@ -133,12 +133,12 @@ def nothing(on, ms=300):
 
 
 def no_event(on, ms=500):
-    """The stream has no event, since the runtime waits at its start: no byte, or from .NET 11 on only its start (F-112, F-169)."""
+    """The stream has no event, because the runtime waits at its start: no byte, or from .NET 11 on only its start (F-112, F-169)."""
     return {"on": on, "expect_no_event": ms}
 
 
 def event(on):
-    """The runtime runs: if the start of the stream came before, more follows now. THREADS has an event of each runtime."""
+    """The runtime runs: the stream has an event after its start. Every runtime has an event in THREADS."""
     return {"on": on, "expect_event": True}
 
 
@@ -147,7 +147,7 @@ def drain(on):
 
 
 def ended(on, how="closed", last=None, within=None, while_memory_grows=False):
-    """`last`: the last bytes that were drained, or a list of what they may be. `while_memory_grows`: `within` is a bound on progress."""
+    """The connection ends. `last`: the last drained bytes, or a list of allowed bytes. `while_memory_grows`: `within` limits progress."""
     keys = {"last_any_of": [one.hex() for one in last]} if isinstance(last, list) else {"last": last.hex()} if last else {}
     if while_memory_grows:
         keys["while_memory_grows"] = True
@@ -200,7 +200,7 @@ ZERO_ID = u64(0)
 
 
 def error(hresult):
-    """24 bytes, despite the document (F-1)."""
+    """An error of 24 bytes, unlike in the document (F-1)."""
     return message(ERROR, u32(hresult))
 
 
@@ -214,7 +214,7 @@ def any_error():
 
 
 def process_info_reply():
-    """pid, cookie, command line, OS, arch (F-34)."""
+    """The reply to ProcessInfo: pid, cookie, command line, OS, arch (F-34)."""
     return [*any_reply_head(), anything(8, "pid"), anything(16, "cookie"), *text("cmd"), *text("os"), *text("arch"),
             until("size", 0)]
 
@@ -262,14 +262,14 @@ def nettrace(*before):
 # A provider with events of the first threads, of CoreCLR and NativeAOT.
 THREADS = u64(0x10000) + u32(4) + string("Microsoft-Windows-DotNETRuntime") + string(None)
 
-# Its end if it is complete: up to version 5 the NullReferenceTag, from version 6 on an EndOfStream block without content.
+# The end of a complete stream: up to version 5 the NullReferenceTag, from version 6 on an EndOfStream block without content.
 END_OF_NETTRACE = [b"\x01", bytes(4)]
 
 
 # --- what a target must be -----------------------------------------------------------------------------------------
 def target(suspended=False, ports=(), environment=None, platform=None, wants=(), default_port=True, spelled=None):
-    """`wants`: what else the server must have or do, of what the document leaves open. Values of `environment` are texts, bytes, or a text
-    with how often it is repeated. `spelled`: the value of DOTNET_DiagnosticPorts, with `{p}` for the address of a port."""
+    """Describes a target. `wants`: what else the server must have or do where the document leaves it open. `environment`: texts, bytes, or
+    a text with a number of repetitions. `spelled`: the value of DOTNET_DiagnosticPorts, with `{p}` for the address of a port."""
     def value(given):
         return {"bytes": given.hex()} if isinstance(given, bytes) else dict(zip(("repeat", "times"), given)) if isinstance(given, tuple) else given
 
@@ -292,13 +292,13 @@ def port(name, suspend=False, listening=True):
 
 
 def deviation(fact, says, begin, *steps):
-    """From step `begin` on, the runtimes differ whose evidence has this fact."""
+    """From step `begin` on, runtimes with this fact in their evidence differ."""
     return {"fact": fact, "text": says, "from": begin, "steps": list(flat(steps))}
 
 
 # --- files ---------------------------------------------------------------------------------------------------------
 def text_of(document, what):
-    """JSON with one line per step, so that a diff shows the changed steps. `what`: the key of the list whose members have steps."""
+    """Returns JSON with one line per step, so that a diff shows the changed steps. `what` is the key of the list whose members have steps."""
     def line(value):
         return json.dumps(value, ensure_ascii=True)
 
@@ -324,7 +324,7 @@ def text_of(document, what):
 
 
 def cites(facts):
-    """Whether all of them are rows of spec/ERRATA.md or spec/requirements.toml."""
+    """Checks that all facts are rows of spec/ERRATA.md or spec/requirements.toml."""
     return facts and set(facts) <= citable()
 
 
@@ -391,7 +391,7 @@ class ScriptFile:
 
 
 def check(sc, steps, script):
-    """What the schema cannot express: names are captured before use, the sum of chunks, distinguishable alternatives."""
+    """Checks what the schema cannot express: names are captured before use, the sum of chunks, distinguishable alternatives."""
     where = f"scId {sc}"
     connections, drained = set(), set()
     captured = {}  # name: length, None if unknown
@@ -428,7 +428,7 @@ def check(sc, steps, script):
 
 
 def front(pattern):
-    """The first bytes of a pattern, as far as their positions are known; None for any byte."""
+    """Returns the first bytes of a pattern, as far as their positions are known; None for any byte."""
     out = []
     for part in pattern:
         if isinstance(part, str):

@@ -42,7 +42,7 @@ script(21600, "session-collect-tracing", "CollectTracing: reply, stream, the sto
        ["R-EVP-001", *FLOW],
        [begun(COLLECT), REST], COMPLETE, "CollectTracing", COLLECT_VALUE, client=ITSELF, **AFTER)
 script(21601, "session-collect-tracing2", "The same with CollectTracing2", ["R-EVP-020", *FLOW], [begun(), REST], COMPLETE, client=ITSELF, **AFTER)
-# Each asks for what no older command can carry: a client that asks with the oldest that will do must use it.
+# Each request needs this command, so a client that uses the oldest sufficient command must use it.
 script(21645, "session-collect-tracing3", "The same with CollectTracing3, and no stacks", ["F-14", "R-EVP-028", "R-EVP-030", *FLOW],
        [begun(collect3(stacks=False)), REST], COMPLETE, "CollectTracing3", {**COLLECT3_VALUE, "requestStackwalk": False}, "9.0",
        client=ITSELF, **AFTER)

@@ -12,7 +12,7 @@ NO_FILTER = boolean(False) + u32(0)
 
 
 def provider(default, *sets):
-    """A provider that does not exist, without a filter; its events would go to these tracepoints."""
+    """Returns a provider that does not exist, without a filter; its events would go to these tracepoints."""
     return u64(0) + u32(4) + string("No-Such-Provider") + string(None) + NO_FILTER + string(default) + array(*sets)
 
 
@@ -28,7 +28,7 @@ ASK = collect(provider("Diag_Script", tracepoints("Diag_Set", 1, 2)))
 
 
 def script(sc, name, comment, spec, steps, deviations=(), needs=LINUX):
-    """All of them are `harmful`: early builds die of several, and a session with a bad descriptor may remain (F-21)."""
+    """Adds a script. All are `harmful`: early builds die of several, and a session with a bad descriptor may remain (F-21)."""
     FILE.client(sc, name, comment, since="10.0", hazard="harmful", needs=needs, spec=spec, steps=steps, deviations=deviations)
 
 
