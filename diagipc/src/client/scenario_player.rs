@@ -253,7 +253,7 @@ impl ScenarioPlayer<'_, '_> {
                 return Err(match self.moves.front() {
                     Some(Move::Stop(StopRequest { session, .. })) => {
                         let text = format!(
-                            "it never stops the session: no StopTracing of session {session} came within {ms} ms"
+                            "it never stops the session: no StopTracing of session {session} was received within {ms} ms"
                         );
                         Stop::fault(Fault::SessionNeverStopped, text)
                     }

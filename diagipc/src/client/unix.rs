@@ -127,7 +127,7 @@ impl SocketTarget {
         hand_over().map_err(|error| format!("the stand-in process does not listen: {error}"))?;
         self.decoys
             .make(&self.wanted, true, self.directory.path(), self.name)
-            .map_err(|error| format!("no decoy: {error}"))?;
+            .map_err(|error| format!("a decoy cannot be created: {error}"))?;
         Ok(LiveNetwork::in_place_of_a_runtime(listener).with_port("p", &self.port))
     }
 

@@ -220,7 +220,7 @@ fn fault_in_reply(
                 && exchange.reply.is_whole()
                 && exchange.reply.len == Some(exchange.came.len()) =>
         {
-            let text = "the reply has the id of the session, and no byte of a stream follows";
+            let text = "the reply has the id of the session, but no byte of a stream follows";
             Some(FaultSeen::new(Fault::StreamEmpty, text))
         }
         Difference::Ended { end, after } if after.is_empty() => {

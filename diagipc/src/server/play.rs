@@ -125,7 +125,7 @@ impl<'o> CasePlayer<'o> {
             self.without_answer = None;
         } else if *cases >= MAX_WITHOUT_ANSWER && since.elapsed() >= NO_ANSWER_TIMEOUT {
             let found = found.join("; ");
-            self.lost.get_or_insert(format!("no request had an answer: {found}"));
+            self.lost.get_or_insert(format!("no request was answered: {found}"));
         }
     }
 
@@ -159,7 +159,7 @@ impl<'o> CasePlayer<'o> {
                         PlayEnd::Unavailable(why)
                     }
                     Err(failure) if is_tcp && relies_on_a_full_socket(&steps, failure.step) => {
-                        let why = "a TCP connection holds more than a stream that nobody reads";
+                        let why = "a TCP connection buffers all of a stream that nobody reads";
                         PlayEnd::Unavailable(why.to_owned())
                     }
                     Err(failure) => {

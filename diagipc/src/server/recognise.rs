@@ -138,15 +138,17 @@ fn conclude_version(
             }
             (Some(HResult::NOT_SUPPORTED), Some(Some(HResult::NOT_SUPPORTED))) => (
                 profile.of_family(Family::Mono),
-                format!("{asked} NOTSUPPORTED, and so is that to a dump: Mono"),
+                format!("{asked} NOTSUPPORTED, and so is the reply to a dump: Mono"),
             ),
             (Some(HResult::NOT_SUPPORTED), Some(Some(HResult::FAIL))) => (
                 native_aot,
-                format!("{asked} NOTSUPPORTED, and that to a dump of type 0 is E_FAIL: NativeAOT"),
+                format!(
+                    "{asked} NOTSUPPORTED, and the reply to a dump of type 0 is E_FAIL: NativeAOT"
+                ),
             ),
             (Some(HResult::NOT_SUPPORTED), _) => {
                 return Conclusion::strict(&format!(
-                    "{says}; {asked} NOTSUPPORTED, but that to a dump of type 0 is not E_FAIL"
+                    "{says}; {asked} NOTSUPPORTED, but the reply to a dump of type 0 is not E_FAIL"
                 ));
             }
             _ => {

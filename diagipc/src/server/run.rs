@@ -33,7 +33,7 @@ enum Plan {
 
 const SIDE_EFFECTS: &str = "they change the target: --allow-side-effects allows them";
 const HARMFUL: &str = "they may kill, hang or exhaust the target: --allow-harmful allows them";
-const NO_PORTS: &str = "If the server has no ports: --claims with `ports = false`";
+const NO_PORTS: &str = "If the server has no ports, use --claims with `ports = false`";
 const OWN_TARGET: &str = "they need a target started for them: use --spawn";
 
 /// Plays `cases` against the target at `place`. Calls `done` after each case.

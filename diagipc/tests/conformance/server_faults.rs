@@ -306,5 +306,5 @@ fn run_against_a_server_of_a_byte_a_second_ends() {
     assert!(report.counts.fail > 0 && report.counts.pass == 0, "{:?}", report.counts);
     assert_eq!(named(&report), ["no-answer"]);
     let lost = report.lost.unwrap();
-    assert!(lost.reason.contains("no request had an answer: "), "{lost:?}");
+    assert!(lost.reason.contains("no request was answered: "), "{lost:?}");
 }

@@ -346,7 +346,7 @@ fn target_without_a_valid_answer_is_given_up() {
     let report = server(&["--timeout", "1000", "--spawn", "--", "python3", &program], 3);
     assert!(cause_names(&report).contains(&"no-answer"), "{:?}", cause_names(&report));
     let lost = report.lost.unwrap();
-    assert!(lost.reason.contains("no request had an answer: "), "{lost:?}");
+    assert!(lost.reason.contains("no request was answered: "), "{lost:?}");
     assert!(lost.not_run > 0, "{lost:?}");
 }
 
