@@ -53,7 +53,8 @@ pub enum PastedForm {
     /// `<Buffer 44 4f>`, as Node prints it.
     NodeBuffer,
     /// Numbers from -128 to 255 and characters, as in C, C#, Go, Java, JavaScript, Python or Rust:
-    /// those in braces, else those in square brackets after a `=`, else all. Comments are skipped.
+    /// those in braces, else those in square brackets after a `=`, else all. `//` and `/* */`
+    /// comments are skipped.
     Array,
     /// The strings in a text, one after the other, with the escapes of C. They are from source code
     /// or from strace, which may have cut them. A text without quotes is one string.

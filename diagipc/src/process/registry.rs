@@ -174,7 +174,7 @@ fn while_it_ends(mut still: impl FnMut(&mut Everything) -> bool) {
 ///
 /// Call this once, before the suites, in a program whose only children are those of the suites:
 ///
-/// - Before the first child `watcher` is started, a program that calls
+/// - Before the first child, this starts `watcher`, a program that calls
 ///   [`watch_started`](super::watch_started). When this process is gone, the watcher ends what it
 ///   had started, and removes its directories.
 /// - On Linux, orphans become children of this process (`PR_SET_CHILD_SUBREAPER`). Orphans that
