@@ -117,7 +117,7 @@ fn session_of_newer_runtime_is_said_so() {
         (
             "coreclr-10",
             "--buffering-mode=Block",
-            "--buffering-mode block takes .NET 11: the runtime answered 0x80131385",
+            "--buffering-mode block requires .NET 11: the runtime answered 0x80131385",
         ),
         ("coreclr-8", "--no-stacks", "--no-stacks takes .NET 9: the runtime answered 0x80131385"),
     ] {
