@@ -36,7 +36,9 @@ struct Arguments {
     #[arg(long, global = true)]
     shared_directory: bool,
 
-    /// Allow TCP addresses of other machines. The protocol has no authentication.
+    /// Allow TCP addresses of other machines
+    ///
+    /// The protocol has no authentication: whoever reaches such an address controls the process.
     #[arg(long, global = true)]
     any_address: bool,
 }

@@ -41,10 +41,10 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     address: AddressArguments,
 
-    /// The runtime to compare with: auto, strict, coreclr-9, nativeaot, mono, …
+    /// The runtime to compare with: auto, strict, coreclr-9, nativeaot, …
     ///
-    /// A version may also follow nativeaot and mono. `auto` recognises the target by its behaviour,
-    /// and the report says how. A server that is not recognised as .NET is `strict`: only
+    /// Also mono; a version may follow nativeaot and mono. `auto` recognises the target by its
+    /// behaviour, and the report says how. A server that is not recognised as .NET is `strict`: only
     /// the document counts. A build that was never recorded is compared with the nearest recorded
     /// builds of its family.
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = profile)]
@@ -72,16 +72,16 @@ pub(crate) struct Arguments {
     #[arg(long)]
     any_owner: bool,
 
-    /// Also play cases that change the target; --spawn plays them already
+    /// Also play cases that change the target; --spawn implies it
     ///
     /// They make dumps, attach profilers, set variables, write perf maps, load startup hooks and
     /// resume the runtime.
     #[arg(long)]
     allow_side_effects: bool,
 
-    /// Also play cases that may kill, block or exhaust the target; --spawn plays them already
+    /// Also play cases that may kill or block the target; --spawn implies it
     ///
-    /// Use it only with a target that you may lose.
+    /// They may also exhaust its memory. Use it only with a target that you may lose.
     #[arg(long)]
     allow_harmful: bool,
 
