@@ -10,7 +10,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
         "Test an implementation",
         &["server", "client", "codec", "fuzz-server", "check", "report", "explain"],
     ),
-    ("Stand between or in place of others", &["runtime", "proxy", "replay"]),
+    ("Stand in for a runtime or a client, or between them", &["runtime", "proxy", "replay"]),
     ("Look at bytes and test data", &["decode", "encode", "list"]),
 ];
 

@@ -11,8 +11,8 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use commands::{Command, Outcome, exit_statuses, interrupt, printable, target};
 
-/// Asks .NET processes over the .NET Diagnostic IPC Protocol, and tests its servers, clients and
-/// codecs.
+/// Diagnoses .NET processes over the .NET Diagnostic IPC Protocol, and tests servers, clients and
+/// codecs of that protocol.
 #[derive(Parser)]
 #[command(
     name = "diagipc",
@@ -36,7 +36,9 @@ struct Arguments {
     #[arg(long, global = true)]
     shared_directory: bool,
 
-    /// Allow TCP addresses of other machines: whoever reaches such an address controls the process
+    /// Allow TCP addresses of other machines
+    ///
+    /// The protocol has no authentication: whoever reaches such an address controls the process.
     #[arg(long, global = true)]
     any_address: bool,
 }

@@ -118,7 +118,7 @@ impl From<EncodeError> for RequestError {
 impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Limit(error) => write!(f, "a runtime would refuse it: {error}"),
+            Self::Limit(error) => write!(f, "a runtime would refuse the request: {error}"),
             Self::Encode(error) => error.fmt(f),
         }
     }
@@ -149,7 +149,7 @@ impl ClientExchange {
     /// // A dump without a path kills .NET 9 and 10 (F-72).
     /// let request = GenerateCoreDump { dump_name: IpcString::ABSENT, dump_type: DumpType::NORMAL, diagnostics: 0 };
     /// let error = ClientExchange::new(&request, &mut [0; 64]).unwrap_err();
-    /// assert_eq!(error.to_string(), "a runtime would refuse it: GenerateCoreDump.dumpName at byte 20: the name or path must not be absent");
+    /// assert_eq!(error.to_string(), "a runtime would refuse the request: GenerateCoreDump.dumpName at byte 20: the name or path must not be absent");
     /// ```
     ///
     /// # Errors

@@ -289,14 +289,14 @@ pub enum MisuseError {
 impl fmt::Display for MisuseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotAsked => f.write_str("the exchange did not ask for this"),
+            Self::NotAsked => f.write_str("the exchange's action requires another call"),
             Self::TooMany { asked, reported } => {
                 write!(f, "{reported} bytes were reported, expected at most {asked}")
             }
             Self::NoBytes => f.write_str(
                 "no byte was received or sent: report the end of the input, or that sending failed",
             ),
-            Self::BufferTooShort { needed } => write!(f, "the buffer must have {needed} bytes"),
+            Self::BufferTooShort { needed } => write!(f, "the buffer needs {needed} bytes"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The blocking client, and the macro that declares the commands of both clients.
+//! The blocking client, and the methods that it shares with the async client.
 
 use std::string::{String, ToString as _};
 use std::sync::Arc;
@@ -39,8 +39,8 @@ use crate::wire::{Guid, IpcString};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The client does not send a request that a runtime would refuse or crash on; see
-/// [`unchecked`](Self::unchecked).
+/// The client does not send a request that a runtime would refuse or crash on;
+/// [`unchecked`](Self::unchecked) turns this off.
 #[derive(Debug)]
 pub struct Client<C = Endpoint> {
     connect: Arc<C>,
@@ -73,7 +73,8 @@ impl<C: Connect> Client<C> {
         self
     }
 
-    /// Sends requests unchecked. Some invalid requests kill a runtime (F-72, P-19).
+    /// Sends requests without checking their values. Some invalid requests kill a runtime (F-72,
+    /// P-19).
     #[must_use]
     pub fn unchecked(mut self) -> Self {
         self.options.checks_limits = false;
@@ -105,7 +106,7 @@ impl<C: Connect> Client<C> {
 macro_rules! commands {
     ($client:ident, $connect:ident::$stream:ident, $environment:ident, $run:ident, $perform:ident,
      [$($async:tt)*], [$($await:tt)*]) => {
-        /// Each method that sends a request returns its [`Error`]: see [`ErrorKind`].
+        /// The requests. A call fails with an [`Error`], whose [`ErrorKind`] says why.
         impl<C: $connect> $client<C> {
             /// Sends any `request` and waits for the reply, but does not read what follows the
             /// reply. For sessions use [`trace`](Self::trace), for the environment
@@ -146,8 +147,8 @@ macro_rules! commands {
                 }
             }
 
-            /// Requests information about the process with `ProcessInfo3`, or with the newest older
-            /// command that the runtime knows. [`Deadlines::whole`] covers all attempts.
+            /// Asks for information about the process with `ProcessInfo3`. If the runtime does not know that
+            /// command, asks with an older one. [`Deadlines::whole`] limits all attempts together.
             ///
             /// # Errors
             /// .NET Core 3.1 and older refuse it with
@@ -158,13 +159,12 @@ macro_rules! commands {
                 RuntimeInfo::from_reply(fallback.command(), &finished.ok()?.0)
             }
 
-            /// Makes the process write a dump with `GenerateCoreDump3`, or with the newest older
-            /// command that the runtime knows; returns once the dump is written.
-            /// [`Deadlines::whole`] covers all attempts.
+            /// Makes the process write a dump of itself with `GenerateCoreDump3`. If the runtime does not know
+            /// that command, tries an older one. Returns once the dump is written. [`Deadlines::whole`] limits
+            /// all attempts together.
             ///
             /// # Errors
-            /// .NET 5 and older support only the flag
-            /// [`LOGGING`](crate::message::dump::DumpFlags::LOGGING), and refuse others with
+            /// .NET 5 and older know only the flag [`LOGGING`](crate::message::dump::DumpFlags::LOGGING), and refuse others with
             /// [`UNKNOWN_COMMAND`](crate::hresult::HResult::UNKNOWN_COMMAND).
             pub $($async)* fn dump(&self, request: &GenerateCoreDump3<'_>) -> Result<(), Error> {
                 let mut fallback = Fallback::new(AnyRequest::GenerateCoreDump3(*request));
@@ -184,39 +184,39 @@ macro_rules! commands {
                 connection.traced(finished)
             }
 
-            /// Starts a streaming session with the newest command that the runtime knows, following
-            /// `fallback`; also returns the fields that were dropped. Each command uses a new
-            /// connection; [`Deadlines::whole`] covers all of them.
+            /// Starts a session that streams. If the runtime does not know the command, tries the older ones
+            /// of `fallback`, each on a new connection. Also returns the fields that the older command
+            /// lacks. [`Deadlines::whole`] limits all attempts together.
             ///
             /// # Errors
-            /// If no older command can express the session, the refusal says why.
+            /// [`ErrorKind::Refused`] if no older command can express the session; its message says why.
             pub $($async)* fn trace_by(&self, mut fallback: Fallback<'_>) -> Result<(Trace<C::$stream>, DroppedFields), Error> {
                 ensure(fallback.continuation() == Some(Continuation::Nettrace), NOT_STREAMING)?;
                 let (connection, finished) = self.newest(&mut fallback)$($await)*?;
                 Ok((connection.traced(finished)?, fallback.dropped()))
             }
 
-            /// Sends `ProcessEnvironment`; the returned block is read entry by entry.
+            /// Sends `ProcessEnvironment`. Read the entries from the returned block.
             pub $($async)* fn environment(&self) -> Result<EnvironmentBlock<C::$stream>, Error> {
                 self.connect()$($await)*?.$environment()$($await)*
             }
 
-            /// Sends `ProcessInfo` (since .NET 5).
+            /// Sends `ProcessInfo`, known since .NET 5.
             pub $($async)* fn process_info(&self) -> Result<Answer<ProcessInfo>, Error> {
                 self.call(&ProcessInfo {})$($await)*
             }
 
-            /// Sends `ProcessInfo2` (since .NET 6), which adds the entry assembly and the version.
+            /// Sends `ProcessInfo2`, known since .NET 6. Its reply adds the entry assembly and the version.
             pub $($async)* fn process_info2(&self) -> Result<Answer<ProcessInfo2>, Error> {
                 self.call(&ProcessInfo2 {})$($await)*
             }
 
-            /// Sends `ProcessInfo3` (since .NET 8), which adds the runtime identifier.
+            /// Sends `ProcessInfo3`, known since .NET 8. Its reply adds the runtime identifier.
             pub $($async)* fn process_info3(&self) -> Result<Answer<ProcessInfo3>, Error> {
                 self.call(&ProcessInfo3 {})$($await)*
             }
 
-            /// Sends `ResumeRuntime`, which resumes only the port on which it arrives (F-42).
+            /// Sends `ResumeRuntime`, which resumes only the port of this client (F-42).
             pub $($async)* fn resume(&self) -> Result<(), Error> {
                 self.done(&ResumeRuntime {})$($await)*
             }
@@ -224,7 +224,7 @@ macro_rules! commands {
             /// Sends `SetEnvironmentVariable`, which sets a variable of the process, or deletes it.
             ///
             /// # Errors
-            /// Deleting a missing variable is refused (F-80).
+            /// The runtime refuses to delete a variable that is not set (F-80).
             pub $($async)* fn set_environment_variable(&self, name: &str, value: Option<&str>) -> Result<(), Error> {
                 let value = value.map_or(IpcString::ABSENT, IpcString::new);
                 self.done(&SetEnvironmentVariable { name: name.into(), value })$($await)*
@@ -240,7 +240,7 @@ macro_rules! commands {
                 self.done(&DisablePerfMap {})$($await)*
             }
 
-            /// Sends `ApplyStartupHook`. A hook that fails to load ends a 9.0 process (P-2, P-27).
+            /// Sends `ApplyStartupHook`. A hook that cannot be loaded ends a 9.0 process (P-2, P-27).
             pub $($async)* fn apply_startup_hook(&self, path: &str) -> Result<(), Error> {
                 self.done(&ApplyStartupHook { startup_hook_path: path.into() })$($await)*
             }
@@ -255,25 +255,25 @@ macro_rules! commands {
                 self.done(request)$($await)*
             }
 
-            /// Sends `GenerateCoreDump`; returns once the dump is written.
+            /// Sends `GenerateCoreDump`. Returns once the dump is written.
             pub $($async)* fn generate_core_dump(&self, request: &GenerateCoreDump<'_>) -> Result<(), Error> {
                 self.done(request)$($await)*
             }
 
-            /// Sends `GenerateCoreDump2` (since .NET 6), which adds flags.
+            /// Sends `GenerateCoreDump2`, known since .NET 6, which has flags.
             pub $($async)* fn generate_core_dump2(&self, request: &GenerateCoreDump2<'_>) -> Result<(), Error> {
                 self.done(request)$($await)*
             }
 
-            /// Sends `GenerateCoreDump3` (since .NET 7), whose failures include a text.
+            /// Sends `GenerateCoreDump3`, known since .NET 7. A failure includes a text.
             pub $($async)* fn generate_core_dump3(&self, request: &GenerateCoreDump3<'_>) -> Result<(), Error> {
                 self.done(request)$($await)*
             }
 
-            /// Sends `StopTracing` with a session id, and returns the id that the runtime echoes.
-            /// An unknown id gets an OK too (F-31). The reply arrives once the stream is drained,
-            /// so only [`Deadlines::whole`] limits it. For your own sessions use a trace's
-            /// `stop_handle`.
+            /// Sends `StopTracing` for the session with this id; returns the id that the runtime echoes. Runtimes
+            /// answer OK to an unknown id too (F-31). The reply arrives once the session's stream is
+            /// drained, so only [`Deadlines::whole`] limits the wait. For your own sessions use
+            /// [`Trace::stop_handle`].
             pub $($async)* fn stop_tracing(&self, session_id: u64) -> Result<Option<u64>, Error> {
                 let answer = self.call(&StopTracing { session_id })$($await)*?;
                 Ok(answer.payload().map(|reply: SessionReply| reply.session_id))
@@ -281,23 +281,23 @@ macro_rules! commands {
         }
 
         impl<C: $connect> StopHandle<$client<C>> {
-            /// Stops the session, and waits for the answer. The answer arrives after the stream was
-            /// read to its end, so another thread or task must read it.
+            /// Stops the session, and waits for the reply. The runtime replies once the stream has been
+            /// read to its end, so another thread or task must read the stream.
             ///
-            /// A refused stop may be repeated. A stop that was sent cannot be withdrawn: if this
-            /// call is cancelled or dropped, or its deadline passes, the next call waits for the
-            /// same answer and sends nothing. Keep the [`Trace`] until then.
+            /// If the runtime refuses, you may call this again. A stop that was sent cannot be
+            /// withdrawn: if this call is cancelled or dropped, or its deadline passes, the next call
+            /// sends nothing and waits for the same reply. Keep the [`Trace`] until then.
             ///
-            /// Before the first byte of the stream this sends nothing, because `StopTracing` harms
-            /// a runtime that waits at its start (F-160). The reader closes the connection instead,
-            /// and this returns [`StopOutcome::NotSent`].
+            /// If no byte of the stream has arrived, this sends nothing and returns
+            /// [`StopOutcome::NotSent`], and the reader closes the connection. `StopTracing` would
+            /// harm a runtime that waits at its start (F-160).
             ///
             /// # Errors
-            /// [`ErrorKind::SessionOver`] if the stream has ended or its [`Trace`] was dropped,
-            /// even while this connects. The stop is then not sent, because another session may
-            /// have the id (F-143). [`ErrorKind::AlreadyStopped`] if another call waits for the
-            /// answer, or the answer has arrived. Otherwise as for every call; from the reply on,
-            /// the phase is [`Phase::Stop`].
+            /// [`ErrorKind::SessionOver`] if the stream has ended, or its [`Trace`] was dropped, before
+            /// the stop was sent. Another session may have the id by then, so nothing is sent (F-143).
+            /// [`ErrorKind::AlreadyStopped`] if another call waits for the reply, or the reply has
+            /// arrived. All other errors are those of every call; their phase is [`Phase::Stop`] from
+            /// the reply on.
             pub $($async)* fn stop(&self) -> Result<StopOutcome, Error> {
                 let Some(mut stop) = self.begin::<C::$stream>()? else {
                     return Ok(StopOutcome::NotSent);
@@ -334,9 +334,9 @@ commands!(AsyncClient, AsyncConnect::Stream, environment_async, run_async, perfo
 pub struct RuntimeInfo {
     /// The process id in the target's own pid namespace.
     pub process_id: u64,
-    /// The cookie of the runtime, the same in all its replies and advertises.
+    /// The cookie of the runtime, equal in all its replies and advertises.
     pub runtime_cookie: Guid,
-    /// The command line: the executable and, once the runtime has started, its arguments.
+    /// The executable, followed by its arguments once the runtime has started.
     pub command_line: String,
     /// The operating system: `Linux`, `macOS`, `Windows`, `Unknown` or undocumented (F-38).
     pub os: String,

@@ -363,7 +363,7 @@ impl fmt::Display for ErrorKind {
             Self::NoSocket(what) | Self::NotAnEndpoint(what) => f.write_str(what),
             Self::Untrusted(reason) => write!(f, "the endpoint is not trusted: {reason}"),
             Self::Encode(error) => write!(f, "the request cannot be encoded: {error}"),
-            Self::Limit(error) => write!(f, "a runtime would refuse it: {error}"),
+            Self::Limit(error) => write!(f, "a runtime would refuse the request: {error}"),
             Self::Refused { hresult, message } => {
                 f.write_str("the runtime answered ")?;
                 // The name of the code would suggest success.

@@ -1,21 +1,22 @@
-//! Talk to real processes over sockets, pipes and TCP, with deadlines; find runtimes, and check
-//! that they can be trusted.
+//! Talk to real processes over sockets and pipes, with deadlines. Find runtimes, and check whom
+//! you talk to.
 //!
-//! This is the only module of the crate that does I/O. It drives the state machines of
-//! [`exchange`](crate::exchange), as any other I/O can.
+//! No other module of the crate does I/O. Everything here drives the state machines of
+//! [`exchange`](crate::exchange); your own I/O can drive them too.
 //!
 //! | | |
 //! |---|---|
 //! | [`Client`] | a blocking client: one method per command, one connection per call; [`RuntimeInfo`] |
 //! | [`Connection`] | one request over one existing connection |
 //! | [`Trace`], [`StopHandle`] | the stream of a session, and its stop from another thread |
-//! | [`Endpoint`] | a process, a socket, a pipe, a TCP address; found ([`discovery`]) and checked ([`trust`]) before a byte is sent |
+//! | [`Endpoint`] | a process, a socket, a pipe or a TCP address. A call finds it ([`discovery`]) and checks its owner ([`trust`]) before it sends a byte |
 //! | [`Deadlines`], [`Canceller`] | time limits for each phase, and early cancellation |
 //! | [`port_listener`] | a diagnostic port: accepts runtimes, without a thread for each |
 //! | [`server`] | the runtime's side: a [`Handler`](server::Handler) with one method per command |
-//! | `AsyncClient` | the client over tokio, with feature `tokio`: sessions, stops and ports work with both |
-//! | [`Transport`], [`Stream`] | what an exchange needs of a connection; works with anything that reads and writes |
-//! | `fd`, [`WaitLimit`] | on Unix, passing descriptors over a socket; waiting for readiness or a deadline |
+//! | `AsyncClient` | the client over tokio, with the feature `tokio`; sessions, stops and ports work with both clients |
+//! | [`Transport`], [`Stream`] | the trait of a connection; a transport over anything that implements `Read` and `Write` |
+//! | [`WaitLimit`] | a deadline and a canceller; on Unix it also waits for a descriptor |
+//! | `fd` | on Unix, passes file descriptors over a socket |
 //!
 //! # Example
 //!

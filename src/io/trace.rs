@@ -24,12 +24,12 @@ use crate::exchange::{
 use crate::message::Request;
 use crate::message::eventpipe::{SessionReply, StopTracing};
 
-/// The nettrace stream of a session: a [`Read`], or an `AsyncRead` of tokio. It ends when the session
-/// does.
+/// The nettrace stream of a session. It implements [`Read`], and `AsyncRead` of tokio, and ends when
+/// the session ends.
 ///
-/// The runtime answers neither a stop nor any other client until the stream is read to its end
-/// (F-75), so continue reading. Dropping the trace closes the connection, which ends the session
-/// without a rundown; a [`StopHandle`](super::StopHandle) then sends nothing.
+/// After a stop, continue reading: until the stream is read to its end the runtime answers neither
+/// the stop nor any other client (F-75). Dropping a trace closes the connection, which ends the
+/// session without a rundown; a [`StopHandle`](super::StopHandle) then sends nothing.
 ///
 /// ```no_run
 /// use std::io::Read as _;
@@ -93,7 +93,8 @@ impl<T: Transport> Connection<T> {
     /// ```
     ///
     /// # Errors
-    /// Fails as [`call`](Self::call) does; [`ErrorKind::Unsupported`] if it does not stream.
+    /// The errors of [`call`](Self::call), and [`ErrorKind::Unsupported`] for a session that does not
+    /// stream.
     pub fn trace<'r, R: Request<'r, Reply = SessionReply>>(
         mut self,
         request: &R,
@@ -122,8 +123,8 @@ impl<T> Connection<T> {
 }
 
 impl<T> Trace<T> {
-    /// Returns the session's id; `None` if the runtime did not report it (F-2), and then it cannot be
-    /// stopped.
+    /// Returns the session's id; `None` if the runtime did not report one (F-2). A session without an
+    /// id cannot be stopped.
     pub fn session_id(&self) -> Option<u64> {
         self.session.lock().session.id()
     }
@@ -136,11 +137,11 @@ impl<T> Trace<T> {
         }
     }
 
-    /// Checks whether the stream is complete: it ended after its stop was answered.
+    /// Checks that the stream is complete: its stop was answered, and it was read to its end.
     ///
     /// # Errors
-    /// [`ErrorKind::Incomplete`] if it ended by itself: the process exited or crashed.
-    /// [`ErrorKind::Unsupported`] while the session lasts, or while its stop is pending.
+    /// [`ErrorKind::Incomplete`] if the stream ended without a stop, because the process exited or
+    /// crashed. [`ErrorKind::Unsupported`] while the session lasts, or while its stop is pending.
     pub fn check_complete(&self) -> Result<(), Error> {
         let kind = match self.outcome() {
             Some(outcome) if outcome.is_complete() => return Ok(()),
@@ -155,10 +156,9 @@ impl<T> Trace<T> {
         Err(Error::new(Phase::Continuation, kind))
     }
 
-    /// Returns the connection, so that a program can poll many sessions for what to read next;
-    /// `None` once the stream is over. A stop that was not sent
-    /// ([`NotSent`](crate::exchange::StopOutcome::NotSent)) makes nothing readable: read the trace
-    /// once, which closes the connection.
+    /// Returns the connection, so that a program can poll many sessions; `None` once the stream is
+    /// over. After a stop that returned [`NotSent`](crate::exchange::StopOutcome::NotSent) no connection becomes readable: read
+    /// the trace once, which closes its connection.
     ///
     /// ```
     /// # #[cfg(unix)] {
@@ -175,8 +175,8 @@ impl<T> Trace<T> {
         self.transport.as_ref()
     }
 
-    /// Returns a handle that stops the session over another connection to the same runtime, made by
-    /// `client`: a [`Client`](super::Client) or an `AsyncClient`.
+    /// Returns a handle that stops the session over a second connection, which `client` opens to the
+    /// same runtime. `client` is a [`Client`](super::Client) or an `AsyncClient`.
     pub fn stop_handle<C: Clone>(&self, client: &C) -> StopHandle<C> {
         StopHandle { session: self.session.clone(), client: client.clone() }
     }
@@ -185,10 +185,10 @@ impl<T> Trace<T> {
 impl<T: Transport> Read for Trace<T> {
     /// Reads the available part of the stream; returns 0 at its end.
     ///
-    /// The errors contain [`Error`]s of this crate: [`Error::in_io`] extracts them. After
-    /// [`TimedOut`](io::ErrorKind::TimedOut), by
-    /// [`Deadlines::stream`](super::Deadlines::stream), it can be read again. A [`Canceller`] gives
-    /// [`Other`](io::ErrorKind::Other), containing [`ErrorKind::Cancelled`].
+    /// [`Error::in_io`] extracts this crate's [`Error`] from an error. After
+    /// [`TimedOut`](io::ErrorKind::TimedOut), caused by
+    /// [`Deadlines::stream`](super::Deadlines::stream), you can read again. A [`Canceller`] causes
+    /// [`Other`](io::ErrorKind::Other), which contains [`ErrorKind::Cancelled`].
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let Some(transport) = self.transport.as_mut().filter(|_| !into.is_empty()) else {
             return Ok(0);
@@ -264,8 +264,7 @@ impl<T> fmt::Debug for Trace<T> {
     }
 }
 
-/// A handle that stops a session through a [`Client`](super::Client) or `AsyncClient`, from any
-/// thread or task. Clones stop the same session.
+/// A handle that stops a session from any thread or task. Clones stop the same session.
 ///
 /// ```
 /// use dotnet_diagnostics_ipc::io::{Client, StopHandle};
@@ -281,8 +280,9 @@ pub struct StopHandle<C> {
 }
 
 impl<C> StopHandle<C> {
-    /// Begins to stop the session over a connection of type `T`, or continues an earlier stop.
-    /// `None` if no byte has arrived, so that the connection is closed instead (F-160).
+    /// Begins to stop the session over a connection of type `T`, or continues to wait for a stop that
+    /// was sent before. Returns `None` if no byte has arrived, so the reader closes the connection
+    /// instead (F-160).
     pub(super) fn begin<T: Send + 'static>(&self) -> Result<Option<PendingStop<'_, T>>, Error> {
         let session = &self.session;
         let refused = |kind| Err(Error::new(Phase::Stop, kind));

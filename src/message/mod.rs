@@ -1,10 +1,12 @@
-//! Read and write messages: a header and a payload. Has the request and the reply of every command.
+//! Read and write messages. A message is a header and a payload. Every command has a struct for
+//! its request and one for its reply.
 //!
 //! [`Message::decode`] splits bytes into header and payload. [`Message::request_as`] and
 //! [`Message::reply_as`] read the payload as the request or reply of one command; [`AnyRequest`]
-//! and [`AnyReply`] are those of any. [`encode`] and [`Request::encode_message`] write to a buffer.
+//! and [`AnyReply`] hold those of any command. [`encode`] and [`Request::encode_message`] write to
+//! a buffer.
 //!
-//! A payload is the fields of its struct in order, without padding. Integers are little-endian, a
+//! A payload consists of the fields of its struct in order, without padding. Integers are little-endian, a
 //! `bool` is one byte, and an enum such as [`EventLevel`](eventpipe::EventLevel) is a number of 4
 //! bytes. [`wire`](crate::wire) has the layout of strings, arrays and GUIDs.
 #![forbid(unsafe_code)]

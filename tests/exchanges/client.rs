@@ -131,9 +131,9 @@ fn client_checks_limits_before_it_encodes() {
     assert_eq!(
         [refused(&session), refused(&dump), refused(&without_providers)],
         [
-            "a runtime would refuse it: CollectTracing2.circularBufferMB at byte 20: the circular buffer must not be 0 MB",
-            "a runtime would refuse it: GenerateCoreDump.dumpName at byte 20: the name or path must not be absent",
-            "a runtime would refuse it: CollectTracing5.providers at byte 32: at least one provider is needed",
+            "a runtime would refuse the request: CollectTracing2.circularBufferMB at byte 20: the circular buffer must not be 0 MB",
+            "a runtime would refuse the request: GenerateCoreDump.dumpName at byte 20: the name or path must not be absent",
+            "a runtime would refuse the request: CollectTracing5.providers at byte 32: at least one provider is needed",
         ]
     );
 }

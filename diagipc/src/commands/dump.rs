@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     #[arg(long = "type", value_name = "TYPE", value_enum, ignore_case = true, default_value_t = Type::Full)]
     dump_type: Type,
 
-    /// Write a crash report in JSON next to it
+    /// Write a crash report in JSON next to the dump
     #[arg(long)]
     crash_report: bool,
 

@@ -67,7 +67,7 @@ pub(crate) enum Command {
     #[cfg(unix)]
     #[command(hide = true)]
     Watcher,
-    /// Checks this codec against every golden vector
+    /// Checks the codec, server and client of this program against all vectors and scripts
     Check(check::Arguments),
     /// Checks a codec in any language against all golden vectors
     Codec(codec::Arguments),
@@ -87,7 +87,7 @@ pub(crate) enum Command {
     /// Answers the questions of `codec` with this codec
     #[command(hide = true)]
     Adapter,
-    /// Compares the reports of several runs
+    /// Prints a report again, or compares several
     Report(report::Arguments),
     /// Explains a case, vector, script, fact, fault, flag, word or error code in a report
     Explain(explain::Arguments),

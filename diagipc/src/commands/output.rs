@@ -45,8 +45,8 @@ impl MinJudged {
 pub(crate) struct Output {
     /// Run only cases whose name matches this pattern; may be repeated
     ///
-    /// `rule:`, `fact:`, `command:` and `level:` before a pattern choose by what a case cites or
-    /// concerns.
+    /// The prefixes `rule:`, `fact:`, `command:` and `level:` match what a case cites instead of its
+    /// name.
     #[arg(long, value_name = "GLOB", value_parser = glob)]
     only: Vec<Glob>,
 
@@ -90,7 +90,7 @@ pub(crate) struct Output {
 pub(crate) struct Accepted {
     /// A file of accepted faults, whose failures do not fail the run
     ///
-    /// New failures fail it, and so do entries that are no longer seen.
+    /// New failures fail the run, and so do entries that no longer fail.
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
 

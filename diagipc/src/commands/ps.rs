@@ -316,7 +316,7 @@ pub(crate) struct NamedTarget {
     #[arg(long, value_name = "PID", conflicts_with_all = ["target", "name"])]
     process_id: Option<u32>,
 
-    /// The only process with this name of entry assembly or program, in place of TARGET
+    /// The process whose entry assembly or program has this name, in place of TARGET
     #[arg(short, long, value_name = "NAME")]
     name: Option<String>,
 }

@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PATH", value_parser = place)]
     listen: Option<PathBuf>,
 
-    /// The time limit of a step that has none of its own [default: the file's]
+    /// The time limit of a step that has no limit of its own [default: the file's]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=600_000))]
     within: Option<u32>,
 

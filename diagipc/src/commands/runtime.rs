@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     env_inherit: bool,
 
-    /// Stream a rundown so short that a client may leave it unread while it stops
+    /// Stream a short rundown, so that a stop is answered even if the client does not read it
     #[arg(long)]
     short_rundown: bool,
 
@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIRECTORY", default_value = ".")]
     dumps: PathBuf,
 
-    /// Show this fault; `diagipc list faults` lists them
+    /// Misbehave in this way; `diagipc list faults` lists the ways
     #[arg(long, value_name = "NAME[=N]")]
     misbehave: Vec<String>,
 

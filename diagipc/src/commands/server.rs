@@ -41,9 +41,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     address: AddressArguments,
 
-    /// The runtime to compare with: auto, strict, coreclr-VERSION, mono, …
+    /// The runtime to compare with: auto, strict, coreclr-9, nativeaot, …
     ///
-    /// Also nativeaot, nativeaot-VERSION and mono-VERSION. `auto` recognises the target by its
+    /// Also mono; a version may follow nativeaot and mono. `auto` recognises the target by its
     /// behaviour, and the report says how. A server that is not recognised as .NET is `strict`: only
     /// the document counts. A build that was never recorded is compared with the nearest recorded
     /// builds of its family.
@@ -52,11 +52,11 @@ pub(crate) struct Arguments {
 
     /// A file that says what the target supports
     ///
-    /// The target is asked for what is not in the file. diagipc/servers/README.md has the format.
+    /// The suite asks the target about everything else. diagipc/servers/README.md has the format.
     #[arg(long, value_name = "FILE")]
     claims: Option<PathBuf>,
 
-    /// Fail if fewer of the cases that the target claims are judged
+    /// Fail if the suite can judge fewer of the cases that the target claims to support
     #[arg(long, value_name = "PERCENT", default_value_t = TooFewJudged::LEAST_PERCENT, value_parser = clap::value_parser!(u8).range(0..=100))]
     min_judged: u8,
 
@@ -72,26 +72,26 @@ pub(crate) struct Arguments {
     #[arg(long)]
     any_owner: bool,
 
-    /// Also play cases that change the target, as --spawn does
+    /// Also play cases that change the target; --spawn implies it
     ///
     /// They make dumps, attach profilers, set variables, write perf maps, load startup hooks and
     /// resume the runtime.
     #[arg(long)]
     allow_side_effects: bool,
 
-    /// Also play cases that may kill, block or exhaust it, as --spawn does
+    /// Also play cases that may kill or block the target; --spawn implies it
     ///
-    /// Only for a target that is yours.
+    /// They may also exhaust its memory. Use it only with a target that you may lose.
     #[arg(long)]
     allow_harmful: bool,
 
     /// With --spawn: leave out the cases that change or harm the target
     ///
-    /// --allow-side-effects and --allow-harmful take theirs in again.
+    /// --allow-side-effects and --allow-harmful each add theirs again.
     #[arg(long, requires = "spawn")]
     spare: bool,
 
-    /// The time limit of a step that has none of its own
+    /// The time limit of a step that has no limit of its own
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: Option<u64>,
 
@@ -103,7 +103,7 @@ pub(crate) struct Arguments {
 
     /// With --spawn: keep the target after a harmful request, unless it died
     ///
-    /// This is faster for a target that survives them. What one case leaves behind meets the next.
+    /// This is faster if the target survives them, but one case may affect the next.
     #[arg(long, hide_short_help = true)]
     keep_target: bool,
 

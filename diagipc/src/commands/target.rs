@@ -48,9 +48,9 @@ pub(crate) struct Reach {
     #[arg(long)]
     any_owner: bool,
 
-    /// The most time for one exchange, from connecting to its last byte
+    /// The time limit of one exchange, from connecting to its last byte
     ///
-    /// Without it, connecting, sending and each wait for bytes have limits of their own.
+    /// Without this option, connecting, sending and each wait for bytes have limits of their own.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: Option<u64>,
 }

@@ -414,7 +414,7 @@ fn by_fact(report: &Report) -> BTreeMap<&str, Vec<(&Case, &KnownDeviation)>> {
 
 fn what_deviations_are(report: &Report) -> &'static str {
     if report.profile.as_deref() == Some("strict") {
-        "Differences from runtimes where the document leaves it open, by fact (cases):"
+        "Differences from runtimes that the document allows, by fact (cases):"
     } else {
         "Known deviations of this target, by fact (cases):"
     }

@@ -122,7 +122,7 @@ fn profile_text_names_known_builds() {
     for (text, held_to) in [
         ("coreclr-10.0.12", "compared with its recording"),
         ("coreclr-10.0.20", "compared with the recordings of coreclr-10.0.12"),
-        ("coreclr-9", "compared with the recordings of coreclr-9.0.5"),
+        ("coreclr-9", "compared with the recordings of coreclr-9.0.5 and coreclr-9.0.23"),
         ("nativeaot-9.0.20", "compared with its recording"),
         ("nativeaot-7", "never recorded: compared with the recordings of nativeaot-8.0.31"),
         ("coreclr-11", "compared with the recordings of coreclr-11.0.0"),

@@ -117,9 +117,13 @@ fn session_of_newer_runtime_is_said_so() {
         (
             "coreclr-10",
             "--buffering-mode=Block",
-            "--buffering-mode block needs .NET 11: the runtime answered 0x80131385",
+            "--buffering-mode block requires .NET 11: the runtime answered 0x80131385",
         ),
-        ("coreclr-8", "--no-stacks", "--no-stacks needs .NET 9: the runtime answered 0x80131385"),
+        (
+            "coreclr-8",
+            "--no-stacks",
+            "--no-stacks requires .NET 9: the runtime answered 0x80131385",
+        ),
     ] {
         let runtime = Runtime::start(&["--profile", profile]);
         let said = errors(&["trace", &runtime.pid(), option, "-o", &runtime.path("file")], 1);

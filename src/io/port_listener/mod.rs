@@ -30,9 +30,9 @@ use std::thread::{Builder, JoinHandle, Thread, current, park, park_timeout};
 
 use thread::{EventKind, NextConnection, PortThread, Shared};
 #[cfg(unix)]
-use unix::{SocketPoller as Poller, SocketWaker as PollerWaker, bind_private, transport};
+use unix::{Poller, PollerWaker, bind_private, transport};
 #[cfg(windows)]
-use windows::{EventWaker as PollerWaker, PipePoller as Poller, bind_private, transport};
+use windows::{Poller, PollerWaker, bind_private, transport};
 
 use super::wait::Sleeper;
 use super::{Connect, Deadlines, Error, ErrorKind, Phase, WaitLimit};

@@ -13,11 +13,10 @@ use super::options::{PortCounts, PortOptions};
 use super::unix as system;
 #[cfg(windows)]
 use super::windows as system;
-use super::{Poller, PollerWaker};
 use crate::advertise::{ADVERTISE_LEN, Advertise};
 use crate::exchange::{AdvertiseAction, AdvertiseOutcome, AdvertiseReceiver, DiagnosticPort, End};
 use crate::wire::Guid;
-use system::{Connection, LISTENER};
+use system::{Connection, LISTENER, Poller, PollerWaker};
 
 /// How many connections are accepted before the others are served.
 const ACCEPTS_AT_ONCE: usize = 64;

@@ -80,6 +80,9 @@ pub(super) fn transport(connection: Connection) -> io::Result<SocketTransport> {
 #[derive(Debug)]
 pub(super) struct SocketWaker(UnixStream);
 
+/// The waker of this system.
+pub(super) type PollerWaker = SocketWaker;
+
 impl SocketWaker {
     pub(super) fn wake(&self) {
         // A failed write is harmless: a channel that is full is already readable.
@@ -114,6 +117,9 @@ enum Readiness {
     #[cfg(any(test, not(any(target_os = "linux", target_os = "android"))))]
     Poll,
 }
+
+/// The poller of this system.
+pub(super) type Poller = SocketPoller;
 
 impl SocketPoller {
     pub(super) fn new(listener: impl Into<Listener>) -> io::Result<(Self, SocketWaker)> {

@@ -47,6 +47,9 @@ pub(super) fn transport(connection: Connection) -> io::Result<EndpointTransport>
 #[derive(Debug)]
 pub(super) struct EventWaker(Arc<Event>);
 
+/// The waker of this system.
+pub(super) type PollerWaker = EventWaker;
+
 impl EventWaker {
     pub(super) fn wake(&self) {
         self.0.set();
@@ -68,6 +71,9 @@ pub(super) struct PipePoller {
     ended: Arc<Event>,
     is_paused: bool,
 }
+
+/// The poller of this system.
+pub(super) type Poller = PipePoller;
 
 impl PipePoller {
     pub(super) fn new(listener: PipeListener) -> io::Result<(Self, EventWaker)> {

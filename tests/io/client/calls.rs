@@ -146,7 +146,7 @@ case! {
     /// A request that kills a runtime is not sent.
     #[test]
     fn call_over_limit_is_sent_only_unchecked() {
-        let why = "a runtime would refuse it: GenerateCoreDump3.dumpType at byte 30: dump type 9 is not one of 1 to 4 (sending the request)";
+        let why = "a runtime would refuse the request: GenerateCoreDump3.dumpType at byte 30: dump type 9 is not one of 1 to 4 (sending the request)";
         let failed = "the runtime answered 0x80004005 DS_IPC_E_FAIL (waiting for the reply)";
         row!(|client| client.generate_core_dump3(&DUMP3_9), [b""], [b""], why);
         row!(|client| client.unchecked().generate_core_dump3(&DUMP3_9), [FAILED], [DUMP3_9_SENT], failed);
@@ -160,7 +160,7 @@ case! {
         providers[0].log_level = EventLevel(9);
         let session = StreamingSession { providers: Array::new(&providers), ..COLLECT5 };
         let fallback = || Fallback::new(AnyRequest::CollectTracing5(CollectTracing5::Streaming(session)));
-        let why = "a runtime would refuse it: CollectTracing5.providers[0].logLevel at byte 53: level 9 is above 5 (Verbose) (sending the request)";
+        let why = "a runtime would refuse the request: CollectTracing5.providers[0].logLevel at byte 53: level 9 is above 5 (Verbose) (sending the request)";
         row!(|client| client.trace_by(fallback()), NONE, NONE, why);
         let peer = Peer::saying(&[SESSION]);
         let client = Client::new(&peer).unchecked();

@@ -27,8 +27,8 @@ pub(crate) struct EventArguments {
 
     /// Sets of events for a purpose
     ///
-    /// Without --profile, --providers and --clrevents they are dotnet-common and
-    /// dotnet-sampled-thread-time. `diagipc explain gc-verbose` says what a set contains.
+    /// Without any option of events, they are dotnet-common and dotnet-sampled-thread-time.
+    /// `diagipc explain gc-verbose` says what that set contains.
     #[arg(long, value_name = "PROFILE,…", value_delimiter = ',', value_parser = profiles())]
     profile: Vec<&'static EventProfile>,
 

@@ -50,13 +50,12 @@ use crate::commands::{Outcome, interrupt, refusal};
         "1      the runtime refused, or the stream was cut short",
         "2      usage error, or a file that cannot be written",
         "3      the process cannot be reached",
-        "128+n  signal n came before the session, or a second signal cut the stream",
+        "128+n  signal n ended it before the session started, or a second signal cut the stream",
         "other  the status of COMMAND, if it ended by itself and failed",
         "",
-        "Ctrl-C, SIGTERM and SIGHUP stop the session, and the trace is then complete. After a stop, by a",
-        "signal or by --duration, the trace ends within 120 seconds, or within --timeout; a second signal",
-        "cuts it. A trace that was cut is kept. COMMAND gets a SIGTERM when its trace is complete; a",
-        "second signal kills it.",
+        "Ctrl-C, SIGTERM, SIGHUP and the end of --duration stop the session. The rest of the trace then",
+        "arrives within 120 seconds, or within --timeout. A signal in that time cuts it; the file keeps",
+        "what has arrived. COMMAND gets a SIGTERM when its trace is complete; a second signal kills it.",
     )
 )]
 #[allow(clippy::struct_excessive_bools, reason = "these are the switches of a command")]
@@ -86,7 +85,7 @@ pub(crate) struct Arguments {
 
     /// What the runtime does when its buffer is full
     ///
-    /// `block` stops the threads that write events, and needs .NET 11.
+    /// `block` stops the threads that write events, and requires .NET 11.
     #[arg(long, value_name = "MODE", value_enum, ignore_case = true, default_value_t = Buffering::Drop)]
     buffering_mode: Buffering,
 
@@ -94,7 +93,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_rundown: bool,
 
-    /// Leave out the stacks of events; needs .NET 9
+    /// Leave out the stacks of events; requires .NET 9
     #[arg(long)]
     no_stacks: bool,
 
@@ -141,11 +140,11 @@ impl Arguments {
         }
     }
 
-    /// Returns the option that needs the newest runtime.
+    /// Names the option that requires the newest runtime.
     const fn newest(&self) -> Option<&'static str> {
         match self.buffering_mode {
-            Buffering::Block => Some("--buffering-mode block needs .NET 11"),
-            Buffering::Drop if self.no_stacks => Some("--no-stacks needs .NET 9"),
+            Buffering::Block => Some("--buffering-mode block requires .NET 11"),
+            Buffering::Drop if self.no_stacks => Some("--no-stacks requires .NET 9"),
             Buffering::Drop => None,
         }
     }
