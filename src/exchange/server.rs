@@ -297,7 +297,7 @@ impl Server {
     ///
     /// # Errors
     /// [`RespondError::Encode`]: the exchange still waits for a reply. It refuses a reply over
-    /// 65,535 bytes, for which released runtimes send a wrapped size (F-40).
+    /// 65,535 bytes, at which runtimes before 11 die or answer `E_FAIL` (F-40).
     /// [`RespondError::Misuse`] if the exchange did not ask for a reply.
     pub fn respond<T: Encode + ?Sized>(
         &mut self,

@@ -275,10 +275,10 @@ def environment_of(name, directory):
 
 
 @contextlib.contextmanager
-def hosted(name, directory, *words):
+def hosted(name, directory, *words, **variables):
     """Starts hosted.py with these words, which writes events. Its TMPDIR is the directory."""
-    command = [fetch(name), *host_arguments(name, directory, *words)]
-    with subprocess.Popen(command, env={**os.environ, "TMPDIR": directory}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+    command, environment = [fetch(name), *host_arguments(name, directory, *words)], {**os.environ, "TMPDIR": directory, **variables}
+    with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
         try:
             if process.stdout.readline() != "ready\n":
                 raise OSError(f"{name}: hosted.py {' '.join(words)} writes nothing")

@@ -4,6 +4,7 @@
 Runs reproductions.py, whose reports are in spec/UPSTREAM.md, each reproduction on a process of its own of every build that it names and
 that is at hand, and compares what they print. NAME: only these. Exits with 1 if one prints something else, with 77 if no build is at hand.
 """
+import contextlib
 import glob
 import os
 import subprocess
@@ -27,9 +28,11 @@ def printed(arguments, directory, tools):
     return done.stdout.splitlines() if not done.returncode else done.stderr.splitlines()[-3:]
 
 
-def of_a_process(build, name, environment, tools):
+def of_a_process(build, name, tools):
     """Returns the lines that a reproduction prints for a new process of this build."""
-    with launch.started(build, environment) as (process, directory):
+    _, _, createdump, environment = REPRODUCTIONS[name]
+    copied = launch.with_createdump(build, createdump) if createdump else contextlib.nullcontext()
+    with copied as executable, launch.started(build, environment, executable) as (process, directory):
         path = launch.default_socket(process, directory)
         if not environment.get("DOTNET_DefaultDiagnosticPortSuspend") and not build.startswith("net3."):
             launch.until_it_runs(path)
@@ -44,8 +47,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         tools = unpacked(directory)
         for name in chosen:
-            _, rows, variables = REPRODUCTIONS[name]
-            for names, expected in rows:
+            for names, expected in REPRODUCTIONS[name][1]:
                 needed = [program for program in names if program.startswith("dotnet-")]
                 if needed and not tools:
                     print(f"not at hand: {', '.join(needed)}")
@@ -54,7 +56,7 @@ def main():
                 outcomes = {}
                 for build in launch.there(builds):
                     try:
-                        outcomes[build] = of_a_process(build, name, variables, [tools] if tools else [])
+                        outcomes[build] = of_a_process(build, name, [tools] if tools else [])
                     except OSError as error:
                         outcomes[build] = [str(error)]
                 if not builds:

@@ -344,7 +344,7 @@ impl<'c, T: Transport, H: Handler + ?Sized> Conversation<'c, T, H> {
 
     fn respond(&mut self, reply: &AnyReply<'_>) -> Result<(), Error> {
         match self.encoded(|server, buffer| server.respond(reply, buffer)) {
-            // The reply is too large for a message: runtimes send an arbitrary part of it (F-40).
+            // The reply is too large for a message (F-40).
             Err(RespondError::Encode(_)) => self.refuse(&HResult::FAIL.into()),
             responded => responded.map_err(not_sent),
         }
