@@ -39,7 +39,7 @@
 //!
 //! # Ask a running process
 //!
-//! With the feature `io-adapters`:
+//! The feature `io-adapters` adds a client that asks a process over its socket or pipe.
 #![cfg_attr(
     feature = "io-adapters",
     doc = "
@@ -91,7 +91,7 @@ client.environment()?.for_each(|entry| println!(\"{}\", entry.text()))?;
 //! | [`user_events`] | the data for the Linux kernel in a `user_events` session |
 //! | [`exchange`] | both sides of every flow, as state machines without I/O |
 //! | [`wire`] | the byte layout: [`Reader`](wire::Reader), [`Sink`](wire::Sink), strings, arrays, GUIDs, errors |
-//! | [`text`] | the error of parsing a name, port, command or GUID from text |
+//! | [`text`] | the error for text that is not a valid name, port, command or GUID |
 //! | [`legacy`] | the parts of the 2019 draft that later editions dropped |
 #![cfg_attr(
     feature = "io-adapters",
