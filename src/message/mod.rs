@@ -3,7 +3,7 @@
 //!
 //! [`Message::decode`] splits bytes into header and payload. [`Message::request_as`] and
 //! [`Message::reply_as`] read the payload as the request or reply of one command; [`AnyRequest`]
-//! and [`AnyReply`] hold those of any command. [`encode`] and [`Request::encode_message`] write to
+//! and [`AnyReply`] hold the request or reply of any command. [`encode`] and [`Request::encode_message`] write to
 //! a buffer.
 //!
 //! A payload consists of the fields of its struct in order, without padding. Integers are little-endian, a
