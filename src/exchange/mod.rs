@@ -1,5 +1,5 @@
-//! Run an exchange over your own I/O: both sides of every flow in `spec/GUIDE.md` are state machines
-//! without I/O, clock or allocation.
+//! Run an exchange over your own I/O. Both sides of every flow in `spec/GUIDE.md` are state machines
+//! that do no I/O, read no clock and allocate nothing.
 //!
 //! An exchange names its next action. The caller performs it on any socket and reports the result.
 #![cfg_attr(doc, doc = include_str!("../pictures/exchange.svg"))]
@@ -13,14 +13,14 @@
 //!    all at once.
 //! 3. Report the result with the method that belongs to the action. Any other method, a count of 0,
 //!    and a count larger than the action's range return a [`MisuseError`] and change nothing.
-//! 4. Pass the same whole buffer each time. Actions name ranges of it: the request is at the front,
+//! 4. Pass the same buffer each time, and all of it. Actions name ranges of it: the request is at the front,
 //!    and the reply overwrites the request. A byte count is the last argument: `sent(n)`,
 //!    `received(buffer, n)`, `piece(buffer, n)`. A value to encode comes before the buffer:
 //!    `respond(reply, buffer)`. A [`Session`] has no buffer and takes the bytes themselves.
 //! 5. Never read more than the range of `Receive`, because the bytes after it belong to the stream or
-//!    block after the reply. Only if nothing follows the reply ([`Continuation::Close`]) may you fill
-//!    the rest of the buffer in one read. Report those bytes in parts, each as long as the current
-//!    range.
+//!    block that follows the reply. Only if nothing follows the reply ([`Continuation::Close`]) may you fill
+//!    the rest of the buffer in one read. Report those bytes in parts, each at most as long as the
+//!    current range.
 //! 6. If a signal interrupts a read or write (`EINTR`, `Interrupted`), report nothing and try again.
 //!    If it would block (`EAGAIN`, `WouldBlock`), report nothing and wait until the socket is ready.
 //!    On Unix, a read also fails with `WouldBlock` when the socket's own timeout (`SO_RCVTIMEO`)
@@ -28,7 +28,7 @@
 //! 7. If a write fails, report it and continue with reading. A server that refuses a request early
 //!    closes the connection without reading the rest, and its reply may be waiting.
 //! 8. Report the end of input too: closed, reset or timed out. Each has its own outcome.
-//! 9. Timeouts are yours, because no exchange waits. [`ReplyDeadline::of`] returns how long a reply
+//! 9. Apply timeouts yourself, because an exchange has no clock. [`ReplyDeadline::of`] returns how long a reply
 //!    may take.
 //! 10. `Finished` carries the outcome. [`ClientExchange::reply`] reads the reply from the buffer;
 //!     [`AfterReply`] gives the state of the connection.
@@ -115,7 +115,7 @@
 //! | size of a message | the lent buffer: [`Outcome::BufferTooSmall`], [`ServerOutcome::BufferTooSmall`] | 65,535 is always enough |
 //! | bytes of a stream | [`Session::streaming`] | none; the caller chooses, because a session streams until it stops |
 //! | bytes and entries of an environment block | [`EnvironmentLimits`](crate::continuation::EnvironmentLimits) | 32 MiB, 65,536 |
-//! | waiting connections of a port | [`DiagnosticPort`] | the number of lent slots, or the limit of a sorted port |
+//! | waiting connections of a port | [`DiagnosticPort`] | the number of lent slots, or the limit that `DiagnosticPort::sorted` is given |
 //!
 //! [`Continuation::Close`]: crate::command::Continuation::Close
 #![forbid(unsafe_code)]
