@@ -6,7 +6,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Client`] | a blocking client: one method per command, one connection per call; [`RuntimeInfo`] |
+//! | [`Client`] | a blocking client: one method per command, one connection per call. [`Client::info`] returns a [`RuntimeInfo`] |
 //! | [`Connection`] | one request over one existing connection |
 //! | [`Trace`], [`StopHandle`] | the stream of a session, and its stop from another thread |
 //! | [`Endpoint`] | a process, a socket, a pipe or a TCP address. A call finds it ([`discovery`]) and checks its owner ([`trust`]) before it sends a byte |
