@@ -70,7 +70,9 @@ impl fmt::Display for AdapterError {
             Self::NotStarted(error) => write!(f, "cannot be started: {error}"),
             Self::Died(how) => write!(f, "ended instead of answering: {how}"),
             Self::TimedOut(deadline) => write!(f, "no answer within {} ms", deadline.as_millis()),
-            Self::LineTooLong => write!(f, "a line of more than {MAX_LINE_BYTES} bytes"),
+            Self::LineTooLong => {
+                write!(f, "the answer is a line of more than {MAX_LINE_BYTES} bytes")
+            }
             Self::ByteOrderMark(encoding) => {
                 write!(
                     f,
