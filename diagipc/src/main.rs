@@ -31,7 +31,7 @@ struct Arguments {
 
     /// Trust directories that other users own or can write to
     ///
-    /// For a volume that the containers of a pod share. The owners of sockets and processes are
+    /// Use it for a volume that the containers of a pod share. The owners of sockets and processes are
     /// still checked.
     #[arg(long, global = true)]
     shared_directory: bool,

@@ -142,7 +142,7 @@ fn glob(pattern: &str) -> Result<Glob, std::convert::Infallible> {
 #[derive(clap::Args)]
 pub(crate) struct Json {
     /// Print JSON instead of text: every case or finding, with its details. With =FILE write it
-    /// there, beside the printed text
+    /// there, and still print the text
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[expect(clippy::option_option, reason = "an option with an optional value")]
     json: Option<Option<PathBuf>>,

@@ -32,7 +32,7 @@ pub(crate) struct EventArguments {
     #[arg(long, value_name = "PROFILE,…", value_delimiter = ',', value_parser = profiles())]
     profile: Vec<&'static EventProfile>,
 
-    /// Events of the runtime by its keywords: gc+jit+exception
+    /// Events of the runtime, chosen by keywords: gc+jit+exception
     #[arg(long, value_name = "KEYWORD+…")]
     clrevents: Option<Keywords>,
 

@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
 
     /// The file to write, or `-` for standard output [default: `NAME_PID_TIME.nettrace`]
     ///
-    /// A FIFO waits for its reader.
+    /// If it is a FIFO, tracing starts once it has a reader.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
