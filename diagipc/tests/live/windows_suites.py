@@ -46,7 +46,7 @@ BLOCKED = ["scripts/framing/half-a-header-blocks-others", "scripts/framing/half-
            "scripts/ports/port-half-a-header-blocks-others"]
 # Reasons why a script is not played, and other notes, such as how the profile was found.
 NOTES = ["a pipe has no half-close", "a pipe has no reset", ", compared with ", "--allow-side-effects", "--allow-harmful", "--spawn",
-         "they are meant for linux"]
+         "they are meant for linux", "they are meant for unix"]
 
 
 def failed(report):
