@@ -97,7 +97,7 @@ def totals():
 
 
 def kind_of(arguments):
-    """What runs are added up together."""
+    """Returns the name under which the runs of this kind are added up."""
     return arguments.sanitizer + ("-from-nothing" if arguments.from_nothing else "")
 
 
@@ -114,8 +114,8 @@ def add(target, kind, cpu, executions, edges, is_find):
 
 
 def fuzz(target, program, arguments):
-    """The end of the output of each run that found something. Prints a row for each."""
-    artifacts, kind, finds = ROOT / "fuzz/artifacts" / target, kind_of(arguments), []
+    """Runs a target until it has its time or finds something. Returns the end of the output of a find, or None."""
+    artifacts, kind = ROOT / "fuzz/artifacts" / target, kind_of(arguments)
     artifacts.mkdir(parents=True, exist_ok=True)
     cpu_so_far = totals().get(target, {}).get(kind, {}).get("cpu_seconds", 0)
     is_first = True
@@ -124,12 +124,12 @@ def fuzz(target, program, arguments):
         cpu, found = run_of(target, program, artifacts, arguments)
         cpu_so_far += max(cpu, 1)
         if found:
-            return [*finds, found]
-    return finds
+            return found
+    return None
 
 
 def run_of(target, program, artifacts, arguments):
-    """The CPU time of one run, and the end of its output if it found something."""
+    """Returns the CPU time of one run, and the end of its output if it found something. Prints its row."""
     with tempfile.TemporaryDirectory() as scratch:
         corpus = Path(scratch, "corpus") if arguments.from_nothing else CORPUS / target
         corpus.mkdir(exist_ok=True)
@@ -156,7 +156,7 @@ def run_of(target, program, artifacts, arguments):
 
 
 def table():
-    """The totals as a table."""
+    """Returns the totals as a table."""
     rows = ["| target | runs | CPU time | executions | edges | finds |", "|---|---|--:|--:|--:|--:|"]
     for target, kinds in totals().items():
         for kind, total in kinds.items():
@@ -188,7 +188,7 @@ def main():
     print("| target | executions | per CPU second | edges | peak MiB |\n|---|---|---|---|---|", flush=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as workers:
         for found in workers.map(lambda target: fuzz(target, built / target, arguments), targets):
-            finds += found
+            finds += [found] if found else []
     if arguments.pack:
         for target in targets:
             pack(target, built / target)

@@ -262,7 +262,7 @@ fn what_registration_refuses_comes_last() {
         (traced(6, "Q", "T", &[]), "log_level_out_of_range 101 providers[1].logLevel 80131384"),
         (traced(5, "", "T", &[]), "empty_provider_name 105 providers[1].provider_name 80131384"),
         (traced(5, "Q", ABSENT, &[]), "no_tracepoint 122 providers[1].config 80131384"),
-        // Of several values that registration refuses, the first one is named.
+        // The first of several values that registration refuses is named.
         (
             traced(5, "Q", long, &[]),
             "duplicate_event_id 89 providers[0].config.tracepoints[0].event_ids[1] 80004005",

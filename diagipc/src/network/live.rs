@@ -101,7 +101,7 @@ impl LiveNetwork {
     }
 
     /// Creates a network in which a runtime under test connects to `listener`, its diagnostic port.
-    /// Its next connection there, after the advertise, counts as one to its default port.
+    /// The next connection there, after the advertise, counts as one to its default port.
     pub fn at_port(listener: Listener) -> Self {
         Self::new(DefaultPort::Reversed(listener))
     }
