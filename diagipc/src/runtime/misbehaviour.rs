@@ -198,7 +198,7 @@ impl fmt::Display for Misbehaviour {
 /// ```
 /// use diagipc::runtime::Misbehaviour;
 ///
-/// assert_eq!(Misbehaviour::parse("truncate=x").unwrap_err().to_string(), "truncate=x: the number is not a 32-bit number");
+/// assert_eq!(Misbehaviour::parse("truncate=x").unwrap_err().to_string(), "truncate=x: expected a number from 0 to 4294967295");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MisbehaviourError {
@@ -218,7 +218,7 @@ impl fmt::Display for MisbehaviourError {
         let why = match self.why {
             Why::Unknown => "no misbehaviour has this name",
             Why::TakesNoNumber => "it takes no number",
-            Why::NoNumber => "the number is not a 32-bit number",
+            Why::NoNumber => "expected a number from 0 to 4294967295",
         };
         write!(f, "{}: {why}", self.text)
     }
@@ -282,7 +282,7 @@ mod tests {
         );
         for (text, why) in [
             ("magic=1", "it takes no number"),
-            ("truncate=4294967296", "the number is not a 32-bit number"),
+            ("truncate=4294967296", "expected a number from 0 to 4294967295"),
             ("sleeps", "no misbehaviour has this name"),
         ] {
             let refused = Misbehaviour::parse(text).unwrap_err().to_string();

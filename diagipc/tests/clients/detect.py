@@ -123,7 +123,7 @@ def main():
         is_right = is_named and not unnamed and (kind == "fault" or not has_not_passed)
         if not is_right:
             others = [f"{case['name']} {case['grade']} {case['detail']['found'][:2]}" for case in cases if case["grade"] != "pass"]
-            print(f"{kind} {name}: named {named}, unnamed {unnamed}", *others[:12], sep="\n    ", flush=True)
+            print(f"{kind} {name}: named {named}, unnamed {unnamed}", *others[:40], sep="\n    ", flush=True)
         return {"kind": kind, "name": name, "named": named, "unnamed": unnamed, "ok": is_right}
 
     with tempfile.TemporaryDirectory() as directory, concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
