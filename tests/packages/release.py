@@ -80,13 +80,15 @@ def crates(files, home):
 
 def tool(file, home):
     there = unpacked(file, home)
-    runner, program = [], there / "diagipc"
+    runner, words, expected = [], ["check"], "PASSED"
     if "windows" in file.name:
-        runner, program = ["wine"], there / "diagipc.exe"
+        runner = ["wine"]
     elif "aarch64" in file.name:
-        runner = ["qemu-aarch64"]
-    checked = said(*runner, program, "check", cwd=home)
-    holds(f"{file.name}: diagipc check", checked.strip() and (there / "man").is_dir() and (there / "completions").is_dir(), checked)
+        # qemu lets no program own the programs that it starts, which a check does.
+        runner, words, expected = ["qemu-aarch64"], ["decode", "--text", STOP], "StopTracing"
+    (program,) = there.glob("diagipc*")
+    asked = said(*runner, program, *words, cwd=home)
+    holds(f"{file.name}: diagipc {words[0]}", expected in asked and all((there / name).is_dir() for name in ("completions", "man")), asked)
 
 
 def vectors(file, home, program):
@@ -127,9 +129,9 @@ def main():
         elif "-vectors-" in file.name and file.suffix == ".gz":
             trials[file] = lambda file, home: vectors(file, home, program)
         elif "-decode-" in file.name:
-            trials[file] = lambda file, home: page(file, home, f"#hex={STOP}", "StopTracing")
+            trials[file] = lambda file, home: page(file, home, f"#hex={STOP}", "42 (0x2a)")
         elif "-matrix-" in file.name:
-            trials[file] = lambda file, home: page(file, home, "", "</table>")
+            trials[file] = lambda file, home: page(file, home, "", ".NET 11.0.0")
         elif file.suffix not in (".crate", ".whl", ".tgz") and file.name != "SHA256SUMS":
             sys.exit(f"{file.name}: no trial for it")
     with tempfile.TemporaryDirectory() as scratch:

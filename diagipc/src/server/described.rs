@@ -61,11 +61,13 @@ pub(super) fn fault_in_environment(
     Some(FaultSeen::new(Fault::EnvironmentWrong, text))
 }
 
-/// Whether the process is our reference runtime, whose values are those of a recorded runtime.
+/// Whether the process is our reference runtime, whose values are those of a recorded runtime: it
+/// is this program, which may have another name, or another copy.
 fn is_imitated(process: u32) -> bool {
-    let name = |path: PathBuf| path.file_stem().map(ToOwned::to_owned);
-    process == std::process::id()
-        || name(program(process).unwrap_or_default()) == name(PathBuf::from("diagipc"))
+    program(process).is_some_and(|program| {
+        std::env::current_exe().is_ok_and(|own| own == program)
+            || program.file_stem().is_some_and(|name| name == "diagipc")
+    })
 }
 
 fn program(process: u32) -> Option<PathBuf> {

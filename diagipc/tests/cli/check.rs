@@ -7,6 +7,8 @@ use serde_json::json;
 
 use crate::cli::{STOP, errors, run, text};
 use crate::tool::report;
+#[cfg(unix)]
+use crate::tool::{DIAGIPC, run_command};
 
 /// Returns the number of cases in the sections whose names begin like this.
 fn cases(report: &Report, suite: &str) -> usize {
@@ -52,6 +54,19 @@ fn check_plays_only_what_is_chosen() {
     assert!(zero < 20, "{zero} of the server's cases took no time");
     let said = errors(&["check", "--only", "server/nothing"], 2);
     assert!(said.contains("no case matches server/nothing"), "{said}");
+}
+
+/// The program may have any name: its reference runtime is not compared with how it was started.
+#[cfg(unix)]
+#[test]
+fn check_passes_under_another_name() {
+    let directory = crate::tool::directory();
+    let program = directory.path().join("tool-1.0");
+    fs::copy(DIAGIPC, &program).unwrap();
+    let mut command = std::process::Command::new(program);
+    command.args(["check", "--only", "server/scripts/process/process-*"]);
+    let output = text(&run_command(command, b"", 0));
+    assert!(output.contains("\nPASSED: "), "{output}");
 }
 
 /// The user's own vectors: a false claim fails, and an unknown key is refused.
