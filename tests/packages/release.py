@@ -131,7 +131,7 @@ def main():
         elif "-decode-" in file.name:
             trials[file] = lambda file, home: page(file, home, f"#hex={STOP}", "42 (0x2a)")
         elif "-matrix-" in file.name:
-            trials[file] = lambda file, home: page(file, home, "", ".NET 11.0.0")
+            trials[file] = lambda file, home: page(file, home, "", "net11.0.0")
         elif file.suffix not in (".crate", ".whl", ".tgz") and file.name != "SHA256SUMS":
             sys.exit(f"{file.name}: no trial for it")
     with tempfile.TemporaryDirectory() as scratch:

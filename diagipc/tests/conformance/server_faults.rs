@@ -96,7 +96,7 @@ fn report_of(cases: &[ServerCase<'_>], planted: &[&Planted], within: Duration) -
         within: Some(within),
         jobs: NonZeroUsize::new(2).unwrap(),
         // This is far more than any server needs.
-        max_time: Some(Duration::from_secs(900)),
+        max_time: Some(Duration::from_secs(3600)),
         ..Options::default()
     };
     server::run(cases, &address, &options, &mut |_| ())
@@ -153,9 +153,9 @@ fn section(rows: [&[String]; 2]) -> String {
     )
 }
 
-/// The causes are those planted, and every failure has a name.
+/// Judges several at a time: nothing is wrong with any of them.
 #[track_caller]
-fn are_named_without_others(played: &[&Planted]) {
+fn all_are_right(played: &[&Planted], judged: impl Fn(&Planted) -> Vec<String> + Sync) {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     thread::scope(|scope| {
         for _ in 0..JOBS {
@@ -175,13 +175,13 @@ fn are_named_without_others(played: &[&Planted]) {
 
 #[test]
 fn server_planted_fault_is_named_without_others() {
-    are_named_without_others(&listed().iter().step_by(SAMPLE).collect::<Vec<_>>());
+    all_are_right(&listed().iter().step_by(SAMPLE).collect::<Vec<_>>(), judged);
 }
 
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn server_planted_faults_are_all_named_without_others() {
-    are_named_without_others(&listed().iter().collect::<Vec<_>>());
+    all_are_right(&listed().iter().collect::<Vec<_>>(), judged);
 }
 
 /// Each right server has no failure in the whole suite, with cases that change or may end it.
@@ -189,15 +189,14 @@ fn server_planted_faults_are_all_named_without_others() {
 #[ignore = "long: .ci/nightly long"]
 fn server_of_each_taste_has_no_failure_in_the_whole_suite() {
     let tastes = listed().iter().filter(|planted| planted.kind == "taste");
-    let wrong: Vec<_> = tastes
-        .filter_map(|taste| {
-            let report = report_of(&cases(), &[taste], Duration::from_secs(5));
-            let failures: Vec<&Case> = report.failures().collect();
-            let is_right = failures.is_empty() && report.lost.is_none() && report.counts.pass > 150;
-            (!is_right).then(|| format!("{}: {failures:#?} {:?}", taste.name, report.counts))
-        })
-        .collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    all_are_right(&tastes.collect::<Vec<_>>(), |taste| {
+        let report = report_of(&cases(), &[taste], Duration::from_secs(5));
+        let mut wrong: Vec<_> = report.failures().map(|case| format!("{case:?}")).collect();
+        if report.lost.is_some() || report.counts.pass <= 150 {
+            wrong.push(format!("{:?}, lost: {:?}", report.counts, report.lost));
+        }
+        wrong
+    });
 }
 
 /// The table of `spec/DETECTION.md` has each of them, in this order, with the causes that the test
