@@ -122,7 +122,8 @@ def main():
         has_not_passed = any(case["grade"] != "pass" for case in cases)
         is_right = is_named and not unnamed and (kind == "fault" or not has_not_passed)
         if not is_right:
-            others = [f"{case['name']} {case['grade']} {case['detail']['found'][:2]}" for case in cases if case["grade"] != "pass"]
+            others = [f"{case['name']} {case['grade']} {case['detail']['found'][:2]} {case['detail'].get('about', [])[1:]}"
+                      for case in cases if case["grade"] != "pass"]
             print(f"{kind} {name}: named {named}, unnamed {unnamed}", *others[:40], sep="\n    ", flush=True)
         return {"kind": kind, "name": name, "named": named, "unnamed": unnamed, "ok": is_right}
 
