@@ -5,6 +5,7 @@ use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc_vectors::{DecodeRefusal, Decoded};
+use memchr::memmem;
 use serde_json::Value;
 
 use super::expected_fields::{
@@ -323,7 +324,7 @@ fn empty_at_the_end(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
 /// lengths.
 fn empty_before_zeroes(before: Option<&str>, bytes: &[u8]) -> Option<Fault> {
     let before = string(before?);
-    let at = bytes.windows(before.len()).position(|window| window == before)?;
+    let at = memmem::find(bytes, &before)?;
     let zeroes =
         bytes.iter().skip(at.saturating_add(before.len())).take_while(|byte| **byte == 0).count();
     (zeroes % 4 == 3).then_some(Fault::EmptyStringAsTwoBytes)
@@ -334,7 +335,7 @@ pub(super) fn string(text: &str) -> Vec<u8> {
 }
 
 fn holds(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len().max(1)).any(|window| window == part)
+    !part.is_empty() && memmem::find(bytes, part).is_some()
 }
 
 #[cfg(test)]
