@@ -35,6 +35,8 @@ CORPUS = ROOT / "fuzz/corpus"
 MERGED = ROOT / "fuzz/merged"
 TOTALS = ROOT / "fuzz/totals.json"
 WRITING = threading.Lock()
+# The status of libFuzzer after SIGTERM.
+INTERRUPTED = 72
 # Those of cargo-fuzz 0.13.
 FLAGS = ["-Cpasses=sancov-module",
          *(f"-Cllvm-args=-sanitizer-coverage-{what}" for what in ("level=4", "inline-8bit-counters", "pc-table", "trace-compares", "stack-depth")),
@@ -147,7 +149,9 @@ def run_of(target, program, artifacts, arguments):
     edges = max((int(count) for count in re.findall(r"^#\d+\s.*\bcov: (\d+)", said, re.M)), default=0)
     executions, cpu = statistics.get("number_of_executed_units", 0), used.ru_utime + used.ru_stime
     if arguments.until is not None:
-        add(target, kind_of(arguments), cpu, executions, edges, process.returncode != 0)
+        add(target, kind_of(arguments), cpu, executions, edges, process.returncode not in (0, INTERRUPTED))
+    if process.returncode == INTERRUPTED:
+        sys.exit(f"{target} was interrupted")
     if process.returncode:
         print(f"| `{target}` | a find |", flush=True)
         return cpu, "\n".join(line for line in said.splitlines()[-80:] if not line.startswith(("#", '"')))
