@@ -30,10 +30,10 @@ fn main() {{
 """
 
 
-def said(*command, cwd, expected=0, **environment):
+def said(*command, cwd, **environment):
     done = subprocess.run([str(word) for word in command], cwd=cwd, env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=1200)
-    if done.returncode != expected:
+    if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
 
