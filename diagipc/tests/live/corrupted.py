@@ -80,6 +80,14 @@ def swapped(texts):
     texts[1], texts[2] = texts[2], texts[1]
 
 
+def values_swapped(texts):
+    """Swaps the value of the first variable with the next one that differs."""
+    name, _, value = texts[0].partition("=")
+    nth, (other, _, its) = next((nth, parts) for nth, parts in enumerate(text.partition("=") for text in texts) if parts[2] != value)
+    texts[0], texts[nth] = f"{name}={its}", f"{other}={value}"
+    return texts
+
+
 def version_only_in(request):
     def change(parts, asked):
         if asked == request and len(parts["texts"]) > 4:
@@ -111,8 +119,7 @@ MUTATIONS = {
         "cut-at-second-equals": entries(lambda texts: ["=".join(entry.split("=")[:2]) for entry in texts]),
         "names-in-capitals": entries(lambda texts: [entry.split("=")[0].swapcase() + entry[len(entry.split("=")[0]):] for entry in texts]),
         "spaces-trimmed": entries(lambda texts: [entry.replace(" ", "") for entry in texts]),
-        "values-of-two-swapped": entries(lambda texts: [texts[0].split("=")[0] + "=" + texts[1].split("=", 1)[1],
-                                                        texts[1].split("=")[0] + "=" + texts[0].split("=", 1)[1], *texts[2:]]),
+        "values-of-two-swapped": entries(values_swapped),
     },
     "values": {
         "another-system": text(1, lambda _: "Windows"),
