@@ -18,6 +18,8 @@ import zipfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "diagipc/page"))
 from check import Browser
+from used import holds, said
+
 BUILT = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", HERE.parents[1] / "target")).resolve()
 STOP = "444f544e45545f4950435f5631001c00020100002a00000000000000"
 PROGRAM = f"""use dotnet_diagnostics_ipc::message::{{Request as _, eventpipe::StopTracing}};
@@ -33,22 +35,8 @@ fn main() {{
 """
 
 
-def said(*command, cwd, **environment):
-    done = subprocess.run([str(word) for word in command], cwd=cwd, env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=1200)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def holds(what, condition, text=""):
-    if not condition:
-        sys.exit(f"{what}: not so\n{text}")
-    print(f"{what}: ok", flush=True)
-
-
 def unpacked(file, home):
-    """The one directory of an archive."""
+    """Returns the one directory of an archive."""
     if file.suffix == ".zip":
         zipfile.ZipFile(file).extractall(home)
     else:
@@ -59,12 +47,9 @@ def unpacked(file, home):
 
 
 def crates(files, home):
-    """The three crates: a program with the library and the vectors, and the tool, which is installed."""
+    """Builds a program with the library and the vectors, and installs the tool."""
     patch = "[patch.crates-io]\n"
-    for file in files:
-        with tarfile.open(file) as archive:
-            archive.extractall(home / "crates", filter="data")
-    names = {re.sub(r"-[0-9.]+$", "", path.name): path for path in (home / "crates").iterdir()}
+    names = {re.sub(r"-[0-9.]+$", "", file.stem): unpacked(file, home / file.stem) for file in files}
     for name, path in names.items():
         patch += f'{name} = {{ path = "{path}" }}\n'
     (home / ".cargo").mkdir()

@@ -13,6 +13,9 @@ import tempfile
 import venv
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/packages"))
+from used import holds, said
+
 VECTORS = """
 import diagipc, json
 index = json.loads((diagipc.vectors() / "index.json").read_text())
@@ -22,20 +25,6 @@ scripts = list((diagipc.vectors() / "exchanges").glob("*.json"))
 bytes.fromhex(next(test["wire"] for test in tests if test["wire"]))
 print(len(tests), "vectors in", len(files), "files,", len(scripts), "files of scripts")
 """
-
-
-def said(*command, **options):
-    """The output of a command, which must succeed."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd="/", **options)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def holds(what, condition, text=""):
-    if not condition:
-        sys.exit(f"{what}: not so\n{text}")
-    print(f"{what}: ok", flush=True)
 
 
 def by_itself(programs):

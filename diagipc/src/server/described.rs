@@ -61,8 +61,8 @@ pub(super) fn fault_in_environment(
     Some(FaultSeen::new(Fault::EnvironmentWrong, text))
 }
 
-/// Whether the process is our reference runtime, whose values are those of a recorded runtime: it
-/// is this program, which may have another name, or another copy.
+/// Whether the process is our reference runtime, whose values are those of a recorded runtime. It
+/// runs this program, whatever its name is, or another copy that is named `diagipc`.
 fn is_imitated(process: u32) -> bool {
     program(process).is_some_and(|program| {
         std::env::current_exe().is_ok_and(|own| own == program)

@@ -257,7 +257,7 @@ class Proxy:
         client.sendall(reply)
         new, length, end = mutation.get("stream", (b"", 0, lambda byte: byte))
         passed, last = 0, b""
-        # A runtime that closes with something unread resets the connection, behind its last byte.
+        # A runtime that closes with something unread resets the connection after its last byte.
         with contextlib.suppress(ConnectionResetError):
             while piece := server.recv(65536):
                 data, last = last + piece[:-1], piece[-1:]
