@@ -85,7 +85,7 @@ def section(rows, mends):
         f"{faults} faulty clients: {right} named, {faults - right} missed. {len(tastes)} right ones: "
         f"{sum(row['ok'] for row in tastes)} pass. False names and failures without a name: {wrong}.",
         "",
-        "| planted | named | how to mend it |",
+        "| planted | named | how to fix it |",
         "|---|---|---|",
     ]
     for row in rows:

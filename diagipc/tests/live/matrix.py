@@ -35,7 +35,7 @@ from built import ROOT, diagipc
 sys.path.insert(0, os.path.join(launch.HERE, "../clients"))
 import detect
 
-# Only .NET 10 has sessions with user_events.
+# One build is asked for sessions with user_events, which .NET 10 and 11 have.
 OPTIONS = {"net10.0.9": ["--stand-in-for-user-events"]}
 SPAWN = {"net10.0.9": ["--user-events"]}
 TABLE = pathlib.Path(ROOT, "spec/RUNTIMES.md")
