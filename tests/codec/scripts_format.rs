@@ -111,6 +111,8 @@ fn script_unknown_or_contradictory_keys_are_refused() {
         ("/scripts/0/steps/16", "expect", "[{ \"any\": 2, \"holds\": [\"00\"] }]"),
         ("/scripts/0/target/environment", "A", "1"),
         ("/scripts/0/target/environment", "C", "{ \"bytes\": \"f\" }"),
+        ("/scripts/0/target/environment", "C", "{ \"repeat\": \"x\", \"times\": 65536 }"),
+        ("/scripts/0/steps/2/send/1", "times", "65536"),
         ("/scripts/0/deviations/0", "extra", "1"),
         ("/scripts/0/deviations/0/steps/0", "extra", "1"),
         ("/scripts/1/ask", "extra", "1"),

@@ -36,7 +36,7 @@ pub enum Literal {
         #[serde(rename = "repeat", with = "crate::hexadecimal")]
         unit: Vec<u8>,
         /// The number of repetitions.
-        times: usize,
+        times: u16,
     },
     /// The bytes captured under this name.
     Same(#[serde(serialize_with = "same")] String),
@@ -54,7 +54,7 @@ impl Literal {
     pub fn bytes(&self, captures: &Captures) -> Result<Vec<u8>, Uncaptured> {
         match self {
             Self::Bytes(bytes) => Ok(bytes.clone()),
-            Self::Repeat { unit, times } => Ok(unit.repeat(*times)),
+            Self::Repeat { unit, times } => Ok(unit.repeat(usize::from(*times))),
             Self::Same(name) => captures.get(name).cloned().ok_or_else(|| Uncaptured(name.clone())),
         }
     }
@@ -378,7 +378,7 @@ impl<'de> Deserialize<'de> for Literal {
             (None, None, None, 0) => bytes(&value).map(Self::Bytes),
             (None, None, Some(Value::String(name)), 1) => Some(Self::Same(name.clone())),
             (Some(unit), Some(times), None, 2) => bytes(unit).and_then(|unit| {
-                let times = usize::try_from(times.as_u64()?).ok()?;
+                let times = u16::try_from(times.as_u64()?).ok()?;
                 Some(Self::Repeat { unit, times })
             }),
             _ => None,

@@ -91,7 +91,7 @@ pub enum VariableValue {
         /// The text to repeat.
         repeat: String,
         /// The number of repetitions.
-        times: usize,
+        times: u16,
     },
 }
 
@@ -101,7 +101,9 @@ impl VariableValue {
         match self {
             Self::Text(text) => text.as_bytes().into(),
             Self::Bytes { bytes } => bytes.into(),
-            Self::Repeat { repeat, times } => repeat.repeat(*times).into_bytes().into(),
+            Self::Repeat { repeat, times } => {
+                repeat.repeat(usize::from(*times)).into_bytes().into()
+            }
         }
     }
 }

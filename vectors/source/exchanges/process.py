@@ -148,7 +148,7 @@ FILE.client(20070, "environment-of-the-process", "Each variable with which the p
                    exchange("b", message(INFO), process_info_reply())])
 FILE.client(20071, "environment-of-300-kb-at-a-slow-reader", "An environment of 300,000 bytes arrives whole at a client that reads late",
             since="5.0", spec=["F-79", "R-ENV-003", "R-ENV-006"],
-            needs=target(environment={f"DIAG_{name}": ("x", 100000) for name in "ABC"}, platform="unix"),
+            needs=target(environment={f"DIAG_{name}": ("xx", 50000) for name in "ABC"}, platform="unix"),
             steps=[open_("a"), send("a", message(ENVIRONMENT)), wait(500),
                    expect("a", ok_head(6), anything(4, "block"), anything(2), counted("block"), within=30000), ended("a"),
                    exchange("b", message(INFO), process_info_reply())])
