@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::schema::Schema;
 use dotnet_diagnostics_ipc_vectors::documents::{PACKAGE, SCRIPTS, VECTORS};
-use dotnet_diagnostics_ipc_vectors::{self, Group, Hazard, SourceKind, Test, Type, Value};
+use dotnet_diagnostics_ipc_vectors::{
+    DecodeRefusal, ExpectedResult, Group, Hazard, SourceKind, Test, Type, TypedCodec, Value,
+    VectorFault,
+};
 
 pub(crate) fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -40,13 +43,95 @@ fn for_each_test(mut check: impl FnMut(&Group, &Test) -> Option<String>) {
 fn vectors_decode_and_encode_as_declared() {
     for_each_group(|group| {
         let check = |test: &Test| {
-            dotnet_diagnostics_ipc_vectors::check(group, test)
+            differences(group, test)
                 .into_iter()
                 .map(|line| format!("tcId {}: {} -- {line:.400}", test.tc_id, test.comment))
                 .collect::<Vec<_>>()
         };
         group.tests.iter().flat_map(check).collect()
     });
+}
+
+/// Returns how the codec differs from a test, one line each.
+fn differences(group: &Group, test: &Test) -> Vec<String> {
+    let Some(subject) = group.subject() else {
+        return Vec::from([format!("the group's command {:?} is unknown", group.command)]);
+    };
+    let mut found = Vec::new();
+    match &test.wire {
+        Some(wire) => check_bytes(subject, test, wire, &mut found),
+        None => check_encoding(subject, test, None, &mut found),
+    }
+    found
+}
+
+fn check_bytes(subject: TypedCodec, test: &Test, wire: &[u8], found: &mut Vec<String>) {
+    let decoded = match subject.decode(wire) {
+        Ok(decoded) => decoded,
+        Err(DecodeRefusal { fault, .. }) => {
+            match &test.error {
+                Some(expected) if test.result == ExpectedResult::Invalid => {
+                    if *expected != fault {
+                        found.push(format!("refused for {fault}; expected {expected}"));
+                    }
+                }
+                _ => found.push(format!("refused for {fault}; expected {}", test.value)),
+            }
+            return;
+        }
+    };
+    match (&test.error, &decoded.limit.map(VectorFault::from)) {
+        (expected, limit) if expected == limit => {}
+        (Some(expected), None) => found.push(format!("accepted; expected {expected}")),
+        (expected, Some(limit)) => {
+            let expected = expected.as_ref().map_or("no refusal".into(), ToString::to_string);
+            found.push(format!("refused by the limits for {limit}; expected {expected}"));
+        }
+        (None, None) => {}
+    }
+    let is_message =
+        matches!(subject.kind, Type::Request | Type::Reply | Type::Error | Type::Unknown);
+    if is_message && decoded.kind != subject.kind {
+        found.push(format!("decoded as {:?}; expected {:?}", decoded.kind, subject.kind));
+    }
+    if decoded.value != test.value {
+        found.push(format!("decoded to {}; expected {}", decoded.value, test.value));
+    }
+    if decoded.canonical != test.canonical {
+        found.push(format!("canonical is {}; expected {}", decoded.canonical, test.canonical));
+    }
+    check_encoding(subject, test, Some(wire), found);
+    // Absent and empty arguments mean the same (F-83).
+    let meaning = |value: &Value| {
+        let json = value.to_string();
+        json.replace("arguments\":null", "arguments\":\"\"").replace("_data\":null", "_data\":\"\"")
+    };
+    for other in &test.equivalent {
+        match subject.decode(other) {
+            Ok(read) if read.canonical && meaning(&read.value) == meaning(&test.value) => {}
+            _ => found.push(format!("{} is not equivalent", hex::encode(other))),
+        }
+    }
+}
+
+/// Checks that a value encodes to the bytes of its test if and only if they are canonical.
+fn check_encoding(subject: TypedCodec, test: &Test, wire: Option<&[u8]>, found: &mut Vec<String>) {
+    match (subject.encode(&test.value), wire) {
+        (Ok(bytes), Some(wire)) if (bytes == wire) != test.canonical => {
+            let comparison = if test.canonical { "expected" } else { "expected bytes other than" };
+            found.push(format!(
+                "encoded to {}; {comparison} {}",
+                hex::encode(bytes),
+                hex::encode(wire)
+            ));
+        }
+        (Ok(_), Some(_)) => {}
+        (Ok(bytes), None) => {
+            found.push(format!("encoded to {} bytes; expected a refusal", bytes.len()));
+        }
+        (Err(failure), None) if failure.fault() == test.error => {}
+        (Err(failure), _) => found.push(format!("not encoded: {failure}")),
+    }
 }
 
 #[test]
