@@ -118,8 +118,7 @@ impl Known {
     }
 
     fn fault(&self, name: &str, out: &mut dyn Write) -> anyhow::Result<bool> {
-        let Some(fault) = SuiteName::ALL.into_iter().find_map(|suite| Fault::named(suite, name))
-        else {
+        let Some(fault) = SuiteName::ALL.iter().find_map(|suite| Fault::named(*suite, name)) else {
             return Ok(false);
         };
         let suites: Vec<&str> = fault.suites().iter().map(|suite| suite.name()).collect();

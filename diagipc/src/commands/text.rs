@@ -293,7 +293,7 @@ pub(crate) fn table(first: &str, rows: &[(String, Counts)]) -> Table {
     let grades = ["pass", "lenient", "unimplemented", "informational", "fail"];
     let mut table = number_table([first, "cases"].into_iter().chain(grades));
     for (name, counts) in rows {
-        let marks = Grade::ALL.map(|grade| mark(counts.of(grade)));
+        let marks = Grade::ALL.iter().map(|grade| mark(counts.of(*grade)));
         table.add_row([plain(name), counts.all().to_string()].into_iter().chain(marks));
     }
     table

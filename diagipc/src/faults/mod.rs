@@ -2,48 +2,30 @@
 
 use std::fmt;
 
-/// A test suite, named after the `diagipc` command that runs it.
-///
-/// ```
-/// use diagipc::faults::SuiteName;
-///
-/// assert_eq!(SuiteName::Fuzz.to_string(), "fuzz-server");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SuiteName {
-    /// `diagipc server`.
-    Server,
-    /// `diagipc client`.
-    Client,
-    /// `diagipc codec`.
-    Codec,
-    /// `diagipc fuzz-server`.
-    Fuzz,
+named! {
+    /// A test suite, named after the `diagipc` command that runs it.
+    ///
+    /// ```
+    /// use diagipc::faults::SuiteName;
+    ///
+    /// assert_eq!(SuiteName::Fuzz.to_string(), "fuzz-server");
+    /// ```
+    SuiteName {
+        /// `diagipc server`.
+        Server = "server",
+        /// `diagipc client`.
+        Client = "client",
+        /// `diagipc codec`.
+        Codec = "codec",
+        /// `diagipc fuzz-server`.
+        Fuzz = "fuzz-server",
+    }
 }
 
 impl SuiteName {
-    /// Every suite.
-    pub const ALL: [Self; 4] = [Self::Server, Self::Client, Self::Codec, Self::Fuzz];
-
     /// Returns the suite with this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|suite| suite.name() == name)
-    }
-
-    /// Returns the name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Server => "server",
-            Self::Client => "client",
-            Self::Codec => "codec",
-            Self::Fuzz => "fuzz-server",
-        }
-    }
-}
-
-impl fmt::Display for SuiteName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        Self::ALL.iter().copied().find(|suite| suite.name() == name)
     }
 }
 

@@ -338,9 +338,8 @@ impl KnownFaults {
 
 /// Whether the name is a fault of the suite, or of any suite in a report of `check`.
 fn is_fault(suite: &str, name: &str) -> bool {
-    let mut suites =
-        SuiteName::ALL.into_iter().filter(|one| suite == "check" || one.name() == suite);
-    suites.any(|suite| Fault::named(suite, name).is_some())
+    let mut suites = SuiteName::ALL.iter().filter(|one| suite == "check" || one.name() == suite);
+    suites.any(|suite| Fault::named(*suite, name).is_some())
 }
 
 #[cfg(test)]

@@ -40,38 +40,23 @@ pub use turn::{Said, Turn};
 
 const FORMAT: u32 = 1;
 
-/// The result of a case.
-///
-#[cfg_attr(doc, doc = include_str!("../pictures/grades.svg"))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Grade {
-    /// Correct.
-    Pass,
-    /// Allowed, although a stricter implementation would refuse.
-    PassLenient,
-    /// The target reports that it does not support this.
-    Unimplemented,
-    /// Neither a pass nor a failure: known, accepted, or left open.
-    Informational,
-    /// Wrong.
-    Fail,
-}
-
-impl Grade {
-    /// All grades, best first.
-    pub const ALL: [Self; 5] =
-        [Self::Pass, Self::PassLenient, Self::Unimplemented, Self::Informational, Self::Fail];
-
-    /// Returns the name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::PassLenient => "pass-lenient",
-            Self::Unimplemented => "unimplemented",
-            Self::Informational => "informational",
-            Self::Fail => "fail",
-        }
+named! {
+    /// The result of a case, best first.
+    ///
+    #[cfg_attr(doc, doc = include_str!("../pictures/grades.svg"))]
+    #[derive(Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    Grade {
+        /// Correct.
+        Pass = "pass",
+        /// Allowed, although a stricter implementation would refuse.
+        PassLenient = "pass-lenient",
+        /// The target reports that it does not support this.
+        Unimplemented = "unimplemented",
+        /// Neither a pass nor a failure: known, accepted, or left open.
+        Informational = "informational",
+        /// Wrong.
+        Fail = "fail",
     }
 }
 
@@ -119,7 +104,7 @@ impl Counts {
 
     /// Returns the number of all cases.
     pub fn all(&self) -> usize {
-        Grade::ALL.into_iter().map(|grade| self.of(grade)).sum()
+        Grade::ALL.iter().map(|grade| self.of(*grade)).sum()
     }
 }
 

@@ -92,7 +92,7 @@ fn conformance(texts: &mut Texts) {
     }
     texts.all([Death::Status(1), Death::Signal(11), Death::Unknown]);
     texts.all(Fault::ALL.iter().copied());
-    texts.all(SuiteName::ALL);
+    texts.all(SuiteName::ALL.iter().copied());
     texts.all(CaseVerdict::ALL.iter().copied());
     let spawn = SpawnCommand {
         program: Program::new("./app", ["--serve"]),
