@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use dotnet_diagnostics_ipc::advertise::ADVERTISE_LEN;
-use dotnet_diagnostics_ipc::command::Command;
+use dotnet_diagnostics_ipc::command::{Command, ReplyType};
 use dotnet_diagnostics_ipc::header::{Header, MAGIC, RawHeader};
 use dotnet_diagnostics_ipc_vectors::player::{
     Connection, Conversation, Event, EventKind, TurnDirection,
@@ -16,7 +16,7 @@ use dotnet_diagnostics_ipc_vectors::script::{
 };
 use dotnet_diagnostics_ipc_vectors::{Direction, Hazard, ScriptFile};
 
-use crate::conversation::request_as;
+use crate::conversation::{request_as, wants_descriptor};
 
 /// A recorded conversation.
 ///
@@ -170,19 +170,6 @@ const PORT: &str = "p";
 const SESSION_ID_LEN: usize = 8;
 /// The first bytes of an advertise.
 const ADVERTISE: &[u8] = b"ADVR_V1\0";
-/// The requests that change nothing in a runtime.
-const READ_ONLY: [Command; 10] = [
-    Command::PROCESS_INFO,
-    Command::PROCESS_INFO2,
-    Command::PROCESS_INFO3,
-    Command::PROCESS_ENVIRONMENT,
-    Command::COLLECT_TRACING,
-    Command::COLLECT_TRACING2,
-    Command::COLLECT_TRACING3,
-    Command::COLLECT_TRACING4,
-    Command::COLLECT_TRACING5,
-    Command::STOP_TRACING,
-];
 
 /// Returns a file with one script, `NAME-client`. It sends the recorded bytes of the client, and
 /// compares the header of each reply and the end of each connection. The ids of recorded sessions
@@ -229,10 +216,14 @@ pub fn script_file(recording: &Recording, name: &str) -> Option<ScriptFile> {
     Some(ScriptFile::new(title, WITHIN_MS, Vec::from([script])))
 }
 
-/// Whether the client sent only one well-formed request that changes nothing.
+/// Whether the client sent only one well-formed request that changes nothing: one that asks for
+/// more than an HRESULT, and does not use the kernel's `user_events`.
 fn is_read_only(connection: &Connection) -> bool {
     let sent = &connection.sent.first;
-    let command = RawHeader::read(sent).command.filter(|command| READ_ONLY.contains(command));
+    let command = RawHeader::read(sent).command.filter(|command| {
+        let reply = command.reply_type();
+        reply.is_some_and(|reply| reply != ReplyType::Result) && !wants_descriptor(sent)
+    });
     let is_well_formed = |command| {
         let decoded = request_as(Some(command)).decode(sent);
         decoded.is_ok_and(|decoded| decoded.canonical && decoded.limit.is_none())

@@ -401,6 +401,26 @@ fn record_other_bytes_are_kept_as_harmful() {
 }
 
 #[test]
+fn record_is_harmful_unless_requests_only_ask() {
+    let files = dotnet_diagnostics_ipc_vectors::files().unwrap();
+    let groups = files.iter().flat_map(|file| &file.groups);
+    let tests: Vec<_> = groups.flat_map(|group| &group.tests).collect();
+    // Streaming sessions, sessions with user_events, a resume.
+    for (tc_ids, hazard) in
+        [([6001, 6400].as_slice(), None), (&[6200, 6500, 8110], Some(Hazard::Harmful))]
+    {
+        for tc_id in tc_ids {
+            let test = tests.iter().find(|test| test.tc_id == *tc_id).unwrap();
+            let log = Log::new(false);
+            let connection = log.opened();
+            log.piece(connection, Direction::Client, test.wire.as_deref().unwrap(), Vec::new());
+            let file = script_file(&log.recording(), "asked").unwrap();
+            assert_eq!(file.scripts[0].hazard, hazard, "tcId {tc_id}");
+        }
+    }
+}
+
+#[test]
 fn record_of_many_connections_keeps_first() {
     let log = Log::new(false);
     for nth in 0..Recording::CONNECTIONS + 3 {
