@@ -18,6 +18,7 @@ use super::{
     SocketTransport, discovery,
     trust::{self, VerifiedSocket},
 };
+use crate::endpoint::PIPE_PREFIX;
 
 /// The address of a runtime's default port: a process, the path of a socket, the name of a pipe, or a
 /// TCP address.
@@ -32,6 +33,7 @@ use super::{
 /// assert_eq!(Endpoint::process(12).to_string(), "process 12");
 /// assert_eq!(Endpoint::socket("/tmp/dotnet-diagnostic-12-345-socket").to_string(), "/tmp/dotnet-diagnostic-12-345-socket");
 /// assert_eq!(Endpoint::pipe("dotnet-diagnostic-12").to_string(), r"\\.\pipe\dotnet-diagnostic-12");
+/// assert_eq!(Endpoint::pipe(r"\\.\PIPE\dotnet-diagnostic-12").to_string(), r"\\.\pipe\dotnet-diagnostic-12");
 /// ```
 #[derive(Clone, Debug)]
 pub struct Endpoint {
@@ -65,9 +67,7 @@ impl Endpoint {
 
     /// Creates the endpoint of a Windows pipe, with or without `\\.\pipe\` before its name.
     pub fn pipe(name: impl Into<String>) -> Self {
-        let name = name.into();
-        let name = name.strip_prefix(r"\\.\pipe\").map(String::from).unwrap_or(name);
-        Self::at(Place::Pipe(name))
+        Self::at(Place::Pipe(without_pipe_prefix(&name.into()).into()))
     }
 
     /// Creates the endpoint of a TCP address: a forwarded port of a device, or a router. An address
@@ -137,12 +137,20 @@ impl From<&DiscoveredEndpoint> for Endpoint {
     }
 }
 
+/// Removes [`PIPE_PREFIX`], in either case, as Windows accepts both.
+pub(super) fn without_pipe_prefix(name: &str) -> &str {
+    match name.split_at_checked(PIPE_PREFIX.len()) {
+        Some((prefix, rest)) if prefix.eq_ignore_ascii_case(PIPE_PREFIX) => rest,
+        _ => name,
+    }
+}
+
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
             Place::Process(process_id) => write!(f, "process {process_id}"),
             Place::Socket(path) => path.display().fmt(f),
-            Place::Pipe(name) => write!(f, r"\\.\pipe\{name}"),
+            Place::Pipe(name) => write!(f, "{PIPE_PREFIX}{name}"),
             Place::Tcp(address) => address.fmt(f),
         }
     }

@@ -172,13 +172,16 @@ pub fn tcp_address(place: &Path) -> Option<SocketAddr> {
     place.to_str()?.parse().ok()
 }
 
-/// Returns the name of the pipe, if the text has the prefix of pipes, in any case, or is the name
-/// of a default port.
+/// Returns the name of the pipe, if the text has the prefix of pipes, or is the name of a default
+/// port.
 fn pipe(text: &str) -> Option<&str> {
-    match text.split_at_checked(PIPE_PREFIX.len()) {
-        Some((prefix, name)) if prefix.eq_ignore_ascii_case(PIPE_PREFIX) => Some(name),
-        _ => PipeName::parse(text).is_ok().then_some(text),
-    }
+    without_pipe_prefix(text).or_else(|| PipeName::parse(text).is_ok().then_some(text))
+}
+
+/// Returns the rest of the text after the prefix of pipes, which it may have in any case.
+pub(crate) fn without_pipe_prefix(text: &str) -> Option<&str> {
+    let (prefix, name) = text.split_at_checked(PIPE_PREFIX.len())?;
+    prefix.eq_ignore_ascii_case(PIPE_PREFIX).then_some(name)
 }
 
 impl fmt::Display for Address {

@@ -44,6 +44,7 @@ use windows_sys::Win32::System::Threading::{
 
 use super::user::Rights;
 use crate::endpoint::PIPE_PREFIX;
+use crate::io::endpoint::without_pipe_prefix;
 
 /// The buffers of a pipe, as in a runtime (F-62).
 const BUFFER: u32 = 16 * 1024;
@@ -408,7 +409,7 @@ impl PipePath {
     /// # Errors
     /// `InvalidInput` for text that cannot be the name of a pipe on this machine.
     pub(in crate::io) fn new(name: &str) -> io::Result<Self> {
-        let rest = stripped(name);
+        let rest = without_pipe_prefix(name);
         let fault = if rest.is_empty() {
             "the pipe name is empty"
         } else if rest.contains('\0') {
@@ -436,14 +437,6 @@ impl PipePath {
     /// Returns the path, for display.
     pub(in crate::io) fn text(&self) -> &str {
         &self.text
-    }
-}
-
-/// Removes the prefix `\\.\pipe\`, in either case, as Windows accepts both.
-fn stripped(name: &str) -> &str {
-    match name.split_at_checked(PIPE_PREFIX.len()) {
-        Some((prefix, rest)) if prefix.eq_ignore_ascii_case(PIPE_PREFIX) => rest,
-        _ => name,
     }
 }
 

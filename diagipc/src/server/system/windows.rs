@@ -12,7 +12,7 @@ use dotnet_diagnostics_ipc::io::windows::PipeTransport;
 use dotnet_diagnostics_ipc_vectors::script::VariableValue;
 
 use crate::conversation::FaultSeen;
-use crate::network::is_served;
+use crate::network::{is_served, without_pipe_prefix};
 
 /// The error text for a target that cannot be reached.
 pub(in crate::server) const NO_ENDPOINT: &str = "prints no endpoint, and has no default-port pipe";
@@ -42,7 +42,7 @@ pub(in crate::server) fn is_alive(pipe: &Path) -> bool {
 /// Returns the name without the prefix.
 fn name(pipe: &Path) -> String {
     let text = pipe.to_string_lossy();
-    text.strip_prefix(PIPE_PREFIX).unwrap_or(&text).to_owned()
+    without_pipe_prefix(&text).unwrap_or(&text).to_owned()
 }
 
 /// Returns the process id in the name of a pipe.
