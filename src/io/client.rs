@@ -47,37 +47,11 @@ pub struct Client<C = Endpoint> {
     pub(super) options: CallOptions,
 }
 
-impl<C> Clone for Client<C> {
-    fn clone(&self) -> Self {
-        Self { connect: Arc::clone(&self.connect), options: self.options.clone() }
-    }
-}
-
 impl<C: Connect> Client<C> {
-    /// Creates a client of the runtime at `connect`.
-    pub fn new(connect: C) -> Self {
-        Self { connect: Arc::new(connect), options: CallOptions::DEFAULT }
-    }
-
-    /// Sets the deadlines.
-    #[must_use]
-    pub fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
-        self.options.deadlines = deadlines;
-        self
-    }
-
     /// Lets `canceller` end calls early.
     #[must_use]
     pub fn with_canceller(mut self, canceller: Canceller) -> Self {
         self.options.canceller = Some(canceller);
-        self
-    }
-
-    /// Sends requests without checking their values. Some invalid requests kill a runtime (F-72,
-    /// P-19).
-    #[must_use]
-    pub fn unchecked(mut self) -> Self {
-        self.options.checks_limits = false;
         self
     }
 
@@ -102,10 +76,38 @@ impl<C: Connect> Client<C> {
     }
 }
 
-/// Declares the methods that send requests, for the blocking client and for the async client.
+/// Declares the methods that the blocking client and the async client have in common.
 macro_rules! commands {
     ($client:ident, $connect:ident::$stream:ident, $environment:ident, $run:ident, $perform:ident,
      [$($async:tt)*], [$($await:tt)*]) => {
+        impl<C> Clone for $client<C> {
+            fn clone(&self) -> Self {
+                Self { connect: Arc::clone(&self.connect), options: self.options.clone() }
+            }
+        }
+
+        impl<C: $connect> $client<C> {
+            /// Creates a client of the runtime at `connect`.
+            pub fn new(connect: C) -> Self {
+                Self { connect: Arc::new(connect), options: CallOptions::DEFAULT }
+            }
+
+            /// Sets the deadlines. With [`Deadlines::NONE`] an async client needs no time driver.
+            #[must_use]
+            pub fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
+                self.options.deadlines = deadlines;
+                self
+            }
+
+            /// Sends requests without checking their values. Some invalid requests kill a runtime
+            /// (F-72, P-19).
+            #[must_use]
+            pub fn unchecked(mut self) -> Self {
+                self.options.checks_limits = false;
+                self
+            }
+        }
+
         /// The requests. A call fails with an [`Error`], whose [`ErrorKind`] says why.
         impl<C: $connect> $client<C> {
             /// Sends any `request` and waits for the reply, but does not read what follows the

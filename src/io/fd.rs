@@ -2,7 +2,6 @@
 //!
 //! [`Client::user_events`](super::Client::user_events) and a [`Handler`](super::server::Handler) do
 //! this already. These functions are for a transport of your own, or a proxy. None of them waits.
-//! proxy. Nothing here waits.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -130,7 +129,6 @@ pub(super) fn send_fd(stream: BorrowedFd<'_>, fd: BorrowedFd<'_>) -> io::Result<
 /// at the end of the input.
 ///
 /// Fails as [`receive`] does.
-/// Those of [`receive`].
 pub(super) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, Option<OwnedFd>)>> {
     let mut byte = [0];
     let (n, fds) = receive(stream, &mut byte)?;

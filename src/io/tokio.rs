@@ -27,9 +27,7 @@ use super::port_listener::PortRuntime;
 #[cfg(unix)]
 use super::trust::VerifiedSocket;
 use super::wait::{CallOptions, Clock};
-use super::{
-    Answer, Connection, Deadlines, Endpoint, Error, ErrorKind, Phase, Trace, WaitLimit, tcp,
-};
+use super::{Answer, Connection, Endpoint, Error, ErrorKind, Phase, Trace, WaitLimit, tcp};
 use crate::exchange::Outcome;
 use crate::message::Request;
 use crate::message::eventpipe::SessionReply;
@@ -284,36 +282,11 @@ impl AsFd for EndpointStream {
 /// [`unchecked`](Self::unchecked).
 #[derive(Debug)]
 pub struct AsyncClient<C = Endpoint> {
-    connect: Arc<C>,
+    pub(super) connect: Arc<C>,
     pub(super) options: CallOptions,
 }
 
-impl<C> Clone for AsyncClient<C> {
-    fn clone(&self) -> Self {
-        Self { connect: Arc::clone(&self.connect), options: self.options.clone() }
-    }
-}
-
 impl<C: AsyncConnect> AsyncClient<C> {
-    /// Creates a client of the runtime at `connect`.
-    pub fn new(connect: C) -> Self {
-        Self { connect: Arc::new(connect), options: CallOptions::DEFAULT }
-    }
-
-    /// Sets the deadlines. With [`Deadlines::NONE`] the tokio runtime needs no time driver.
-    #[must_use]
-    pub fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
-        self.options.deadlines = deadlines;
-        self
-    }
-
-    /// Sends requests unchecked. Some invalid requests kill a runtime (F-72, P-19).
-    #[must_use]
-    pub fn unchecked(mut self) -> Self {
-        self.options.checks_limits = false;
-        self
-    }
-
     /// Opens a new connection, and sends nothing yet.
     ///
     /// # Errors
