@@ -38,7 +38,7 @@ mod names;
 
 use core::fmt;
 
-pub use names::{PIPE_PREFIX, PipeName, ProcessStat, SocketForm, SocketName};
+pub use names::{PIPE_PREFIX, PipeName, ProcessStat, SocketForm, SocketName, strip_pipe_prefix};
 
 use crate::text::{TextError, TextErrorKind};
 use crate::wire::{Encode as _, Sink};

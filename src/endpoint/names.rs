@@ -106,6 +106,20 @@ encode_as_text! { SocketName }
 /// The prefix that turns the name of a pipe into a path.
 pub const PIPE_PREFIX: &str = r"\\.\pipe\";
 
+/// Returns the name in the path of a pipe: what follows [`PIPE_PREFIX`], which Windows accepts in
+/// upper and lower case.
+///
+/// ```
+/// use dotnet_diagnostics_ipc::endpoint::strip_pipe_prefix;
+///
+/// assert_eq!(strip_pipe_prefix(r"\\.\PIPE\dotnet-diagnostic-12"), Some("dotnet-diagnostic-12"));
+/// assert_eq!(strip_pipe_prefix("dotnet-diagnostic-12"), None);
+/// ```
+pub fn strip_pipe_prefix(path: &str) -> Option<&str> {
+    let (prefix, name) = path.split_at_checked(PIPE_PREFIX.len())?;
+    prefix.eq_ignore_ascii_case(PIPE_PREFIX).then_some(name)
+}
+
 /// The name of a default port's pipe on Windows: `dotnet-diagnostic-{pid}`, with or without
 /// [`PIPE_PREFIX`].
 ///

@@ -18,7 +18,7 @@ use super::{
     SocketTransport, discovery,
     trust::{self, VerifiedSocket},
 };
-use crate::endpoint::PIPE_PREFIX;
+use crate::endpoint::{PIPE_PREFIX, strip_pipe_prefix};
 
 /// The address of a runtime's default port: a process, the path of a socket, the name of a pipe, or a
 /// TCP address.
@@ -67,7 +67,9 @@ impl Endpoint {
 
     /// Creates the endpoint of a Windows pipe, with or without `\\.\pipe\` before its name.
     pub fn pipe(name: impl Into<String>) -> Self {
-        Self::at(Place::Pipe(without_pipe_prefix(&name.into()).into()))
+        let name = name.into();
+        let name = strip_pipe_prefix(&name).map(String::from).unwrap_or(name);
+        Self::at(Place::Pipe(name))
     }
 
     /// Creates the endpoint of a TCP address: a forwarded port of a device, or a router. An address
@@ -134,14 +136,6 @@ impl From<&DiscoveredEndpoint> for Endpoint {
         #[cfg(windows)]
         let place = Self::pipe(found.endpoint.to_string_lossy()).place;
         Self { process_id: found.process_id, ..Self::at(place) }
-    }
-}
-
-/// Removes [`PIPE_PREFIX`], in either case, as Windows accepts both.
-pub(super) fn without_pipe_prefix(name: &str) -> &str {
-    match name.split_at_checked(PIPE_PREFIX.len()) {
-        Some((prefix, rest)) if prefix.eq_ignore_ascii_case(PIPE_PREFIX) => rest,
-        _ => name,
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
+use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName, strip_pipe_prefix};
 use dotnet_diagnostics_ipc::io::{Endpoint, WaitLimit, discovery};
 
 use crate::process::program::Program;
@@ -175,13 +175,7 @@ pub fn tcp_address(place: &Path) -> Option<SocketAddr> {
 /// Returns the name of the pipe, if the text has the prefix of pipes, or is the name of a default
 /// port.
 fn pipe(text: &str) -> Option<&str> {
-    without_pipe_prefix(text).or_else(|| PipeName::parse(text).is_ok().then_some(text))
-}
-
-/// Returns the rest of the text after the prefix of pipes, which it may have in any case.
-pub(crate) fn without_pipe_prefix(text: &str) -> Option<&str> {
-    let (prefix, name) = text.split_at_checked(PIPE_PREFIX.len())?;
-    prefix.eq_ignore_ascii_case(PIPE_PREFIX).then_some(name)
+    strip_pipe_prefix(text).or_else(|| PipeName::parse(text).is_ok().then_some(text))
 }
 
 impl fmt::Display for Address {

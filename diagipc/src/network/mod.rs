@@ -38,8 +38,6 @@ use std::time::Duration;
 use dotnet_diagnostics_ipc::exchange::End;
 use dotnet_diagnostics_ipc_vectors::player::{Flow, PlayerError};
 
-#[cfg(windows)]
-pub(crate) use address::without_pipe_prefix;
 pub use address::{place, tcp_address};
 pub use live::LiveNetwork;
 pub(crate) use live::Peer;

@@ -43,8 +43,7 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use super::user::Rights;
-use crate::endpoint::PIPE_PREFIX;
-use crate::io::endpoint::without_pipe_prefix;
+use crate::endpoint::{PIPE_PREFIX, strip_pipe_prefix};
 
 /// The buffers of a pipe, as in a runtime (F-62).
 const BUFFER: u32 = 16 * 1024;
@@ -409,7 +408,7 @@ impl PipePath {
     /// # Errors
     /// `InvalidInput` for text that cannot be the name of a pipe on this machine.
     pub(in crate::io) fn new(name: &str) -> io::Result<Self> {
-        let rest = without_pipe_prefix(name);
+        let rest = strip_pipe_prefix(name).unwrap_or(name);
         let fault = if rest.is_empty() {
             "the pipe name is empty"
         } else if rest.contains('\0') {

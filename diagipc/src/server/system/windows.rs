@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName};
+use dotnet_diagnostics_ipc::endpoint::{PIPE_PREFIX, PipeName, strip_pipe_prefix};
 use dotnet_diagnostics_ipc::io::WaitLimit;
 use dotnet_diagnostics_ipc::io::trust::TrustPolicy;
 use dotnet_diagnostics_ipc::io::windows::PipeTransport;
 use dotnet_diagnostics_ipc_vectors::script::VariableValue;
 
 use crate::conversation::FaultSeen;
-use crate::network::{is_served, without_pipe_prefix};
+use crate::network::is_served;
 
 /// The error text for a target that cannot be reached.
 pub(in crate::server) const NO_ENDPOINT: &str = "prints no endpoint, and has no default-port pipe";
@@ -42,7 +42,7 @@ pub(in crate::server) fn is_alive(pipe: &Path) -> bool {
 /// Returns the name without the prefix.
 fn name(pipe: &Path) -> String {
     let text = pipe.to_string_lossy();
-    without_pipe_prefix(&text).unwrap_or(&text).to_owned()
+    strip_pipe_prefix(&text).unwrap_or(&text).to_owned()
 }
 
 /// Returns the process id in the name of a pipe.
