@@ -32,7 +32,7 @@ CLIENT, READS = 640, 2048
 
 
 def limit(call):
-    return CLIENT if call.startswith("Client::") and "decoded" not in call else READS
+    return CLIENT if call.startswith("ClientExchange::") and "decoded" not in call else READS
 
 
 def output(*command):
