@@ -75,7 +75,9 @@ pub(super) fn first_text(
     [true, false].into_iter().find_map(|empty_has_nul| {
         let mut spelled = Spelled { empty_has_nul, ..Spelled::new(bytes, spelling) };
         read(&mut spelled).filter(|()| spelled.rest().is_empty())?;
-        spelled.told
+        // Separators and escape sequences are in a few variables of many environments.
+        let is_plausible = spelled.controls.saturating_mul(8) <= spelled.characters;
+        spelled.told.filter(|_| is_plausible)
     })
 }
 
@@ -95,11 +97,24 @@ pub(super) struct Spelled<'b> {
     empty_has_nul: bool,
     field: String,
     told: Option<First>,
+    /// The number of characters read.
+    characters: usize,
+    /// The number of control characters among them.
+    controls: usize,
 }
 
 impl<'b> Spelled<'b> {
     pub(super) const fn new(bytes: &'b [u8], spelling: Spelling) -> Self {
-        Self { bytes, at: 0, spelling, empty_has_nul: true, field: String::new(), told: None }
+        Self {
+            bytes,
+            at: 0,
+            spelling,
+            empty_has_nul: true,
+            field: String::new(),
+            told: None,
+            characters: 0,
+            controls: 0,
+        }
     }
 
     pub(super) fn rest(&self) -> &'b [u8] {
@@ -238,7 +253,7 @@ impl<'b> Spelled<'b> {
                     _ if uncounted_nul => return None,
                     _ => bytes,
                 };
-                plausible(String::from_utf8(bytes.to_vec()).ok()?)?
+                self.plausible(String::from_utf8(bytes.to_vec()).ok()?)?
             }
             Spelling::CountInChars | Spelling::CountInUtf8 { .. } => {
                 // The NUL ends the text.
@@ -260,7 +275,7 @@ impl<'b> Spelled<'b> {
                 if text.pop() != Some('\0') {
                     return None;
                 }
-                plausible(text)?
+                self.plausible(text)?
             }
             // Reading these encodings requires the text.
             _ => return None,
@@ -285,14 +300,17 @@ impl<'b> Spelled<'b> {
         let text: String =
             decode_utf16(units).map(|unit| unit.unwrap_or(REPLACEMENT_CHARACTER)).collect();
         // A correctly encoded string may have any unit.
-        if self.spelling == Spelling::Right { Some(text) } else { plausible(text) }
+        if self.spelling == Spelling::Right { Some(text) } else { self.plausible(text) }
     }
-}
 
-/// Returns the text if it is plausible. Wrong encodings lead to control characters or inner NULs.
-fn plausible(text: String) -> Option<String> {
-    let is_odd = |c: char| c.is_control() && !c.is_ascii_whitespace() || c == REPLACEMENT_CHARACTER;
-    if text.chars().any(is_odd) { None } else { Some(text) }
+    /// Returns the text if it has no inner NUL, and counts its control characters: a wrong encoding
+    /// leads to either.
+    fn plausible(&mut self, text: String) -> Option<String> {
+        let is_control = |c: &char| c.is_control() && !c.is_ascii_whitespace();
+        self.characters = self.characters.saturating_add(text.chars().count());
+        self.controls = self.controls.saturating_add(text.chars().filter(is_control).count());
+        if text.contains(['\0', REPLACEMENT_CHARACTER]) { None } else { Some(text) }
+    }
 }
 
 /// An encoding of strings, right or wrong.
@@ -536,6 +554,25 @@ pub(crate) fn is_request_in(spelling: Spelling, command: Command, payload: &[u8]
 #[cfg(test)]
 mod spelling_tests {
     use super::*;
+
+    #[test]
+    fn few_control_characters_do_not_hide_an_encoding() {
+        let both = |spelled: &mut Spelled<'_>| {
+            spelled.text()?;
+            spelled.text()
+        };
+        for (second, fault) in
+            [("PS1=\u{1b}[0m", Some(Fault::StringLengthWithoutNul)), ("\u{1}\u{2}\u{3}", None)]
+        {
+            let mut bytes = Vec::new();
+            for text in ["PATH=/usr/bin", second] {
+                let units: Vec<u16> = text.encode_utf16().collect();
+                bytes.extend(Spelling::NulUncounted.written(&units, 0));
+            }
+            let seen = wrong_spelling(&bytes, both);
+            assert_eq!(seen.map(|seen| seen.fault), fault, "{second:?}");
+        }
+    }
 
     #[test]
     fn each_writes_what_its_name_says() {
