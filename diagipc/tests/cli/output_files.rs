@@ -168,7 +168,8 @@ fn reports_have_no_argument_of_a_command() {
     let [html, junit, operations] = ["html", "junit", "operations.toml"].map(path);
     let client = "[operations.trace]\ncommand = ['sh', '-c', 'exit 1', 'API_KEY=sk-12345', '{pid}', '{output}']\n";
     fs::write(&operations, client).unwrap();
-    let server = &["server", "--spawn", "--profile", "strict", "--only", "scripts/framing/*"][..];
+    let server =
+        &["server", "--spawn", "--profile", "strict", "--only", "scripts/framing/input-ends-*"][..];
     let client = &["client", "--only", "request/plain/trace*"][..];
     let codec = &["codec", "--only", "eventpipe/*"][..];
     let shell = |script| vec!["--", "sh", "-c", script, DIAGIPC, "--env", "API_KEY=sk-12345"];
