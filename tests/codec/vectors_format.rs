@@ -134,6 +134,74 @@ fn check_encoding(subject: TypedCodec, test: &Test, wire: Option<&[u8]>, found: 
     }
 }
 
+/// Returns the differences of the first test that `is_meant`, after `change` has changed it.
+fn found(
+    is_meant: impl Fn(&Group, &Test) -> bool,
+    change: impl Fn(&mut Group, &mut Test),
+) -> Vec<String> {
+    let groups =
+        dotnet_diagnostics_ipc_vectors::files().unwrap().into_iter().flat_map(|file| file.groups);
+    let mut all = groups.flat_map(|mut group| {
+        std::mem::take(&mut group.tests).into_iter().map(move |test| (group.clone(), test))
+    });
+    let (mut group, mut test) = all.find(|(group, test)| is_meant(group, test)).unwrap();
+    assert_eq!(differences(&group, &test), [] as [String; 0]);
+    change(&mut group, &mut test);
+    differences(&group, &test)
+}
+
+#[test]
+fn test_with_false_claim_is_found() {
+    let is_plain = |test: &Test| {
+        let is_accepted = test.result == ExpectedResult::Valid && test.error.is_none();
+        test.wire.is_some() && is_accepted && test.canonical
+    };
+    let is_request = |group: &Group, test: &Test| {
+        group.kind == Type::Request && group.command.is_some() && is_plain(test)
+    };
+    let is_error = |group: &Group, test: &Test| group.kind == Type::Error && is_plain(test);
+    let is_of = |layer: &'static str| {
+        move |_: &Group, test: &Test| {
+            test.wire.is_some() && test.error.as_ref().is_some_and(|error| error.layer == layer)
+        }
+    };
+    let (layer, kind) = ("header".into(), "bad_magic".into());
+    let other = VectorFault { layer, kind, offset: 0, field: None };
+    let with_other = |_: &mut Group, test: &mut Test| test.error = Some(other.clone());
+    let by_limits = "refused by the limits for ";
+    for (found, expected) in [
+        (
+            found(is_request, |group, _| group.command = Some("No/Such".into())),
+            &["the group's command Some(\"No/Such\") is unknown"][..],
+        ),
+        (
+            found(is_request, |_, test| test.value = "other".into()),
+            &["decoded to ", "not encoded: "],
+        ),
+        (
+            found(is_request, |_, test| test.canonical = false),
+            &["canonical is true; expected false", "encoded to "],
+        ),
+        (found(is_request, with_other), &["accepted; expected "]),
+        (found(is_request, |_, test| test.wire = None), &["encoded to "]),
+        (
+            found(is_request, |_, test| test.equivalent = Vec::from([Vec::new()])),
+            &[" is not equivalent"],
+        ),
+        (
+            found(is_error, |group, _| group.kind = Type::Reply),
+            &["decoded as Error; expected Reply", "not encoded: "],
+        ),
+        (found(is_of("payload"), with_other), &["refused for "]),
+        (found(is_of("payload"), |_, test| test.result = ExpectedResult::Valid), &["refused for "]),
+        (found(is_of("limits"), |_, test| test.error = None), &[by_limits]),
+        (found(is_of("limits"), with_other), &[by_limits]),
+    ] {
+        let fits = found.iter().zip(expected).all(|(one, begin)| one.starts_with(begin));
+        assert!(fits && found.len() == expected.len(), "{found:#?}");
+    }
+}
+
 #[test]
 fn every_file_matches_the_schema() {
     let schema = Schema::at("vectors/schema/vectors.schema.json");

@@ -303,8 +303,8 @@ impl<'b> Spelled<'b> {
         if self.spelling == Spelling::Right { Some(text) } else { self.plausible(text) }
     }
 
-    /// Returns the text if it has no inner NUL, and counts its control characters: a wrong encoding
-    /// leads to either.
+    /// Returns the text if it has neither an inner NUL nor half a surrogate pair, to which wrong
+    /// encodings lead. Counts its control characters.
     fn plausible(&mut self, text: String) -> Option<String> {
         let is_control = |c: &char| c.is_control() && !c.is_ascii_whitespace();
         self.characters = self.characters.saturating_add(text.chars().count());
