@@ -51,12 +51,17 @@ pub(crate) fn idle(here: Duration) -> Duration {
 /// Returns how much longer everything takes than on an idle machine, in percent.
 fn slower() -> u32 {
     let mut measured = MEASURED.lock().unwrap_or_else(PoisonError::into_inner);
-    let percent = match *measured {
-        Some((at, percent)) if at.elapsed() < MEASURE_LIFETIME => percent,
-        _ => measure(),
-    };
-    *measured = Some((Instant::now(), percent));
+    let (at, percent) = renewed(*measured, measure);
+    *measured = Some((at, percent));
     percent
+}
+
+/// Returns the last measurement if it is still valid, or a new one.
+fn renewed(last: Option<(Instant, u32)>, measure: impl FnOnce() -> u32) -> (Instant, u32) {
+    last.filter(|(at, _)| at.elapsed() < MEASURE_LIFETIME).unwrap_or_else(|| {
+        let percent = measure();
+        (Instant::now(), percent)
+    })
 }
 
 /// Measures how much longer than on an idle machine a program takes that uses a whole processor.
@@ -119,6 +124,11 @@ mod tests {
         ] {
             assert_eq!(percent(whole, own), expected, "{whole:?} {own:?}");
         }
+        // The time of a valid measurement stays that of the measurement.
+        let last = (Instant::now() + ms(3_600_000), 700);
+        assert_eq!(renewed(Some(last), || 100), last);
+        let old = Instant::now().checked_sub(MEASURE_LIFETIME).map(|at| (at, 700));
+        assert_eq!((renewed(old, || 100).1, renewed(None, || 200).1), (100, 200));
         assert_eq!(here(MAX_LOOK_TIME), MAX_LOOK_TIME);
         let here = here(ms(1000));
         assert!(here >= ms(1000) && here <= ms(30_000), "{here:?}");
