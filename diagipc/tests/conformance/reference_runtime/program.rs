@@ -179,10 +179,14 @@ fn perf_maps_are_written_to_tmp_as_its_build_does() {
     ] {
         let mut program = Runtime::start(&["--profile", profile]);
         let id = program.process.id().to_string();
-        let written = || -> Vec<&str> {
-            let all = ["perf-PID.map", "perfinfo-PID.map", "jit-PID.dump"].into_iter();
-            all.filter(|name| Path::new("/tmp").join(name.replace("PID", &id)).exists()).collect()
-        };
+        let path = |name: &str| Path::new("/tmp").join(name.replace("PID", &id));
+        let all = ["perf-PID.map", "perfinfo-PID.map", "jit-PID.dump"];
+        let written =
+            || -> Vec<&str> { all.into_iter().filter(|name| path(name).exists()).collect() };
+        // A killed runtime that had the same id may have left its own.
+        for name in written() {
+            std::fs::remove_file(path(name)).unwrap();
+        }
         ask(program.socket.as_ref(), &message(0x0405, &u32::to_le_bytes(kind)));
         assert_eq!(written(), expected, "{profile} {kind}");
         drop(program.process.stdin.take());
