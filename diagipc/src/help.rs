@@ -19,7 +19,6 @@ pub(crate) fn with_groups(command: Command) -> Command {
     let mut words = std::env::args_os().skip(1).take_while(|word| word != "--");
     let is_long = words.next().is_some_and(|word| word == "help" || word == "--help")
         || words.any(|word| word == "--help");
-    let command = if is_long { long(command) } else { command };
     // Some commands do not exist on every system.
     let line = |name: &&str| {
         let about = command.find_subcommand(name)?.get_about()?;
@@ -30,6 +29,7 @@ pub(crate) fn with_groups(command: Command) -> Command {
         format!("{title}:\n{lines}\n")
     };
     let groups: String = GROUPS.into_iter().map(group).collect();
+    let command = if is_long { long(command) } else { command };
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}{{after-help}}"
     ))

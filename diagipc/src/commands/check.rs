@@ -17,10 +17,10 @@ use dotnet_diagnostics_ipc_vectors::parse;
 use crate::commands::output::{OfSuite, Output};
 use crate::commands::{Outcome, interrupt};
 
-/// Checks everything in this program: its codec against every golden vector, the reference runtime
-/// with the server suite, and the built-in client with the client suite.
+/// Checks the codec, server and client of this program against all vectors and scripts.
 ///
-/// The suites use real sockets in temporary directories, and do not touch other processes.
+/// The suites of servers and clients use real sockets in temporary directories, and do not touch
+/// other processes.
 #[derive(clap::Args)]
 #[command(
     after_long_help = exit_statuses!(

@@ -15,7 +15,7 @@ use dotnet_diagnostics_ipc_vectors::{Direction, Type};
 use crate::commands::trace_file::{self, FRONT_BYTES};
 use crate::commands::{Outcome, printable};
 
-/// Shows the meaning of bytes.
+/// Shows the meaning of bytes: an annotated dump, or JSON.
 ///
 /// The input is one side of a connection, or both one after the other: messages, advertises, and
 /// continuations. Offsets of errors count from the start of the item, as in the vectors.

@@ -9,11 +9,10 @@ use crate::commands::printable::{json_array, printable};
 use crate::commands::target::{Refused, TargetArguments, outcome};
 use crate::commands::{Outcome, interrupt};
 
-/// Shows the environment of a process, as known to its runtime: including variables set since it
-/// started.
+/// Shows the environment of a process.
 ///
-/// On a terminal, characters that would move its cursor are escaped; otherwise entries are
-/// unchanged.
+/// It includes variables that were set since the process started. On a terminal, characters that
+/// would move its cursor are escaped; otherwise entries are unchanged.
 #[derive(clap::Args)]
 #[command(
     after_long_help = exit_statuses!(

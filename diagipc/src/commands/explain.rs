@@ -11,7 +11,7 @@ use diagipc::report::{Glossary, Requirement, cited};
 use diagipc::{Citations, client, print};
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::header::Header;
-use dotnet_diagnostics_ipc_vectors::explain::{Item, Splitter};
+use dotnet_diagnostics_ipc_vectors::explain::Splitter;
 use dotnet_diagnostics_ipc_vectors::script::{Captures, Deviation, Part, Plays, Script, Step};
 use dotnet_diagnostics_ipc_vectors::{Direction, ExpectedResult, Group, Hazard, Test};
 use serde::Serialize;
@@ -23,20 +23,20 @@ use crate::commands::{Outcome, explained_names};
 /// How many names are suggested.
 const MAX_SUGGESTIONS: usize = 10;
 
-/// Explains names in a report: what each means, why it matters, and what to change.
+/// Explains a case, vector, script, fact, fault, flag, word or error code in a report.
 ///
-/// Knows cases of all suites (`requests/process/8110`, `scripts/framing/whole-request`,
-/// `grammar/grammar-string/1200/decode`, `reply/ok-20/resume`), numbers of vectors and scripts,
-/// facts (F-19, P-2), requirements (R-EVP-010), faults (`string-length-in-bytes`), flags of vectors
-/// (`SurrogatePair`), words (`advertise`), error codes by number or name (`0x80131385`,
-/// `DS_IPC_E_FAIL`), and profiles and levels (`gc-verbose`, `coreclr-10`, `Verbose`).
+/// Says what each means, why it matters, and what to change. Knows cases of all suites
+/// (`requests/process/8110`, `scripts/framing/whole-request`, `grammar/grammar-string/1200/decode`,
+/// `reply/ok-20/resume`), numbers of vectors and scripts, facts (F-19, P-2), requirements
+/// (R-EVP-010), faults (`string-length-in-bytes`), flags of vectors (`SurrogatePair`), words
+/// (`advertise`), error codes by number or name (`0x80131385`, `DS_IPC_E_FAIL`), and profiles and
+/// levels (`gc-verbose`, `coreclr-10`, `Verbose`).
 #[derive(clap::Args)]
 #[command(
     after_long_help = exit_statuses!(
         "0  every name is known",
         "2  a name is unknown, or usage error",
-    ),
-    verbatim_doc_comment
+    )
 )]
 pub(crate) struct Arguments {
     /// Names as printed in a report
@@ -55,7 +55,9 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         }
         let alike = known.alike(name)?;
         if alike.is_empty() {
-            bail!("unknown name {name}");
+            bail!(
+                "unknown name {name}: expected a case, a number, a fact such as F-19, a requirement such as R-EVP-010, a fault (diagipc list faults), or a word of a report"
+            );
         }
         bail!("unknown name {name}; names that contain it: {}", alike.join(", "));
     }
@@ -348,8 +350,8 @@ fn show(script: &Script, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Explains a step's bytes, if they are all known and begin with a message. `asked` is the last
-/// request.
+/// Explains the messages of a step, if all its bytes are known and begin with one. `asked` is the
+/// last request.
 fn explain_step(
     step: &Step,
     plays_client: bool,
@@ -376,11 +378,10 @@ fn explain_step(
     if from_client {
         *asked = Header::decode(&bytes).ok().map(|header| header.command);
     }
-    if let Some(item) = Splitter::new(&bytes, Some(side), if from_client { None } else { *asked })
-        .next()
-        .filter(|item: &Item| item.subject.is_some())
-    {
-        print::explained(out, &item, &bytes)?;
+    for item in Splitter::new(&bytes, Some(side), if from_client { None } else { *asked }) {
+        if item.subject.is_some() {
+            print::explained(out, &item, &bytes)?;
+        }
     }
     Ok(())
 }

@@ -27,16 +27,17 @@ use crate::commands::{Outcome, interrupt, output_file};
 /// The maximum number of printed lines of the message that shows a cause.
 const MAX_LINES: usize = 8;
 
-/// Sends mutated requests to a live diagnostic server, and reports which of them it does not
-/// survive.
+/// Sends mutated requests to a live diagnostic server.
 ///
-/// The requests are valid ones of the vectors with changed counts, numbers, strings, items, sizes
-/// and ends. After each, the target must answer a complete ProcessInfo; its reply and, if known,
-/// the memory of its process are checked. Each cause is one finding, with an example request for
-/// each command. With --spawn, findings are shortened; each attempt uses a new target. The same
-/// seed gives the same cases in the same version of this program.
+/// Reports which of them the server does not survive. The requests are valid ones of the vectors
+/// with changed counts, numbers, strings, items, sizes and ends. After each, the target must answer
+/// a complete ProcessInfo; its reply and, if known, the memory of its process are checked. Each
+/// cause is one finding, with an example request for each command. With --spawn, findings are
+/// shortened; each attempt uses a new target. The same seed gives the same cases in the same
+/// version of this program.
 #[derive(clap::Args)]
 #[command(
+    override_usage = "diagipc fuzz-server --allow-harmful [OPTIONS] <ENDPOINT>\n       diagipc fuzz-server --allow-harmful [OPTIONS] --spawn -- <COMMAND>...",
     after_long_help = exit_statuses!(
         "0      no finding, or only accepted ones",
         "1      a finding, or an accepted fault that is gone (--known)",

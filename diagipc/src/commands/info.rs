@@ -9,9 +9,10 @@ use crate::commands::runtime_info::Info;
 use crate::commands::target::{TargetArguments, outcome};
 use crate::commands::{Outcome, interrupt};
 
-/// Shows what a process reports about itself: its command line, its version, …
+/// Shows what a process reports about itself.
 ///
-/// Sends `ProcessInfo3`, and older versions if the runtime does not know it.
+/// That is its command line, its version, … Sends `ProcessInfo3`, and older versions if the runtime
+/// does not know it.
 #[derive(clap::Args)]
 #[command(
     after_long_help = exit_statuses!(

@@ -52,57 +52,40 @@ use clap::Subcommand;
 
 #[derive(Subcommand)]
 #[allow(clippy::large_enum_variant, reason = "only one value exists")]
+// The text of a command is the comment of its `Arguments`, which a comment here would replace.
 pub(crate) enum Command {
-    /// Lists the processes on this machine that can be diagnosed
     Ps(ps::Arguments),
-    /// Shows what a process reports about itself
     Info(info::Arguments),
-    /// Shows the environment of a process
     Env(env::Arguments),
-    /// Traces a process into a .nettrace file
     Trace(trace::Arguments),
-    /// Makes a process write a dump of itself
     Dump(dump::Arguments),
     /// Ends what another `diagipc` has started, once that is gone
     #[cfg(unix)]
     #[command(hide = true)]
     Watcher,
-    /// Checks the codec, server and client of this program against all vectors and scripts
     Check(check::Arguments),
-    /// Checks a codec in any language against all golden vectors
     Codec(codec::Arguments),
-    /// Checks a live diagnostic server against the protocol
     Server(server::Arguments),
-    /// Checks a diagnostic client against the protocol
     Client(client::Arguments),
-    /// Sends mutated requests to a live diagnostic server
     FuzzServer(fuzz_server::Arguments),
     /// Plays a process that is diagnosed
     #[cfg(unix)]
     #[command(hide = true)]
     StandIn,
-    /// A client of all commands
     #[command(hide = true)]
     Call(call::Arguments),
     /// Answers the questions of `codec` with this codec
     #[command(hide = true)]
     Adapter,
-    /// Prints a report again, or compares several
     Report(report::Arguments),
-    /// Explains a case, vector, script, fact, fault, flag, word or error code in a report
     Explain(explain::Arguments),
-    /// Shows the meaning of bytes: an annotated dump, or JSON
     Decode(decode::Arguments),
-    /// Creates bytes from the JSON that `decode --json` prints
     Encode(encode::Arguments),
-    /// Plays a runtime, for testing clients: a correct one, or one with a fault
     Runtime(runtime::Arguments),
     /// Lists the test cases, vectors, exchange scripts or faults, and exports the vectors
     List(list::Arguments),
-    /// Forwards between clients and a runtime, and records their messages
     #[cfg(unix)]
     Proxy(proxy::Arguments),
-    /// Plays a recorded conversation, or any exchange script, to a runtime or a client
     #[cfg(unix)]
     Replay(replay::Arguments),
     /// Prints the grammar, completions, manual pages and seeds for fuzzers

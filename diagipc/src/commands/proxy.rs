@@ -20,10 +20,10 @@ use crate::commands::recording::{self, Capture};
 use crate::commands::target::existing;
 use crate::commands::{Outcome, interrupt};
 
-/// Forwards between clients and a runtime, byte for byte, with descriptors and ends.
+/// Forwards between clients and a runtime, and records their messages.
 ///
-/// Prints the socket where it listens, then a line on standard error for each connection that has
-/// ended. SIGHUP, SIGINT or SIGTERM ends it.
+/// Forwards every byte, descriptor and end. Prints the socket where it listens, then a line on
+/// standard error for each connection that has ended. SIGHUP, SIGINT or SIGTERM ends it.
 ///
 /// With a COMMAND it runs that client, with a new directory as TMPDIR, which contains the socket of
 /// a process that plays the runtime. `{pid}`, `{socket}` and `{tmpdir}` in the command are replaced
@@ -43,8 +43,8 @@ use crate::commands::{Outcome, interrupt};
     )
 )]
 pub(crate) struct Arguments {
-    /// Where clients connect: the path of a socket or HOST:PORT; or a directory, for a socket named like a
-    /// runtime's; or a process id, for the socket of that process in TMPDIR
+    /// Where clients connect: the path of a socket or HOST:PORT; or a directory, for a socket named
+    /// like a runtime's; or a process id, for the socket of that process in TMPDIR
     #[arg(long, value_name = "A", required_unless_present_any = ["port", "client"], conflicts_with = "port", value_parser = place)]
     listen: Option<PathBuf>,
 

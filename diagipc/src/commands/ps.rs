@@ -28,9 +28,10 @@ const NAME_TIMEOUT: Duration = Duration::from_secs(2);
 /// allow 256 descriptors.
 const MAX_THREADS: usize = 128;
 
-/// Lists the processes on this machine that can be diagnosed, and places that could not be read.
+/// Lists the processes on this machine that can be diagnosed.
 ///
-/// Sends each runtime a `ProcessInfo`, which has no side effects.
+/// Sends each runtime a `ProcessInfo`, which has no side effects. Places that could not be read are
+/// listed too.
 #[derive(clap::Args)]
 #[command(
     after_long_help = exit_statuses!(

@@ -18,7 +18,7 @@ use crate::commands::printable::say;
 use crate::commands::target::existing;
 use crate::commands::{Outcome, interrupt};
 
-/// Plays a recorded conversation, or any exchange script.
+/// Plays a recorded conversation, or any exchange script, to a runtime or a client.
 ///
 /// With `--to` it plays the side that connects: a client to a runtime, or a runtime to a tool's
 /// diagnostic port. With `--listen` it plays the side that listens: a runtime for a client, or a

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::commands::printable::{plain, printable_lines, say};
 use crate::commands::{Outcome, decode, output_file, text};
 
-/// Shows the report of a run, or compares those of several.
+/// Prints a report again, or compares several.
 #[derive(clap::Args)]
 #[command(
     after_long_help = exit_statuses!(

@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::commands::Outcome;
 
-/// Plays a runtime, for testing clients: answers like a recorded one, or with a fault.
+/// Plays a runtime, for testing clients: a correct one, or one with a fault.
 ///
 /// The first line of output is the socket, on Windows the pipe. It serves until it is ended, and
 /// runs no code: it streams few events, and writes only the head of a dump. A test suite can start it

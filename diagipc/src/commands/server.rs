@@ -23,6 +23,7 @@ const MAX_JOBS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// reports differences. A process that runs already gets only the cases without side effects.
 #[derive(clap::Args)]
 #[command(
+    override_usage = "diagipc server [OPTIONS] <ENDPOINT>\n       diagipc server [OPTIONS] --spawn -- <COMMAND>...",
     after_long_help = exit_statuses!(
         "0      nothing failed",
         "1      a case failed, an accepted fault is gone (--known), too few were judged (--min-judged),",
@@ -44,9 +45,8 @@ pub(crate) struct Arguments {
     /// The runtime to compare with: auto, strict, coreclr-9, nativeaot, …
     ///
     /// Also mono; a version may follow nativeaot and mono. `auto` recognises the target by its
-    /// behaviour, and the report says how. A server that is not recognised as .NET is `strict`: only
-    /// the document counts. A build that was never recorded is compared with the nearest recorded
-    /// builds of its family.
+    /// behaviour, and the report says how. A server that is not recognised as .NET is `strict`:
+    /// only the document counts. An unknown build is compared with the nearest known ones.
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = profile)]
     profile: Auto,
 
@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     claims: Option<PathBuf>,
 
     /// Fail if the suite can judge fewer of the cases that the target claims to support
-    #[arg(long, value_name = "PERCENT", default_value_t = TooFewJudged::LEAST_PERCENT, value_parser = clap::value_parser!(u8).range(0..=100))]
+    #[arg(long, value_name = "PERCENT", default_value_t = TooFewJudged::LEAST_PERCENT, hide_short_help = true, value_parser = clap::value_parser!(u8).range(0..=100))]
     min_judged: u8,
 
     /// End the run at the first failure
@@ -79,9 +79,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     allow_side_effects: bool,
 
-    /// Also play cases that may kill or block the target; --spawn implies it
+    /// Also play cases that may kill, block or exhaust the target; --spawn implies it
     ///
-    /// They may also exhaust its memory. Use it only with a target that you may lose.
+    /// Use it only with a target that you may lose.
     #[arg(long)]
     allow_harmful: bool,
 
@@ -103,7 +103,7 @@ pub(crate) struct Arguments {
 
     /// With --spawn: keep the target after a harmful request, unless it died
     ///
-    /// This is faster if the target survives them, but one case may affect the next.
+    /// This is faster, but one case may affect the next.
     #[arg(long, hide_short_help = true)]
     keep_target: bool,
 

@@ -176,9 +176,8 @@ pub(crate) struct AddressArguments {
 
     /// Start the target with COMMAND, and start it again when it dies
     ///
-    /// The target gets a new TMPDIR. It is reached at the socket of its default port there, or at
-    /// the one whose path or process id is the first line of its output. On Windows it is reached
-    /// at the pipe of its process, or at the pipe in its first line.
+    /// It gets a new TMPDIR. It is reached at its default port, or at the socket, pipe or process id
+    /// that is the first line of its output.
     #[arg(long, requires = "command", conflicts_with = "endpoint")]
     spawn: bool,
 
@@ -204,6 +203,12 @@ impl AddressArguments {
         let mut command = self.command.iter().cloned();
         Ok(match (&self.endpoint, command.next()) {
             (Some(address), None) => {
+                if let Address::Socket(path) = address
+                    && path.is_file()
+                {
+                    let path = path.display();
+                    bail!("{path} is a file, not a socket; to start it: --spawn -- {path}");
+                }
                 says_device(address);
                 address.clone()
             }

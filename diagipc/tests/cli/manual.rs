@@ -112,4 +112,7 @@ fn help_of_every_command_is_short() {
         assert!(long.contains("\nExit status:\n  0 "), "{long}");
         assert!(!short.contains("Exit status"), "{short}");
     }
+    for (name, said) in [("proxy", "`{target}`"), ("encode", "canonical"), ("explain", "F-19")] {
+        assert!(text(&run(&[name, "--help"], b"", 0)).contains(said), "{name} lacks {said}");
+    }
 }

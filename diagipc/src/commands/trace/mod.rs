@@ -41,7 +41,9 @@ use crate::commands::trace::output::{Planned, TraceOutput, TraceProgress};
 use crate::commands::trace::traced::{Runtime, Source};
 use crate::commands::{Outcome, interrupt, refusal};
 
-/// Traces a process into a .nettrace file, until Ctrl-C, a duration, or its end.
+/// Traces a process into a .nettrace file.
+///
+/// The trace ends by Ctrl-C, after a duration, or with the process.
 #[derive(Clone, clap::Args)]
 #[command(
     group = ArgGroup::new("what").args(["target", "process_id", "name", "command"]).multiple(true).required(true),
@@ -50,7 +52,7 @@ use crate::commands::{Outcome, interrupt, refusal};
         "1      the runtime refused, or the stream was cut short",
         "2      usage error, or a file that cannot be written",
         "3      the process cannot be reached",
-        "128+n  signal n ended it before the session started, or a second signal cut the stream",
+        "128+n  signal n ended it before the session started, or cut the stream after its stop",
         "other  the status of COMMAND, if it ended by itself and failed",
         "",
         "Ctrl-C, SIGTERM, SIGHUP and the end of --duration stop the session. The rest of the trace then",
