@@ -22,21 +22,19 @@ pub enum OutputKind {
 macro_rules! parsed_by_name {
     ($what:literal, $Name:ident) => {
         impl std::str::FromStr for $Name {
-            type Err = ();
+            type Err = String;
 
-            fn from_str(text: &str) -> Result<Self, ()> {
-                Self::ALL.iter().copied().find(|one| one.name() == text).ok_or(())
+            fn from_str(name: &str) -> Result<Self, String> {
+                Self::ALL.iter().copied().find(|one| one.name() == name).ok_or_else(|| {
+                    let known: Vec<_> = Self::ALL.iter().map(|one| one.name()).collect();
+                    format!("unknown {} {name}, expected one of {}", $what, known.join(", "))
+                })
             }
         }
 
         impl<'de> Deserialize<'de> for $Name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let name = String::deserialize(deserializer)?;
-                name.parse().map_err(|()| {
-                    let known: Vec<_> = Self::ALL.iter().map(|one| one.name()).collect();
-                    let known = known.join(", ");
-                    D::Error::custom(format!("unknown {} {name}, expected one of {known}", $what))
-                })
+                String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
             }
         }
     };

@@ -280,8 +280,7 @@ impl Word {
             } else if let Some((name, after)) =
                 rest.strip_prefix('{').and_then(|rest| rest.split_once('}'))
             {
-                let argument =
-                    name.parse().map_err(|()| format!("unknown placeholder {{{name}}}"))?;
+                let argument = name.parse()?;
                 if !literal.is_empty() {
                     pieces.push(Piece::Text(std::mem::take(&mut literal)));
                 }
@@ -438,7 +437,7 @@ mod tests {
         );
         refused(
             "[operations.resume]\n\ncommand = \"x {pidd}\"",
-            "x.toml, line 3: unknown placeholder {pidd}",
+            "x.toml, line 3: unknown placeholder pidd, expected one of pid, socket,",
         );
         refused(
             "[operations.resume]\ncommand = \"x {value}\"",

@@ -232,7 +232,7 @@ impl Output {
     ) -> anyhow::Result<(Vec<C>, WholeSuite)> {
         for glob in self.only.iter().chain(&self.except).chain(&self.require) {
             if !all.iter().any(|case| case.is_chosen(glob)) {
-                bail!("no case matches {glob}");
+                bail!("no case matches {glob}: --list lists the cases");
             }
         }
         let names = all.iter().map(Playable::name).collect();

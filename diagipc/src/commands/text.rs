@@ -59,7 +59,7 @@ pub(crate) fn write(
     unnamed(report, &mut screen);
     if report.counts.fail > 0 && !verbose {
         screen.push(
-            "\n--verbose prints each failure; --json=FILE, --junit and --html write them"
+            "\ndiagipc explain CASE says what a case asks; --verbose prints each failure; --json=FILE, --junit and --html write them"
                 .to_owned(),
         );
     }

@@ -477,7 +477,7 @@ impl Report {
         problems.chain(self.stale.iter().map(stale)).collect()
     }
 
-    /// Returns the verdict, such as `FAILED: 172 of 179 judged (2 should), 4 causes, not played:
+    /// Returns the verdict, such as `FAILED: 172 of 179 judged (2 only "should"), 4 causes, not played:
     /// 319 (--allow-harmful)`.
     pub fn verdict(&self) -> String {
         let mut verdict = self.verdict_of_the_played();
@@ -504,7 +504,7 @@ impl Report {
         }
         let weaker = [Level::Should, Level::May].map(|level| {
             let count = self.failures().filter(|case| case.level == level).count();
-            (count > 0).then(|| format!("{count} {}", level.name()))
+            (count > 0).then(|| format!("{count} only \"{}\"", level.name()))
         });
         let weaker: Vec<String> = weaker.into_iter().flatten().collect();
         let weaker =

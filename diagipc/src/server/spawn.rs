@@ -156,7 +156,11 @@ impl Spawned {
             }
             if limit.is_over() {
                 let seconds = patience.as_secs();
-                break format!("the target {} after {seconds} s", system::NO_ENDPOINT);
+                let line = lookout.output.first_line().and_then(Result::ok);
+                let line = line.map_or_else(String::new, |line| {
+                    format!("; its first line is {line:?}, not only an endpoint")
+                });
+                break format!("the target {} after {seconds} s{line}", system::NO_ENDPOINT);
             }
             thread::sleep(POLL_INTERVAL);
         };
@@ -324,6 +328,17 @@ mod tests {
         assert!(kilobytes < 1000 && filled.len() < 3000, "{filled}");
         let text = "the first line of the target is longer than 65536 bytes";
         assert!(endless.starts_with(text), "{endless}");
+    }
+
+    #[test]
+    fn target_with_other_first_line_is_named_with_it() {
+        let mut command = shell("echo 'listening on s'; exec sleep 1000");
+        command.patience = Duration::from_secs(1);
+        let refused =
+            Spawned::start(&command, &Target::default(), RunsIn::CurrentDirectory, None).err();
+        let text = "prints no endpoint, and has no default-port socket in TMPDIR after 1 s; its \
+                    first line is \"listening on s\", not only an endpoint";
+        assert!(refused.as_ref().is_some_and(|refused| refused.contains(text)), "{refused:?}");
     }
 
     #[test]

@@ -472,7 +472,7 @@ fn client_usage_error_starts_nothing() {
     let directory = directory();
     let file = written(&directory, "[operations.resume]\ncommand = 'x {nothing}'\n");
     for (arguments, said) in [
-        (&["--operations", &file][..], "operations.toml, line 2: unknown placeholder {nothing}"),
+        (&["--operations", &file][..], "operations.toml, line 2: unknown placeholder nothing"),
         (&["--operations", "/no/such/file"], "/no/such/file"),
         (&["--list", "--only", "nothing-is-called-so"], "no case matches nothing-is-called-so"),
         (&["--only", "*"], "--operations"),

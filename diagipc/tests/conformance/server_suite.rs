@@ -90,6 +90,7 @@ fn option_that_chooses_nothing_or_is_wrong_is_refused() {
         (&["--list", "--except", "*"], "--except leaves no case"),
         (&["--profile", "coreclr", "1"], "coreclr"),
         (&["port:"], "port"),
+        (&[&unknown], "is a file, not a socket; to start it: --spawn -- /"),
         (&["--claims", &unknown, "1"], "commands has X"),
         (&["--claims", &misspelled, "1"], "line 3: unknown variant `port`"),
         (&[], ""),
