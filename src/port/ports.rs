@@ -1,6 +1,6 @@
 //! The ports in `DOTNET_DiagnosticPorts`: read as runtimes do, checked strictly, and written.
 
-use crate::endpoint::{PIPE_PREFIX, encode_as_text};
+use crate::endpoint::{encode_as_text, strip_pipe_prefix};
 use crate::text::{TextError, TextErrorKind, reasons};
 use crate::wire::is_white_space;
 use core::fmt;
@@ -283,7 +283,7 @@ pub fn strict(text: &str) -> Result<Ports<'_>, TextError> {
         if is_blank(address) {
             return fail(TextErrorKind::EmptyAddress, address);
         }
-        if address.starts_with(PIPE_PREFIX) {
+        if strip_pipe_prefix(address).is_some() {
             return fail(TextErrorKind::PrefixedPipeName, address);
         }
         if let Some((nul, _)) = entry.match_indices('\0').next() {

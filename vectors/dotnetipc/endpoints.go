@@ -225,7 +225,7 @@ func ParsePortsStrict(variable string) ([]Port, error) {
 			switch {
 			case i == 0 && isBlank(field):
 				problem = EmptyAddress
-			case i == 0 && strings.HasPrefix(field, PipeDirectory):
+			case i == 0 && len(field) >= len(PipeDirectory) && strings.EqualFold(field[:len(PipeDirectory)], PipeDirectory):
 				problem = PrefixedPipeName
 			case i == 0 && nul >= 0:
 				problem, at = NUL, at+nul

@@ -18,7 +18,7 @@ use super::{
     Arena, DecodeRefusal, EncodeFailure, FieldKind, Type, Value, ValueError, ValueForm, VectorFault,
 };
 use dotnet_diagnostics_ipc::endpoint::{
-    NamePrefix, PIPE_PREFIX, PipeName, ProcessStat, SocketForm, SocketName,
+    NamePrefix, PipeName, ProcessStat, SocketForm, SocketName, strip_pipe_prefix,
 };
 use dotnet_diagnostics_ipc::port::{
     IgnoredReason, PortConfig, Ports, SuspendMode, WritePorts, default_port_suspend, ignored,
@@ -200,7 +200,7 @@ fn about_address(address: &str) -> String {
         return "for the page of Mono in a browser; elsewhere a relative path (F-156)".into();
     } else if scheme.is_some() {
         "no runtime knows this scheme: a relative path"
-    } else if address.starts_with(PIPE_PREFIX) {
+    } else if strip_pipe_prefix(address).is_some() {
         return "Windows adds this prefix itself, so the pipe is another (P-16); elsewhere a relative path".into();
     } else if address.starts_with('~') {
         "~ is not expanded (F-60): a relative path"

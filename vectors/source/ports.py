@@ -222,6 +222,8 @@ g.invalid(15231, "the prefix of a pipe", text("\\\\.\\pipe\\my-pipe"), "payload"
           taken_by=NET10)
 g.invalid(15232, "the prefix of a pipe, in the second port", text("my-pipe;\\\\.\\pipe\\other"), "payload", "prefixed_pipe_name", 8, None,
           flags=["PipePrefix"], taken_by=NET10)
+g.invalid(15239, "the prefix of a pipe in capital letters, which Windows adds again too", text("\\\\.\\PIPE\\my-pipe"), "payload", "prefixed_pipe_name",
+          0, None, flags=["PipePrefix", "Case"], taken_by=NET10)
 g.invalid(15233, "an error in the second port", text("/tmp/a,connect;/tmp/b,connect,x"), "payload", "unknown_tag", 30, None,
           flags=["UnknownValue"], taken_by=NET10)
 g.invalid(15234, "two faults: the first is named", text("/tmp/a,;"), "payload", "empty_tag", 7, None, flags=["TwoFaults", "EmptyPart"],

@@ -785,7 +785,7 @@ def decode_strict_ports(wire):
         raise Refused("payload")
     for part in text.split(";"):
         address, *tags = part.split(",")
-        if not address.strip(WHITE_SPACE) or address.startswith("\\\\.\\pipe\\"):
+        if not address.strip(WHITE_SPACE) or address[:9].lower() == "\\\\.\\pipe\\":
             raise Refused("payload")
         if any(tag not in ("suspend", "nosuspend", "connect") for tag in tags):
             raise Refused("payload")

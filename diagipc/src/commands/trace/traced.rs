@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow, bail};
 use diagipc::network::{advised, tcp_address, trust_policy};
 use diagipc::{Address, OwnDirectory, Program, Started};
+use dotnet_diagnostics_ipc::endpoint::strip_pipe_prefix;
 #[cfg(unix)]
 use dotnet_diagnostics_ipc::io::bind_tcp;
 use dotnet_diagnostics_ipc::io::port_listener::{
@@ -220,10 +221,11 @@ impl TracePort {
             #[cfg(not(unix))]
             bail!("port:{address}: on Windows a port is a pipe; dotnet-dsrouter listens on TCP");
         }
-        // A runtime may have another current directory.
+        // A runtime may have another current directory, and adds the prefix of pipes itself (P-16).
         let absolute = if cfg!(unix) { std::path::absolute(path)? } else { path.to_owned() };
         let address = absolute
             .to_str()
+            .map(|text| if cfg!(windows) { strip_pipe_prefix(text).unwrap_or(text) } else { text })
             .filter(|address| !address.contains([',', ';']))
             .with_context(|| {
                 format!(
