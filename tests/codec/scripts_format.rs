@@ -77,6 +77,8 @@ fn script_unknown_or_contradictory_keys_are_refused() {
 
     // The types take any outcome.
     let is_typed = |place: &str| !place.starts_with("/scripts/1/outcome");
+    let long_unit = format!("\"{}\"", "00".repeat(65));
+    let long_text = format!("{{ \"repeat\": \"{}\", \"times\": 2 }}", "x".repeat(65));
     // Where, which key, and a value that must not be there.
     let wrong = [
         ("", "extra", "1"),
@@ -114,7 +116,9 @@ fn script_unknown_or_contradictory_keys_are_refused() {
         ("/scripts/0/target/environment", "A", "1"),
         ("/scripts/0/target/environment", "C", "{ \"bytes\": \"f\" }"),
         ("/scripts/0/target/environment", "C", "{ \"repeat\": \"x\", \"times\": 65536 }"),
+        ("/scripts/0/target/environment", "C", &long_text),
         ("/scripts/0/steps/2/send/1", "times", "65536"),
+        ("/scripts/0/steps/2/send/1", "repeat", &long_unit),
         ("/scripts/0/deviations/0", "extra", "1"),
         ("/scripts/0/deviations/0/steps/0", "extra", "1"),
         ("/scripts/1/ask", "extra", "1"),

@@ -15,6 +15,10 @@ use serde_json::{Map, Value};
 /// The captured bytes by name.
 pub type Captures = BTreeMap<String, Vec<u8>>;
 
+/// The maximum number of bytes of [`Literal::Repeat`]'s unit, so that a script cannot exhaust the
+/// memory.
+const MAX_UNIT: usize = 64;
+
 /// Bytes that are known in advance.
 ///
 /// ```
@@ -32,7 +36,7 @@ pub enum Literal {
     Bytes(#[serde(with = "crate::hexadecimal")] Vec<u8>),
     /// Bytes that are repeated.
     Repeat {
-        /// The bytes to repeat.
+        /// The bytes to repeat, at most 64.
         #[serde(rename = "repeat", with = "crate::hexadecimal")]
         unit: Vec<u8>,
         /// The number of repetitions.
@@ -379,7 +383,7 @@ impl<'de> Deserialize<'de> for Literal {
             (None, None, Some(Value::String(name)), 1) => Some(Self::Same(name.clone())),
             (Some(unit), Some(times), None, 2) => bytes(unit).and_then(|unit| {
                 let times = u16::try_from(times.as_u64()?).ok()?;
-                Some(Self::Repeat { unit, times })
+                (unit.len() <= MAX_UNIT).then_some(Self::Repeat { unit, times })
             }),
             _ => None,
         };

@@ -8,7 +8,7 @@ use alloc::{
 };
 use core::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::Value;
 
 /// How the runtime under test must be started.
@@ -88,7 +88,8 @@ pub enum VariableValue {
     },
     /// A text that is repeated: `{"repeat": "x", "times": 1000}`.
     Repeat {
-        /// The text to repeat.
+        /// The text to repeat, at most 64 characters.
+        #[serde(deserialize_with = "unit")]
         repeat: String,
         /// The number of repetitions.
         times: u16,
@@ -112,6 +113,15 @@ impl From<&str> for VariableValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_string())
     }
+}
+
+/// Reads a text to repeat. Its limit keeps a script from exhausting the memory.
+fn unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.chars().count() > 64 {
+        return Err(D::Error::custom("a text to repeat has at most 64 characters"));
+    }
+    Ok(text)
 }
 
 const fn yes() -> bool {
