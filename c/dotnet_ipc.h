@@ -5,8 +5,9 @@
  *                                              #include "dotnet_ipc.h"
  * and in every other file that uses it:        #include "dotnet_ipc.h"
  *
- * To talk to a process, connect to its socket $TMPDIR/dotnet-diagnostic-PID-*-socket (the newest one; /tmp if TMPDIR is unset), or on
- * Windows to its pipe \\.\pipe\dotnet-diagnostic-PID. A connection carries one command. Make a request with a helper such as dipc_dump,
+ * To talk to a process, connect to its socket dotnet-diagnostic-PID-KEY-socket in its own TMPDIR (/tmp if unset), and compare the process
+ * id of the peer (SO_PEERCRED). On Linux KEY is field 22 of /proc/PID/stat: a process that was killed leaves its socket. On Windows
+ * connect to its pipe \\.\pipe\dotnet-diagnostic-PID. A connection carries one command. Make a request with a helper such as dipc_dump,
  * or with dipc_empty_request if it has no fields (DIPC_CMD_PROCESS_INFO2 and others). A dipc_client then names each action to perform on
  * the connection. The reply overwrites the request in your buffer, and no byte after the reply is read:
  *
@@ -17,6 +18,11 @@
  *     int status = dipc_collect_tracing2(buffer, sizeof buffer, &size, 256, 1, providers, 1);
  *     if (status < 0 || (status = dipc_client_start(&client, buffer, size)) < 0) ...        DIPC_E_...: a server refuses it, or dies
  *     while (client.action <= DIPC_RECEIVE) {
+ *         if (client.action == DIPC_SEND_FD) {                                              only for user_events
+ *             send_one_byte_with_descriptor(fd, user_events_data);                          yours, with SCM_RIGHTS
+ *             dipc_client_did(&client, buffer, sizeof buffer, 1);
+ *             continue;
+ *         }
  *         ssize_t n = client.action == DIPC_SEND ? write(fd, buffer + client.at, client.size - client.at)
  *                                                : read(fd, buffer + client.at, client.size - client.at);
  *         if (n > 0) dipc_client_did(&client, buffer, sizeof buffer, (size_t)n);
@@ -29,18 +35,17 @@
  *                           DIPC_CLOSE         nothing: close it
  *                           DIPC_STREAM        the event stream: store all bytes until the end (client.number: the session's id)
  *                           DIPC_ENVIRONMENT   client.number bytes: read all of them, then dipc_environment_start, and
-                                              dipc_environment_next while it returns DIPC_FIELD: entry.name and entry.value
+ *                                            dipc_environment_next while it returns DIPC_FIELD: entry.name and entry.value
  *                           DIPC_USER_EVENTS   nothing; the session ends when you close the connection
  *         DIPC_REFUSED    the runtime refused, by an error or by an OK with a failing HRESULT: client.hresult says why
  *                           (0x80131385: it does not have the command; dipc_hresult_name)
  *         DIPC_MALFORMED  the received bytes are not a reply: client.status says why; close the connection
  *         DIPC_NO_REPLY, DIPC_CUT   the connection ended before or inside the reply
  *         DIPC_ENLARGE    your buffer is too small: copy its first 20 bytes to one of client.size bytes, call dipc_client_enlarged
- *     DIPC_SEND_FD (only user_events): send one byte with the descriptor of user_events_data by SCM_RIGHTS, then dipc_client_did
- *     with n = 1.
  *
  * To end a trace, send dipc_stop_tracing on a second connection with a second dipc_client, and stop when its action is no longer
- * DIPC_SEND. Read the first connection to its end, then the answer on the second, which arrives only after the stream.
+ * DIPC_SEND. Read the first connection to its end, then the answer on the second, which arrives only after the stream. If no byte of the
+ * stream has arrived, close the connection instead: the process may still wait at its start, and a stop would kill it at its resume.
  *
  * To read any message, walk over it field by field. A field has an id (DIPC_COMMAND_LINE; dipc_name(id) is the document's name) and a
  * kind. Numbers are in field.number, bytes and GUIDs at field.data. For text, call dipc_utf8, which returns the number of bytes needed

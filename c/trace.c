@@ -42,6 +42,7 @@ int main(int argc, char **argv) {
     int fd, stop_fd = -1, status = dipc_collect_tracing2(buffer, sizeof buffer, &size, 16, 1, providers, 2);
     FILE *file = argc > 2 ? fopen(argv[2], "wb") : NULL;
     time_t end = time(NULL) + (argc > 3 ? atoi(argv[3]) : 2);
+    int has_begun = 0;
     dipc_client client, stop;
     if (file == NULL || status < 0 || dipc_client_start(&client, buffer, size) < 0) give_up("trace SOCKET FILE [SECONDS]", 0);
     ask(&client, buffer, sizeof buffer, fd = connected(argv[1]), DIPC_REPLIED);
@@ -50,9 +51,12 @@ int main(int argc, char **argv) {
             ssize_t n = read(fd, buffer, sizeof buffer);
             if (n < 0 && errno == EINTR) continue;
             if (n <= 0) break; /* the stream is complete */
+            has_begun = 1;
             if (fwrite(buffer, 1, (size_t)n, file) != (size_t)n) give_up("cannot write", 0);
         }
         if (stop_fd < 0 && time(NULL) >= end) { /* the answer arrives after the rest of the stream */
+            /* The process may still wait at its start, and a stop would kill it at its resume. */
+            if (!has_begun) give_up("no byte of the stream has arrived", 0);
             status = dipc_stop_tracing(stop_buffer, sizeof stop_buffer, &size, client.number);
             if (status < 0 || dipc_client_start(&stop, stop_buffer, size) < 0) give_up("cannot stop", 0);
             stop_fd = connected(argv[1]);

@@ -3,8 +3,9 @@
 
 // Package dotnetipc reads and writes the .NET Diagnostic IPC Protocol (DOTNET_IPC_V1).
 //
-// Connect to the socket $TMPDIR/dotnet-diagnostic-PID-*-socket (the newest, if there are several; /tmp without TMPDIR), or on Windows
-// to the pipe \\.\pipe\dotnet-diagnostic-PID. Each connection has one request:
+// Connect to the socket dotnet-diagnostic-PID-KEY-socket in the TMPDIR of the process (/tmp if unset), and compare the process id of the
+// peer (SO_PEERCRED). On Linux KEY is the start time that [ParseProcessStat] returns: a process that was killed leaves its socket. On
+// Windows connect to the pipe \\.\pipe\dotnet-diagnostic-PID. Each connection has one request:
 //
 //	request := &dotnetipc.CollectTracing2{CircularBufferMB: 256, Format: dotnetipc.FormatNetTrace, Providers: providers}
 //	message, err := dotnetipc.Append(nil, request) // an error if a server would refuse it, or die of it
@@ -17,7 +18,8 @@
 //	}
 //
 // [Request.Continuation] says what follows a reply on its connection. To end a trace, send [StopTracing] on a second connection, read
-// the stream to its end, and then the reply to StopTracing.
+// the stream to its end, and then the reply to StopTracing. If no byte of the stream has arrived, close the connection instead: the
+// process may still wait at its start, and a stop would kill it at its resume.
 //
 // A server reads requests with [DecodeRequest], and answers what this or [CheckLimits] refuses with [Error.Answer].
 //

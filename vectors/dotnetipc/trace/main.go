@@ -56,14 +56,25 @@ func main() {
 	}
 	duration := time.Duration(seconds) * time.Second
 	check(stream.SetDeadline(time.Now().Add(duration + patience)))
-	stored := make(chan error)
+	begun, stored := make(chan bool, 1), make(chan error, 1)
 	go func() {
-		_, err := io.Copy(file, stream)
+		_, err := io.CopyN(file, stream, 1)
+		if err == nil {
+			begun <- true
+			_, err = io.Copy(file, stream)
+		}
 		stored <- err
 	}()
 	time.Sleep(duration)
-	// The runtime sends the rest of the stream before it answers.
-	ask(os.Args[1], &ipc.StopTracing{SessionID: session.SessionID})
+	select {
+	case <-begun:
+		// The runtime sends the rest of the stream before it answers.
+		ask(os.Args[1], &ipc.StopTracing{SessionID: session.SessionID})
+	default:
+		// The process may still wait at its start, and a stop would kill it at its resume.
+		check(stream.Close())
+		log.Fatal("the trace has no byte")
+	}
 	check(<-stored)
 	check(file.Close())
 }
