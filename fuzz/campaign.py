@@ -9,7 +9,7 @@ repository:
     python3 fuzz/campaign.py --table                                                        # what was run so far
 
 --until         repeats the runs until each target has so much CPU time in fuzz/totals.json, which every run of it adds to. A campaign
-                that was stopped goes on from there, with the corpus of fuzz/merged/
+                that was stopped goes on from there, with the corpora of fuzz/merged/ and fuzz/corpus/
 --from-nothing  begins each run with an empty corpus, and only the dictionary
 --pack          merges each corpus, so that every input reaches something new, into fuzz/merged/TARGET.tar.xz
 

@@ -124,8 +124,8 @@ macro_rules! commands {
                 check_result(self.call(request)$($await)*?.message())
             }
 
-            /// Sends the newest command that the runtime knows, following `fallback`. Each command uses a new
-            /// connection.
+            /// Sends the newest command that the runtime knows, following `fallback`. Each command
+            /// uses a new connection.
             $($async)* fn newest(&self, fallback: &mut Fallback<'_>) -> Result<(Connection<C::$stream>, Finished), Error> {
                 if self.options.checks_limits {
                     fallback.check_limits().map_err(|error| Error::new(Phase::Send, error))?;
@@ -149,8 +149,9 @@ macro_rules! commands {
                 }
             }
 
-            /// Asks for information about the process with `ProcessInfo3`. If the runtime does not know that
-            /// command, asks with an older one. [`Deadlines::whole`] limits all attempts together.
+            /// Asks for information about the process with `ProcessInfo3`. If the runtime does not
+            /// know that command, asks with an older one. [`Deadlines::whole`] limits all attempts
+            /// together.
             ///
             /// # Errors
             /// .NET Core 3.1 and older refuse it with
@@ -161,12 +162,12 @@ macro_rules! commands {
                 RuntimeInfo::from_reply(fallback.command(), &finished.ok()?.0)
             }
 
-            /// Makes the process write a dump of itself with `GenerateCoreDump3`. If the runtime does not know
-            /// that command, tries an older one. Returns once the dump is written. [`Deadlines::whole`] limits
-            /// all attempts together.
+            /// Makes the process write a dump of itself with `GenerateCoreDump3`. If the runtime
+            /// does not know that command, tries an older one. Returns once the dump is written.
+            /// [`Deadlines::whole`] limits all attempts together.
             ///
-            /// # Errors
-            /// .NET 5 and older know only the flag [`LOGGING`](crate::message::dump::DumpFlags::LOGGING), and refuse others with
+            /// # Errors .NET 5 and older know only the flag
+            /// [`LOGGING`](crate::message::dump::DumpFlags::LOGGING), and refuse others with
             /// [`UNKNOWN_COMMAND`](crate::hresult::HResult::UNKNOWN_COMMAND).
             pub $($async)* fn dump(&self, request: &GenerateCoreDump3<'_>) -> Result<(), Error> {
                 let mut fallback = Fallback::new(AnyRequest::GenerateCoreDump3(*request));
@@ -186,12 +187,12 @@ macro_rules! commands {
                 connection.traced(finished)
             }
 
-            /// Starts a session that streams. If the runtime does not know the command, tries the older ones
-            /// of `fallback`, each on a new connection. Also returns the fields that the older command
-            /// lacks. [`Deadlines::whole`] limits all attempts together.
+            /// Starts a session that streams. If the runtime does not know the command, tries the
+            /// older ones of `fallback`, each on a new connection. Also returns the fields that the
+            /// older command lacks. [`Deadlines::whole`] limits all attempts together.
             ///
-            /// # Errors
-            /// [`ErrorKind::Refused`] if no older command can express the session; its message says why.
+            /// # Errors [`ErrorKind::Refused`] if no older command can express the session; its
+            /// message says why.
             pub $($async)* fn trace_by(&self, mut fallback: Fallback<'_>) -> Result<(Trace<C::$stream>, DroppedFields), Error> {
                 ensure(fallback.continuation() == Some(Continuation::Nettrace), NOT_STREAMING)?;
                 let (connection, finished) = self.newest(&mut fallback)$($await)*?;
@@ -208,7 +209,8 @@ macro_rules! commands {
                 self.call(&ProcessInfo {})$($await)*
             }
 
-            /// Sends `ProcessInfo2`, known since .NET 6. Its reply adds the entry assembly and the version.
+            /// Sends `ProcessInfo2`, known since .NET 6. Its reply adds the entry assembly and the
+            /// version.
             pub $($async)* fn process_info2(&self) -> Result<Answer<ProcessInfo2>, Error> {
                 self.call(&ProcessInfo2 {})$($await)*
             }
@@ -242,7 +244,8 @@ macro_rules! commands {
                 self.done(&DisablePerfMap {})$($await)*
             }
 
-            /// Sends `ApplyStartupHook`. A hook that cannot be loaded ends a 9.0 process (P-2, P-27).
+            /// Sends `ApplyStartupHook`. A hook that cannot be loaded ends a 9.0 process (P-2,
+            /// P-27).
             pub $($async)* fn apply_startup_hook(&self, path: &str) -> Result<(), Error> {
                 self.done(&ApplyStartupHook { startup_hook_path: path.into() })$($await)*
             }
@@ -272,10 +275,10 @@ macro_rules! commands {
                 self.done(request)$($await)*
             }
 
-            /// Sends `StopTracing` for the session with this id; returns the id that the runtime echoes. Runtimes
-            /// answer OK to an unknown id too (F-31). The reply arrives once the session's stream is
-            /// drained, so only [`Deadlines::whole`] limits the wait. For your own sessions use
-            /// [`Trace::stop_handle`].
+            /// Sends `StopTracing` for the session with this id; returns the id that the runtime
+            /// echoes. Runtimes answer OK to an unknown id too (F-31). The reply arrives once the
+            /// session's stream is drained, so only [`Deadlines::whole`] limits the wait. For your
+            /// own sessions use [`Trace::stop_handle`].
             pub $($async)* fn stop_tracing(&self, session_id: u64) -> Result<Option<u64>, Error> {
                 let answer = self.call(&StopTracing { session_id })$($await)*?;
                 Ok(answer.payload().map(|reply: SessionReply| reply.session_id))
@@ -283,23 +286,22 @@ macro_rules! commands {
         }
 
         impl<C: $connect> StopHandle<$client<C>> {
-            /// Stops the session, and waits for the reply. The runtime replies once the stream has been
-            /// read to its end, so another thread or task must read the stream.
+            /// Stops the session, and waits for the reply. The runtime replies once the stream has
+            /// been read to its end, so another thread or task must read the stream.
             ///
             /// If the runtime refuses, you may call this again. A stop that was sent cannot be
-            /// withdrawn: if this call is cancelled or dropped, or its deadline passes, the next call
-            /// sends nothing and waits for the same reply. Keep the [`Trace`] until then.
+            /// withdrawn: if this call is cancelled or dropped, or its deadline passes, the next
+            /// call sends nothing and waits for the same reply. Keep the [`Trace`] until then.
             ///
             /// If no byte of the stream has arrived, this sends nothing and returns
             /// [`StopOutcome::NotSent`], and the reader closes the connection. `StopTracing` would
             /// harm a runtime that waits at its start (F-160).
             ///
-            /// # Errors
-            /// [`ErrorKind::SessionOver`] if the stream has ended, or its [`Trace`] was dropped, before
-            /// the stop was sent. Another session may have the id by then, so nothing is sent (F-143).
-            /// [`ErrorKind::AlreadyStopped`] if another call waits for the reply, or the reply has
-            /// arrived. All other errors are those of every call; their phase is [`Phase::Stop`] from
-            /// the reply on.
+            /// # Errors [`ErrorKind::SessionOver`] if the stream has ended, or its [`Trace`] was
+            /// dropped, before the stop was sent. Another session may have the id by then, so
+            /// nothing is sent (F-143). [`ErrorKind::AlreadyStopped`] if another call waits for the
+            /// reply, or the reply has arrived. All other errors are those of every call; their
+            /// phase is [`Phase::Stop`] from the reply on.
             pub $($async)* fn stop(&self) -> Result<StopOutcome, Error> {
                 let Some(mut stop) = self.begin::<C::$stream>()? else {
                     return Ok(StopOutcome::NotSent);
@@ -338,7 +340,8 @@ pub struct RuntimeInfo {
     pub process_id: u64,
     /// The cookie of the runtime, equal in all its replies and advertises.
     pub runtime_cookie: Guid,
-    /// The executable, followed by its arguments once the runtime has started.
+    /// The executable with its arguments. Without them if `CoreCLR` on Unix is suspended, or if
+    /// this is `NativeAOT` (F-79, F-100, F-126).
     pub command_line: String,
     /// The operating system: `Linux`, `macOS`, `Windows`, `Unknown` or undocumented (F-38).
     pub os: String,

@@ -176,6 +176,7 @@ impl<T: Transport> Connection<T> {
 
     /// Sends the request and waits for the reply.
     ///
+    /// # Errors
     /// Returns an [`Error`] unless the reply is an OK whose payload decodes. A request for a
     /// `user_events` session is not sent, because it takes a descriptor.
     pub fn call<'r, R: Request<'r>>(mut self, request: &R) -> Result<Answer<R>, Error> {

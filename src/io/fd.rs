@@ -128,6 +128,7 @@ pub(super) fn send_fd(stream: BorrowedFd<'_>, fd: BorrowedFd<'_>) -> io::Result<
 /// Receives one byte, and the first descriptor attached to it; the others are closed (P-21). `None`
 /// at the end of the input.
 ///
+/// # Errors
 /// Fails as [`receive`] does.
 pub(super) fn receive_fd(stream: BorrowedFd<'_>) -> io::Result<Option<(FdByte, Option<OwnedFd>)>> {
     let mut byte = [0];

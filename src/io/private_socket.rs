@@ -63,6 +63,7 @@ pub fn bind_private(path: impl AsRef<Path>) -> Result<(UnixListener, SocketGuard
 /// Listens as [`bind_private`] does, in a directory that `policy` trusts. In a shared directory others
 /// can delete the socket, and put their own in its place; they cannot connect to ours.
 ///
+/// # Errors
 /// Fails as [`bind_private`] does.
 ///
 /// ```

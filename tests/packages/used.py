@@ -5,7 +5,7 @@ import sys
 
 
 def said(*command, cwd="/", **environment):
-    """The output of a command, which must succeed."""
+    """Runs a command, which must succeed, and returns its output."""
     words = [str(word) for word in command]
     done = subprocess.run(words, cwd=cwd, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=1200)
@@ -15,6 +15,7 @@ def said(*command, cwd="/", **environment):
 
 
 def holds(what, condition, text=""):
+    """Prints that a check holds, or exits with `text`."""
     if not condition:
         sys.exit(f"{what}: not so\n{text}")
     print(f"{what}: ok", flush=True)

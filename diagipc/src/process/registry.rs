@@ -116,6 +116,9 @@ impl Everything {
         self.left.mounted(mounted);
     }
 
+    /// Checks that another directory or process may be started.
+    ///
+    /// # Errors
     /// Fails if [`end_all_started`] was called, or the watcher cannot be started.
     pub(super) fn goes_on(&mut self) -> io::Result<()> {
         if self.is_over {

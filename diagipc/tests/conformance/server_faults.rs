@@ -153,7 +153,7 @@ fn section(rows: [&[String]; 2]) -> String {
     )
 }
 
-/// Judges several at a time: nothing is wrong with any of them.
+/// Judges several servers at a time, and panics unless nothing is wrong with any.
 #[track_caller]
 fn all_are_right(played: &[&Planted], judged: impl Fn(&Planted) -> Vec<String> + Sync) {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));

@@ -313,6 +313,7 @@ pub struct Peer {
 /// Checks who listens at the other end of `stream`, before anything is sent. `process_id` is the
 /// requested process, in our pid namespace.
 ///
+/// # Errors
 /// Fails in [`Phase::Trust`] with [`ErrorKind::Untrusted`](crate::io::ErrorKind::Untrusted), or
 /// with [`ErrorKind::Io`](crate::io::ErrorKind::Io) if the system does not report the peer.
 ///
