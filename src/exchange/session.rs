@@ -284,7 +284,7 @@ impl Session {
 
     /// Begins to stop the session. Call it before sending, because the end of the stream may arrive before a
     /// later call. Returns the request to send. A failed stop may be repeated. Returns `None` if no byte of
-    /// the stream has arrived, because `StopTracing` would harm a runtime that is suspended at its start
+    /// the stream has been read, because `StopTracing` would harm a runtime that is suspended at its start
     /// (F-160); the action is then [`HangUp`](SessionAction::HangUp).
     ///
     /// # Errors

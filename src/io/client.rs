@@ -114,8 +114,8 @@ macro_rules! commands {
             /// reply. For sessions use [`trace`](Self::trace), for the environment
             /// [`environment`](Self::environment).
             pub $($async)* fn call<'r, R: Request<'r>>(&self, request: &R) -> Result<Answer<R>, Error> {
-                let mut connection = self.connect()$($await)*?;
                 let driver = ClientDriver::new(request, self.options.checks_limits)?;
+                let mut connection = self.connect()$($await)*?;
                 connection.$run(driver)$($await)*?.answer()
             }
 
@@ -166,7 +166,8 @@ macro_rules! commands {
             /// does not know that command, tries an older one. Returns once the dump is written.
             /// [`Deadlines::whole`] limits all attempts together.
             ///
-            /// # Errors .NET 5 and older know only the flag
+            /// # Errors
+            /// .NET 5 and older know only the flag
             /// [`LOGGING`](crate::message::dump::DumpFlags::LOGGING), and refuse others with
             /// [`UNKNOWN_COMMAND`](crate::hresult::HResult::UNKNOWN_COMMAND).
             pub $($async)* fn dump(&self, request: &GenerateCoreDump3<'_>) -> Result<(), Error> {
@@ -191,8 +192,9 @@ macro_rules! commands {
             /// older ones of `fallback`, each on a new connection. Also returns the fields that the
             /// older command lacks. [`Deadlines::whole`] limits all attempts together.
             ///
-            /// # Errors [`ErrorKind::Refused`] if no older command can express the session; its
-            /// message says why.
+            /// # Errors
+            /// [`ErrorKind::Refused`] if no older command can express the session; its message says
+            /// why.
             pub $($async)* fn trace_by(&self, mut fallback: Fallback<'_>) -> Result<(Trace<C::$stream>, DroppedFields), Error> {
                 ensure(fallback.continuation() == Some(Continuation::Nettrace), NOT_STREAMING)?;
                 let (connection, finished) = self.newest(&mut fallback)$($await)*?;
@@ -293,15 +295,16 @@ macro_rules! commands {
             /// withdrawn: if this call is cancelled or dropped, or its deadline passes, the next
             /// call sends nothing and waits for the same reply. Keep the [`Trace`] until then.
             ///
-            /// If no byte of the stream has arrived, this sends nothing and returns
+            /// If no byte of the stream has been read, this sends nothing and returns
             /// [`StopOutcome::NotSent`], and the reader closes the connection. `StopTracing` would
-            /// harm a runtime that waits at its start (F-160).
+            /// harm a runtime that waits at its start (F-160). So begin to read before you stop.
             ///
-            /// # Errors [`ErrorKind::SessionOver`] if the stream has ended, or its [`Trace`] was
-            /// dropped, before the stop was sent. Another session may have the id by then, so
-            /// nothing is sent (F-143). [`ErrorKind::AlreadyStopped`] if another call waits for the
-            /// reply, or the reply has arrived. All other errors are those of every call; their
-            /// phase is [`Phase::Stop`] from the reply on.
+            /// # Errors
+            /// [`ErrorKind::SessionOver`] if the stream has ended, or its [`Trace`] was dropped.
+            /// Another session may have the id by then, so nothing is sent (F-143). Otherwise
+            /// [`ErrorKind::AlreadyStopped`] if another call waits for the reply, or the reply has
+            /// arrived. All other errors are those of every call; their phase is [`Phase::Stop`]
+            /// from the reply on.
             pub $($async)* fn stop(&self) -> Result<StopOutcome, Error> {
                 let Some(mut stop) = self.begin::<C::$stream>()? else {
                     return Ok(StopOutcome::NotSent);

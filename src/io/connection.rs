@@ -149,9 +149,10 @@ impl<T> Connection<T> {
         Self { transport, options, clock: Some(clock) }
     }
 
-    /// Sets the deadlines.
+    /// Sets the deadlines. [`Deadlines::whole`] begins with the call.
     pub const fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
         self.options.deadlines = deadlines;
+        self.clock = None;
         self
     }
 
@@ -372,7 +373,8 @@ impl ClientDriver {
     pub(super) fn fd_sent(&mut self, sent: Result<(), ErrorKind>) -> Result<(), Error> {
         match sent {
             Ok(()) => self.client.fd_sent(),
-            Err(ErrorKind::Io(_)) => self.client.send_failed(),
+            // The peer refused the request early, and its reply may say why.
+            Err(ErrorKind::Io(error)) if is_disconnected(&error) => self.client.send_failed(),
             Err(stopped) => return Err(Error::new(Phase::SendFd, stopped)),
         }
         .map_err(at(Phase::SendFd))
@@ -382,8 +384,19 @@ impl ClientDriver {
         match received {
             Ok(0) => self.client.ended(End::Closed),
             Ok(n) => {
-                self.ahead = n;
-                self.taken()
+                let lent = match self.client.action() {
+                    ClientAction::Receive(range) if self.reads_ahead => {
+                        self.buffer.len().saturating_sub(range.start)
+                    }
+                    ClientAction::Receive(range) => range.len(),
+                    _ => 0,
+                };
+                if n > lent {
+                    Err(MisuseError::TooMany { asked: lent, reported: n })
+                } else {
+                    self.ahead = n;
+                    self.taken()
+                }
             }
             Err(ErrorKind::Io(_)) => self.client.ended(End::Reset),
             Err(stopped) => return Err(Error::new(Phase::Reply, stopped)),
@@ -407,6 +420,12 @@ impl ClientDriver {
         }
         Finished { command: self.client.command(), outcome, buffer: self.buffer }
     }
+}
+
+/// Whether the peer has closed the connection.
+fn is_disconnected(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected)
 }
 
 /// The error text for a request that does not start a streaming session.

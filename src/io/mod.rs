@@ -13,7 +13,7 @@
 //! | [`Deadlines`], [`Canceller`] | time limits for each phase, and early cancellation |
 //! | [`port_listener`] | a diagnostic port: accepts runtimes, without a thread for each |
 //! | [`server`] | the runtime's side: a [`Handler`](server::Handler) with one method per command |
-//! | `AsyncClient` | the client over tokio, with the feature `tokio`; sessions, stops and ports work with both clients |
+//! | `AsyncClient` | the client over tokio, with the feature `tokio`; sessions and stops work with both clients, and on Unix ports |
 //! | [`Transport`], [`Stream`] | the trait of a connection; a transport over anything that implements `Read` and `Write` |
 //! | [`WaitLimit`] | a deadline and a canceller; on Unix it also waits for a descriptor |
 //! | `fd` | on Unix, passes file descriptors over a socket |

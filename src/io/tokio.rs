@@ -181,8 +181,9 @@ impl Endpoint {
     async fn connect_tcp(&self, address: SocketAddr) -> Result<EndpointStream, Error> {
         self.check_address(address)?;
         let connected = async {
-            let stream = TcpStream::connect(address).await?;
-            stream.set_nodelay(true).map(|()| stream)
+            let stream = TcpStream::connect(address).await?.into_std()?;
+            tcp::prepare(&stream)?;
+            TcpStream::from_std(stream)
         };
         let stream = connected.await.map_err(|error| tcp::failed(address, error.into()))?;
         Ok(EndpointStream(Inner::Tcp(stream)))
@@ -378,7 +379,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     let sent = until(sending, self.transport.write(bytes)).await;
                     driver.sent(sent)?;
                 }
-                Step::SendFd => return Ok(None),
+                Step::SendFd => {
+                    // The descriptor's byte must not precede a request that was buffered.
+                    let _ = until(sending, self.transport.flush()).await;
+                    return Ok(None);
+                }
                 Step::Receive(into) => {
                     if replying.is_none() {
                         // The stream may have buffered what was written.

@@ -16,7 +16,7 @@ use dotnet_diagnostics_ipc::io::{
 use dotnet_diagnostics_ipc::message::eventpipe::{
     CollectTracing5, UserEventsProviderConfig, UserEventsSession,
 };
-use dotnet_diagnostics_ipc::message::process::SetEnvironmentVariable;
+use dotnet_diagnostics_ipc::message::process::{ResumeRuntime, SetEnvironmentVariable};
 use dotnet_diagnostics_ipc::wire::Array;
 
 use crate::alone;
@@ -130,6 +130,12 @@ fn peer_silent_times_out() {
     let whole = Deadlines { whole: Some(DEADLINE), ..Deadlines::DEFAULT };
     with_peer(whole, until_it_goes, |client| {
         assert_fails!(client.environment(), Reply, ErrorKind::TimedOut);
+    });
+    // The deadlines of a connection replace those of its client.
+    let whole = Deadlines { whole: Some(DEADLINE), ..Deadlines::NONE };
+    with_peer(Deadlines::NONE, until_it_goes, |client| {
+        let connection = client.connect().unwrap().with_deadlines(whole);
+        assert_fails!(connection.call(&ResumeRuntime {}), Reply, ErrorKind::TimedOut);
     });
 }
 

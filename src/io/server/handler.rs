@@ -135,14 +135,15 @@ pub trait Handler {
     }
 
     /// Returns the reply to a request that reaches no method; by default
-    /// [`RefusalReason::hresult`], as in runtimes. `message` is given if its header is right, its
+    /// [`RefusalReason::hresult`], as in runtimes. `request` is given if its header is right, its
     /// command known, and its payload complete.
     fn refuse(&self, request: Option<Message<'_>>, reason: RefusalReason) -> Refusal {
         let _ = request;
         reason.hresult().into()
     }
 
-    /// Called when a connection is over, with its outcome. Does nothing by default.
+    /// Called when a connection is over, with its outcome, unless the server's end ends it. Does
+    /// nothing by default.
     fn served(&self, served: &Served) {
         let _ = served;
     }

@@ -148,7 +148,7 @@ case! {
     fn call_over_limit_is_sent_only_unchecked() {
         let why = "a runtime would refuse the request: GenerateCoreDump3.dumpType at byte 30: dump type 9 is not one of 1 to 4 (sending the request)";
         let failed = "the runtime answered 0x80004005 DS_IPC_E_FAIL (waiting for the reply)";
-        row!(|client| client.generate_core_dump3(&DUMP3_9), [b""], [b""], why);
+        row!(|client| client.generate_core_dump3(&DUMP3_9), NONE, NONE, why);
         row!(|client| client.unchecked().generate_core_dump3(&DUMP3_9), [FAILED], [DUMP3_9_SENT], failed);
         row!(|client| client.dump(&DUMP3_9), NONE, NONE, why);
         let peer = Peer::saying(&[FAILED]);
@@ -180,8 +180,8 @@ case! {
         let fallback = Fallback::new(AnyRequest::CollectTracing5(USER_EVENTS));
         row!(|client| client.trace_by(fallback), NONE, NONE, not_streaming);
         row!(|client| client.user_events(&COLLECT, std::io::stdin()), NONE, NONE, not_user_events);
-        row!(|client| client.call(&USER_EVENTS), [b""], [b""], descriptor);
-        row!(|client| client.unchecked().call(&USER_EVENTS), [b""], [b""], descriptor);
+        row!(|client| client.call(&USER_EVENTS), NONE, NONE, descriptor);
+        row!(|client| client.unchecked().call(&USER_EVENTS), NONE, NONE, descriptor);
         let peer = Peer::saying(&[b"", b""]);
         assert_eq!(told(ask!(connection(&peer), call(&USER_EVENTS))), descriptor);
         assert_eq!(told(ask!(connection(&peer), trace(&USER_EVENTS))), not_streaming);

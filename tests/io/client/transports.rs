@@ -161,6 +161,8 @@ fn transport_miscounting_is_reported() {
     assert_error!(error, Send, ErrorKind::Miscounted { asked: 20, reported: 21 });
     let why = "the transport reported 21 bytes, expected at most 20";
     assert_eq!(error.to_string(), format!("{why} (sending the request)"));
+    let error = Connection::new(Boasting(b"", 0)).call(&ResumeRuntime {}).unwrap_err();
+    assert_error!(error, Reply, ErrorKind::Miscounted { .. });
     // It counts only the stream wrongly.
     let client = Client::new(Boasting(SESSION, 0));
     let mut trace = client.trace(&COLLECT).unwrap();
