@@ -97,7 +97,7 @@ fn bind(path: &Path, policy: TrustPolicy) -> Result<(UnixListener, SocketGuard),
     };
     make_directory(directory, policy)?;
     trust::check_directory(directory, policy)?;
-    let _lock = PathLock::take(&absolute)?;
+    let lock = PathLock::take(&absolute)?;
     make_way(&absolute, &address)?;
     let socket = unix::socket(AddressFamily::UNIX)?;
     rustix::io::ioctl_fionbio(&socket, false).map_err(io::Error::from)?;
@@ -105,8 +105,11 @@ fn bind(path: &Path, policy: TrustPolicy) -> Result<(UnixListener, SocketGuard),
     let guard =
         SocketGuard { identity: identity(&fs::symlink_metadata(&absolute)?), path: absolute };
     // Until `listen` the system refuses all connections, so none arrives early.
-    fs::set_permissions(&guard.path, fs::Permissions::from_mode(0o600))?;
-    rustix::net::listen(&socket, BACKLOG).map_err(io::Error::from)?;
+    let listens = fs::set_permissions(&guard.path, fs::Permissions::from_mode(0o600))
+        .and_then(|()| Ok(rustix::net::listen(&socket, BACKLOG)?));
+    // The guard takes it again if this failed.
+    drop(lock);
+    listens?;
     Ok((UnixListener::from(socket), guard))
 }
 

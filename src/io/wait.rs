@@ -20,6 +20,10 @@ use super::windows::Event;
 use crate::command::Command;
 use crate::exchange::ReplyDeadline;
 
+/// The maximum time of one wait of the system.
+#[cfg(unix)]
+const MAX_SYSTEM_WAIT: Duration = Duration::from_secs(86_400);
+
 /// Time limits for each phase of a call. `None` means no limit.
 ///
 /// ```
@@ -168,6 +172,17 @@ pub struct WaitLimit<'a> {
     pub canceller: Option<&'a Canceller>,
 }
 
+/// Returns a time for the system, at most a day: not every system takes a longer one, and callers
+/// look at their deadline again.
+#[cfg(unix)]
+pub(super) fn timespec(time: Duration) -> Timespec {
+    let time = time.min(MAX_SYSTEM_WAIT);
+    Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    }
+}
+
 impl<'a> WaitLimit<'a> {
     /// No deadline and no canceller.
     pub const FOREVER: Self = Self { deadline: None, canceller: None };
@@ -257,10 +272,7 @@ impl<'a> WaitLimit<'a> {
     pub(super) fn ready(&self, fd: BorrowedFd<'_>, for_what: PollFlags) -> Result<(), ErrorKind> {
         loop {
             let left = self.look()?;
-            let timeout = left.map(|left| Timespec {
-                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-                tv_nsec: left.subsec_nanos().into(),
-            });
+            let timeout = left.map(timespec);
             let ready = PollFd::from_borrowed_fd(fd, for_what);
             let polled = match self.canceller {
                 None => poll(&mut [ready], timeout.as_ref()),

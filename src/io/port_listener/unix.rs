@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::boxed::Box;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -10,13 +10,13 @@ use std::path::Path;
 use std::time::Duration;
 use std::vec::Vec;
 
-use rustix::event::Timespec;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use rustix::event::epoll;
 use rustix::process::{Resource, getrlimit};
 
-use crate::io::fd::without_signal;
+use crate::io::fd::{send_flags, without_signal};
 use crate::io::trust::TrustPolicy;
+use crate::io::wait::timespec;
 use crate::io::{Error, SocketTransport, private_socket, tcp};
 
 /// The number of the listener among the ready ones. Connections have higher numbers.
@@ -86,7 +86,8 @@ pub(super) type PollerWaker = SocketWaker;
 impl SocketWaker {
     pub(super) fn wake(&self) {
         // A failed write is harmless: a channel that is full is already readable.
-        let _ = (&self.0).write(&[0]);
+        // Without a signal if the port's thread has ended.
+        let _ = rustix::net::send(&self.0, &[0], send_flags());
     }
 }
 
@@ -213,10 +214,7 @@ impl SocketPoller {
         timeout: Option<Duration>,
         ready: &mut Vec<u64>,
     ) -> io::Result<()> {
-        let timeout = timeout.map(|timeout| Timespec {
-            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: timeout.subsec_nanos().into(),
-        });
+        let timeout = timeout.map(timespec);
         match &self.readiness {
             #[cfg(any(target_os = "linux", target_os = "android"))]
             Readiness::Epoll(epoll) => {

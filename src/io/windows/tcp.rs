@@ -32,11 +32,7 @@ fn polled<T>(until: &WaitLimit<'_>, mut io: impl FnMut() -> io::Result<T>) -> Re
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 WaitLimit::within(Some(POLL_INTERVAL), until.canceller).sleep()?;
             }
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
-                ) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             done => return Ok(done?),
         }
     }
@@ -105,6 +101,13 @@ impl Listen for &TcpListener {
     fn accept(&mut self, until: &WaitLimit<'_>) -> Result<TcpTransport, Error> {
         let failed = |stopped| Error::new(Phase::Listen, stopped);
         self.set_nonblocking(true).map_err(|error| failed(error.into()))?;
-        polled(until, || accept(self)).and_then(TcpTransport::new).map_err(failed)
+        let accepted = polled(until, || match accept(self) {
+            // The peer has gone already.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {
+                Err(io::ErrorKind::Interrupted.into())
+            }
+            done => done,
+        });
+        accepted.and_then(TcpTransport::new).map_err(failed)
     }
 }
