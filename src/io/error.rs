@@ -26,8 +26,6 @@ pub enum Phase {
     Trust,
     /// Connecting to the endpoint, or waiting for a runtime to connect.
     Connect,
-    /// Reading the advertise of a runtime.
-    Advertise,
     /// Writing the request.
     Send,
     /// Passing the descriptor.
@@ -48,7 +46,6 @@ impl fmt::Display for Phase {
             Self::Find => "looking for the endpoint",
             Self::Trust => "checking the endpoint's owner",
             Self::Connect => "connecting",
-            Self::Advertise => "reading the advertise",
             Self::Send => "sending the request",
             Self::SendFd => "passing the descriptor",
             Self::Reply => "waiting for the reply",

@@ -92,9 +92,9 @@ impl<'a> TracepointCommand<'a> {
     /// Parses a command string without the final NUL. The first space ends the name.
     ///
     /// # Errors
-    /// For `tracepoint_name`: [`EmptyTracepointName`](WireErrorKind::EmptyCommandName),
+    /// For `tracepoint_name`: [`EmptyCommandName`](WireErrorKind::EmptyCommandName),
     /// [`BadTracepointName`](WireErrorKind::BadTracepointName) at the first NUL or byte that is not
-    /// UTF-8, [`TracepointNameTooLong`](WireErrorKind::CommandNameTooLong) at the first byte beyond
+    /// UTF-8, [`CommandNameTooLong`](WireErrorKind::CommandNameTooLong) at the first byte beyond
     /// the limit. Otherwise [`UnknownTracepointFormat`](WireErrorKind::UnknownTracepointFormat) at
     /// the first byte that differs from [`TRACEPOINT_FORMAT_V1`] (or at the end of the text).
     pub fn parse(text: &'a [u8]) -> Result<Self, WireError> {

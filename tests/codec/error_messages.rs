@@ -158,7 +158,6 @@ fn io(texts: &mut Texts) {
         Phase::Find,
         Phase::Trust,
         Phase::Connect,
-        Phase::Advertise,
         Phase::Send,
         Phase::SendFd,
         Phase::Reply,
