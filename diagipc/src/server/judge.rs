@@ -171,7 +171,9 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &CaseFacts
             of_failed_script(known, case, facts, text, faults)
         }
     };
-    if let (Some(reason), PlayEnd::Reacted(_) | PlayEnd::NotSent(_)) = (&facts.hangs, &facts.end) {
+    if let (Some(reason), PlayEnd::Reacted(_) | PlayEnd::NotSent(_) | PlayEnd::AsWritten(_)) =
+        (&facts.hangs, &facts.end)
+    {
         verdict.grade = Grade::Fail;
         verdict.found.push(reason.clone());
     }

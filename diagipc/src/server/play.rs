@@ -212,7 +212,7 @@ impl<'o> CasePlayer<'o> {
     }
 
     /// Returns the time limit of the case. It is below the default if the target has exceeded it
-    /// once, or has never answered. A dump always gets the full time.
+    /// once, or has never answered. With `--timeout` a dump gets the full time.
     fn within(&self, case: &ServerCase<'_>) -> Duration {
         let whole = self.whole(case);
         if !self.has_answered() {
@@ -302,8 +302,11 @@ impl<'o> CasePlayer<'o> {
         let is_unavailable = matches!(facts.end, PlayEnd::Unavailable(_));
         let may_hang =
             facts.death_after.is_none() && (self.has_answered() || !self.subject.can_spawn());
-        if !own && facts.fails && may_hang && !is_unavailable {
+        // A case that passes may hang the target too, and the next one would be blamed.
+        let is_due = facts.fails || self.subject.can_spawn();
+        if !own && is_due && may_hang && !is_unavailable {
             self.look_after(case, &mut facts);
+            facts.fails |= facts.hangs.is_some();
         }
         Ok(facts)
     }

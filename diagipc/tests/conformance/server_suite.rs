@@ -340,6 +340,20 @@ fn target_that_cannot_be_asked_is_lost_with_the_reason() {
     }
 }
 
+/// The case after which the target hangs is named, though it is answered as it should be.
+#[test]
+fn case_that_hangs_the_target_afterwards_fails() {
+    let path = fixture("servers/one_fault.py");
+    let mut options = vec!["--timeout", "500", "--jobs", "1"];
+    for name in ["scripts/framing/unknown-set-0500", "scripts/framing/unknown-id-04ff"] {
+        options.extend(["--only", name]);
+    }
+    options.extend(["--spawn", "--", "python3", &path, "wedges-later"]);
+    let report = server(&options, 1);
+    let failed: Vec<_> = report.failures().map(|case| case.name.as_str()).collect();
+    assert_eq!(failed, ["scripts/framing/unknown-set-0500"], "{:?}", report.counts);
+}
+
 /// The run ends long before all cases have waited in vain.
 #[test]
 fn target_without_a_valid_answer_is_given_up() {
