@@ -28,6 +28,8 @@ use crate::process::timeouts::Limit;
 const MAX_UNEXPECTED_LEN: usize = 200_000;
 /// How long the runtime watches for unexpected requests.
 const WATCH_TIME: Duration = Duration::from_millis(100);
+/// The time to see whether a client has connected. Without any time nothing is looked at.
+const SHORTEST_LOOK: Duration = Duration::from_millis(1);
 /// The length of what identifies a request: the header without `reserved`.
 const IDENTIFYING_LEN: usize = 18;
 
@@ -53,6 +55,7 @@ impl ScenarioPlayer<'_, '_> {
         unread: Unread,
         expected: Option<Command>,
     ) -> Result<Vec<u8>, Stop> {
+        let limit = Limit::new(CONNECT_TIMEOUT.max(self.line.patience));
         let mut has_connected_again = false;
         loop {
             let bytes = self.read(on, unread)?;
@@ -61,7 +64,10 @@ impl ScenarioPlayer<'_, '_> {
                     "it drops a connection with a slow advertise, and waits for the next one",
                 );
                 has_connected_again = true;
-            } else if bytes.is_empty() || !self.answers_at_the_port(on, &bytes, expected)? {
+            } else if bytes.is_empty()
+                || limit.is_over()
+                || !self.answers_at_the_port(on, &bytes, expected)?
+            {
                 return Ok(bytes);
             }
         }
@@ -116,11 +122,13 @@ impl ScenarioPlayer<'_, '_> {
     }
 
     /// Accepts the connection that the script waits for. First accepts those that carry an
-    /// unrelated request, or nothing, as programs that look for processes may make.
+    /// unrelated request, or nothing, as programs that look for processes may make. The limit is
+    /// one for all of them.
     pub(super) fn accept(&mut self, accept: &Accept) -> Result<(), Stop> {
+        let limit = Limit::new(CONNECT_TIMEOUT.max(self.line.patience));
         let mut had_nothing = false;
         loop {
-            match self.is_called() {
+            match self.is_called(&limit) {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 // Nobody else connected, so it was the client.
@@ -234,9 +242,13 @@ impl ScenarioPlayer<'_, '_> {
     /// Answers further requests after the conversation, until the client ends or the time is over.
     pub(super) fn attend(&mut self, limits: &[Limit]) -> Result<(), Stop> {
         self.moves.clear();
-        while !self.client.has_ended() && !limits.iter().all(Limit::is_over) {
-            if self.connects_within(POLL_INTERVAL)? {
+        while !limits.iter().all(Limit::is_over) {
+            // A connection may have been the last action of a client that has ended.
+            let has_ended = self.client.has_ended();
+            if self.connects_within(if has_ended { SHORTEST_LOOK } else { POLL_INTERVAL })? {
                 self.take_one_more()?;
+            } else if has_ended {
+                break;
             }
         }
         Ok(())
@@ -322,7 +334,7 @@ impl ScenarioPlayer<'_, '_> {
             if let Received::End(_) = self.receive(on, 64, POLL_INTERVAL)? {
                 return Ok(());
             }
-            if self.connects_within(Duration::ZERO)? {
+            if self.connects_within(SHORTEST_LOOK)? {
                 self.take_one_more()?;
                 break;
             }

@@ -253,8 +253,13 @@ impl ScenarioFacts {
             }
         }
         case.level = scenario.level();
-        case.faults =
-            faults.iter().map(|fault| CaseFault::new(fault.name(), fault.sentence())).collect();
+        let seen = |fault: &Fault| {
+            let of_it =
+                |one: &&ClientFinding| one.fault == Some(*fault) && one.weight != Weight::Note;
+            let seen = self.findings.iter().find(of_it);
+            CaseFault::new(fault.name(), seen.map_or_else(|| fault.sentence(), |one| &one.text))
+        };
+        case.faults = faults.iter().map(seen).collect();
         let detail = Detail::conversation(Turn::all(&self.conversation), expected(scenario), found);
         case.detail = Some(Detail { about, ..detail });
         case.took = self.took;

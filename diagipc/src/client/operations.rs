@@ -378,7 +378,11 @@ impl Ended {
             .status
             .and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status));
         #[cfg(not(unix))]
-        return self.status.and_then(|status| status.code()).filter(|code| *code < -0x3000_0000);
+        return self.status.and_then(|status| status.code()).filter(|code| {
+            let code = u32::from_ne_bytes(code.to_ne_bytes());
+            // Exceptions of Windows, and of .NET: an unhandled one, its own fault and its own end.
+            matches!(code, 0xc000_0000..=0xcfff_ffff | 0xe043_4352 | 0x8013_1506 | 0x8013_1623)
+        });
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use dotnet_diagnostics_ipc::io::Canceller;
 use dotnet_diagnostics_ipc_vectors::player::Player;
 
-use super::facts::{ClientFinding, Findings, Manner, ScenarioFacts, end_of};
+use super::facts::{Findings, Manner, ScenarioFacts, Weight, end_of};
 use super::operations::{CommandLine, Running, UNSUPPORTED_STATUS};
 use super::reclassify::reclassify;
 use super::scenario::{Arguments, Flag, Scenario};
@@ -265,7 +265,7 @@ fn converse(
     match outcome {
         _ if ended.cannot()
             && !manner.has_sent_request
-            && facts.findings.iter().all(ClientFinding::is_unsent) =>
+            && facts.findings.iter().all(|one| one.weight == Weight::Note || one.is_unsent()) =>
         {
             facts.findings = Findings::default();
             facts.lacks = Some(format!("it cannot do this: exit status {UNSUPPORTED_STATUS}"));

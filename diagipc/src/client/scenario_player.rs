@@ -227,12 +227,11 @@ impl ScenarioPlayer<'_, '_> {
     }
 
     /// Waits until the client connects. Returns `false` if it need not, which skips the rest.
-    pub(super) fn is_called(&mut self) -> Result<bool, Stop> {
-        let limit = Limit::new(CONNECT_TIMEOUT.max(self.line.patience));
+    pub(super) fn is_called(&mut self, limit: &Limit) -> Result<bool, Stop> {
         loop {
             // Connecting may have been the last action of a client that has ended.
             let has_ended = self.client.has_ended();
-            if self.connects_within(POLL_INTERVAL)? {
+            if self.connects_within(POLL_INTERVAL)? && !limit.is_over() {
                 return Ok(true);
             }
             if self.target.judge_decoys(&mut self.findings) {

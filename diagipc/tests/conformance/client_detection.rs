@@ -74,9 +74,9 @@ fn client_text_report_separates_failure_from_explanation() {
     let text = text(&run(&arguments, b"", 1));
     let mut rest = text.as_str();
     for begin in [
-        "  FAILED    it reports success, expected failure",
         "  about     command line: python3 … ",
         "  about     exit status: 0",
+        "  FAULT     error-treated-as-success: it reports success, expected failure",
         "a client (strict): 1 case, 0 passed, ",
         "FAILED: 1 of 1 judged, 1 cause",
         "CAUSE  error-treated-as-success, 1 failure: ",
