@@ -180,17 +180,21 @@ where
         workers.into_iter().find_map(|worker| worker.join().ok().flatten())
     });
     let (sender, progress) = mpsc::channel();
-    if let Some(mut player) = player {
-        if let Err(reason) = queue.play_again(&mut player, &mut late, &sender) {
+    let is_whole = player.is_some_and(|mut player| {
+        let ended = queue.play_again(&mut player, &mut late, &sender);
+        ended.unwrap_or_else(|reason| {
             queue.lose(reason, &sender);
-        }
-    }
+            false
+        })
+    });
     drop(sender);
     for one in progress {
         run.take(one, done);
     }
-    // Cases that were not played again keep their first result.
-    for (nth, result) in late {
+    // Cases that need not be played again keep their first result, and so does the one by which the
+    // target was lost. If the run ended early, they have none.
+    let is_kept = is_whole || run.lost.is_some();
+    for (nth, result) in late.into_iter().filter(|_| is_kept) {
         run.take(Progress::Played(nth, CaseResult::Done(result)), done);
     }
     run.missing = cases - run.results.len() - run.unavailable.len();
@@ -264,13 +268,13 @@ impl<'q, S: Suite> Queue<'q, S> {
     }
 
     /// Plays the `late` cases again, one after another. Each is preceded by the cases before it in
-    /// its turn, whose effects it may check.
+    /// its turn, whose effects it may check. Returns whether the run went on to its end.
     fn play_again(
         &self,
         player: &mut S::Player,
         late: &mut BTreeMap<usize, S::Result>,
         sender: &Sender<Progress<S::Result>>,
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
         let mut failed_again = BTreeMap::<String, u8>::new();
         let failure = |result: &S::Result| self.suite.failure(result);
         for turn in &self.turns {
@@ -284,11 +288,11 @@ impl<'q, S: Suite> Queue<'q, S> {
             self.suite.begin_again(player, turn.len());
             for nth in turn.iter().take(last + 1) {
                 if self.is_over() {
-                    return Ok(());
+                    return Ok(false);
                 }
                 let result = self.suite.play(player, *nth)?;
                 if self.limits.is_cancelled() {
-                    return Ok(());
+                    return Ok(false);
                 }
                 let Some(first) = late.remove(nth).as_ref().and_then(failure) else { continue };
                 let passes = match &result {
@@ -308,11 +312,11 @@ impl<'q, S: Suite> Queue<'q, S> {
                 }
                 self.suite.check(player)?;
                 if !passes && self.limits.fail_fast {
-                    return Ok(());
+                    return Ok(false);
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Ends the run because no target answers any more.
@@ -401,6 +405,13 @@ mod tests {
         let jobs = NonZeroUsize::new(16).unwrap();
         let (run, _, reported) = run_failing(0, 100, &RunLimits { jobs, ..LIMITS });
         assert_eq!((run.results.len(), reported, run.missing), (100, 100, 0));
+    }
+
+    #[test]
+    fn case_that_is_not_played_again_has_no_verdict() {
+        let limits = RunLimits { fail_fast: true, ..LIMITS };
+        let (run, ..) = run_failing(usize::MAX, 3, &limits);
+        assert_eq!((run.results.len(), run.missing), (1, 2));
     }
 
     #[test]
