@@ -26,8 +26,8 @@ const PROCESSORS: [&str; 11] = [
     "Wasm",
     "Unknown",
 ];
-/// The oldest and the newest .NET that supports `ProcessInfo2`.
-const VERSIONS: std::ops::RangeInclusive<u8> = 6..=11;
+/// The versions of .NET that support `ProcessInfo2`.
+const VERSIONS: std::ops::RangeFrom<u8> = 6..;
 
 /// A target's answers to the questions of [`conclude`].
 #[derive(Clone, Debug, Default)]
@@ -296,6 +296,7 @@ mod tests {
         for (recognition, knows, profile, why) in vec![
             (ask("9.0.5", right), nine, "coreclr-9.0.5", "CoreCLR"),
             (ask("10.0.0-rc.1.25451.107", right), ten, "coreclr-10", "CoreCLR"),
+            (ask("12.0.0", right), ten, "coreclr-12.0.0", "CoreCLR"),
             (ask("9.0.20", lacks), nine, "nativeaot-9.0.20", "NativeAOT"),
             (dump(HResult::FAIL), nine, "nativeaot-9.0.20", "E_FAIL"),
             (dump(lacks), nine, "mono-9.0.20", "Mono"),
