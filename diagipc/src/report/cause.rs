@@ -64,17 +64,17 @@ pub struct Cause {
 }
 
 impl Cause {
-    /// Returns the fault with this name, in a report of `suite`. In a report of `check` the names
-    /// begin with the suite.
+    /// Returns the fault with this name, in a report of `suite`.
     pub fn fault(&self, suite: &str) -> Option<Fault> {
-        let suites = [Some(suite), self.example.split('/').next()];
-        suites.into_iter().flatten().find_map(|suite| fault_named(suite, &self.name))
+        fault_named(suite, &self.example, &self.name)
     }
 }
 
-/// Returns the fault of this name in reports of a suite.
-pub(super) fn fault_named(suite: &str, name: &str) -> Option<Fault> {
-    Fault::named(SuiteName::named(suite)?, name)
+/// Returns the fault of this name in reports of a suite. In a report of `check` the name of `case`
+/// begins with the suite.
+pub(super) fn fault_named(suite: &str, case: &str, name: &str) -> Option<Fault> {
+    let suites = [Some(suite), case.split('/').next()];
+    suites.into_iter().flatten().find_map(|suite| Fault::named(SuiteName::named(suite)?, name))
 }
 
 /// Whether both lists have the same faults in the same cases.

@@ -110,7 +110,7 @@ fn by_cause(suite: &str, failures: Vec<(Option<&str>, String)>) -> Vec<String> {
     }
     let lines = causes.into_iter().flat_map(|(fault, text, count)| {
         let Some(name) = fault else { return vec![format!("NEW  {text}")] };
-        let fault = fault_named(suite, name);
+        let fault = fault_named(suite, &text, name);
         let sentence = fault.map_or_else(String::new, |fault| format!(": {}", fault.sentence()));
         let s = if count == 1 { "" } else { "s" };
         vec![format!("NEW  {name}, {count} failure{s}{sentence}"), format!("  seen in {text}")]

@@ -435,6 +435,10 @@ impl Report {
             self.add(case);
         }
         self.notes.extend(other.notes.into_iter().map(|note| format!("{}: {note}", other.suite)));
+        self.too_few_judged = self.too_few_judged.or(other.too_few_judged);
+        self.not_judged = self.not_judged.take().or(other.not_judged);
+        self.not_played.extend(other.not_played);
+        self.stale.extend(other.stale);
         if let Some(Lost { reason, not_run }) = other.lost {
             let lost = self
                 .lost

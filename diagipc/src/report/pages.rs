@@ -396,7 +396,9 @@ pub fn junit(report: &Report, citations: &Citations) -> Result<String, String> {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
         status.set_type(kind).set_message(reason.as_str());
         let mut suite = TestSuite::new(format!("{}.{kind}", report.suite));
-        suite.add_test_case(TestCase::new(kind, status));
+        // There may be several of these, and names must differ.
+        let name = if kind == "stale" { reason.as_str() } else { kind };
+        suite.add_test_case(TestCase::new(name, status));
         xml.add_test_suite(suite);
     }
     let text = xml.to_string().map_err(|error| error.to_string())?;
@@ -450,7 +452,7 @@ fn description(report: &Report, case: &Case, citations: &Citations) -> String {
     }
     for CaseFault { name, text } in &case.faults {
         lines.push(format!("FAULT     {name}: {text}"));
-        if let Some(fault) = fault_named(&report.suite, name) {
+        if let Some(fault) = fault_named(&report.suite, &case.name, name) {
             lines.push(format!("FIX       {} {}", fault.sentence(), fault.fix()));
         }
     }
