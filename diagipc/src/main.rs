@@ -5,7 +5,7 @@ mod commands;
 mod help;
 
 use std::io::{self, BufWriter, Write};
-use std::process::{self, ExitCode};
+use std::process;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
@@ -78,7 +78,25 @@ fn with_route(mut error: clap::Error) -> clap::Error {
     error
 }
 
-fn main() -> ExitCode {
+/// Standard output. Once its reader has closed it, as `head` does, the rest is discarded, and the
+/// status stays that of the command.
+struct Discarding<W>(W);
+
+impl<W: Write> Write for Discarding<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).or_else(|error| if_closed(error, bytes.len()))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().or_else(|error| if_closed(error, ()))
+    }
+}
+
+fn if_closed<T>(error: io::Error, value: T) -> io::Result<T> {
+    if error.kind() == io::ErrorKind::BrokenPipe { Ok(value) } else { Err(error) }
+}
+
+fn main() -> ! {
     let matches = help::with_groups(Arguments::command()).try_get_matches();
     let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
     let arguments = arguments.unwrap_or_else(|error| with_route(error).exit());
@@ -88,7 +106,7 @@ fn main() -> ExitCode {
     if arguments.any_address {
         diagipc::network::allow_any_address();
     }
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(Discarding(io::stdout().lock()));
     let outcome = commands::run(&arguments.command, Arguments::command, &mut out);
     // A report has already taken them.
     printable::say_leftovers();
@@ -97,8 +115,6 @@ fn main() -> ExitCode {
     match outcome.and_then(|outcome| flushed.map(|()| outcome).map_err(Into::into)) {
         // On Windows a status has 32 bits, and an ExitCode 8.
         Ok(outcome) => process::exit(outcome.status()),
-        // The reader of our output closed it, as `head` does.
-        Err(error) if has_kind(&error, io::ErrorKind::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => {
             printable::say(&format!("diagipc: {}", target::advised(&error)));
             // A signal may have come while the command waited for an output's reader.
