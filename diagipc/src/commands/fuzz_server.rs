@@ -139,7 +139,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         ProgressDrawTarget::stderr()
     };
     let bar = ProgressBar::with_draw_target(Some(arguments.cases), target);
-    // Files that cannot be written are reported after the campaign.
+    // Files that cannot be written are reported last.
     let mut written = Ok(());
     let mut summary = campaign(&seeds, &address, &options, &mut |news| match news {
         CampaignProgress::Played(..) => bar.inc(1),
@@ -152,18 +152,18 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
         }
     });
     bar.finish_and_clear();
-    written?;
     let names = CampaignSummary::case_names();
-    summary.accept(&arguments.accepted.apply(summary.report(), &names, false)?);
+    let (accepted, kept) = arguments.accepted.apply(summary.report(), &names, false);
+    summary.accept(&accepted);
     let summary = summary;
-    let written = arguments.json.write(&summary);
+    let reported = arguments.json.write(&summary);
     if arguments.json.is_printed() {
         json(&summary, out)?;
     } else {
         text(&summary, out)?;
     }
     out.flush()?;
-    written?;
+    written.and(kept).and(reported)?;
     if let (Some(_), Some(signal)) = (&summary.interrupted, interrupt::signal()) {
         return Ok(Outcome::Interrupted(signal));
     }

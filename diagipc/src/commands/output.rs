@@ -1,13 +1,15 @@
 //! The output of every suite, and the selection of its cases.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::hash::Hasher as _;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use diagipc::embedded::Texts;
 use diagipc::known::harm_of;
 use diagipc::report::{KnownFaults, Made, html, junit};
@@ -91,8 +93,8 @@ pub(crate) struct Accepted {
     /// A file of accepted faults, whose failures do not fail the run
     ///
     /// New failures fail the run, and so do entries that no longer fail.
-    #[arg(long, value_name = "FILE")]
-    known: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().try_map(|file| KnownFile::read(&file)))]
+    known: Option<KnownFile>,
 
     /// Write a file for --known, with the faults that fail now
     ///
@@ -101,35 +103,46 @@ pub(crate) struct Accepted {
     write_known: Option<PathBuf>,
 }
 
+/// A file of accepted faults, which is read before the run.
+#[derive(Clone)]
+struct KnownFile {
+    text: String,
+    faults: KnownFaults,
+}
+
+impl KnownFile {
+    fn read(file: &OsStr) -> Result<Self, String> {
+        let name = file.to_string_lossy();
+        let text = fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
+        let faults = KnownFaults::parse(&name, &text)?;
+        Ok(Self { text, faults })
+    }
+}
+
 impl Accepted {
-    /// Removes what is accepted from the report, and writes the new file. `names` are the names of
-    /// all cases of the suite; a run is whole if it was to play all of them.
+    /// Removes what is accepted from the report, and returns whether the new file was written.
+    /// `names` are the names of all cases of the suite; a run is whole if it was to play all of them.
     pub(crate) fn apply(
         &self,
         report: Report,
         names: &BTreeSet<String>,
         is_whole: bool,
-    ) -> anyhow::Result<Report> {
-        let (mut text, mut known) = (None, KnownFaults::default());
-        if let Some(file) = &self.known {
-            let name = file.display().to_string();
-            let read = fs::read_to_string(file).with_context(|| name.clone())?;
-            known = KnownFaults::parse(&name, &read).map_err(anyhow::Error::msg)?;
-            text = Some(read);
-        }
-        if let Some(file) = &self.write_known {
-            let renewed = known.renewed(&report);
-            if text.is_none() && file.is_file() {
-                // The file may be anything else; then nothing of it is kept.
-                text = fs::read_to_string(file).ok();
-            }
+    ) -> (Report, anyhow::Result<()>) {
+        let written = self.write_known.as_ref().map_or(Ok(()), |file| {
+            let known = self.known.as_ref();
+            let renewed = known.map(|known| known.faults.clone()).unwrap_or_default();
+            let renewed = renewed.renewed(&report);
+            // The file may be anything else; then nothing of it is kept.
+            let text = known.map(|known| known.text.clone());
+            let text = text.or_else(|| fs::read_to_string(file).ok().filter(|_| file.is_file()));
             let new = text.map_or_else(|| renewed.to_toml(), |text| renewed.edited(&text));
-            output_file::write(file, new.as_bytes())?;
-        }
-        Ok(match self.known {
-            Some(_) => known.apply(report, names, is_whole),
+            output_file::write(file, new.as_bytes())
+        });
+        let report = match &self.known {
+            Some(known) => known.faults.apply(report, names, is_whole),
             None => report,
-        })
+        };
+        (report, written)
     }
 }
 
@@ -243,6 +256,11 @@ impl Output {
         if all.is_empty() {
             bail!("--except leaves no case");
         }
+        if let Some(glob) =
+            self.require.iter().find(|glob| !all.iter().any(|case| case.is_chosen(glob)))
+        {
+            bail!("--only and --except leave out every case of --require {glob}");
+        }
         // A list has no report, and needs no version.
         let version = if self.list { None } else { version(files) };
         Ok((all, WholeSuite { names, version }))
@@ -286,7 +304,7 @@ impl Output {
         }
         report.notes.extend(diagipc::leftovers());
         let is_whole = self.only.is_empty() && self.except.is_empty();
-        report = self.accepted.apply(report, &suite.names, is_whole)?;
+        let (mut report, kept) = self.accepted.apply(report, &suite.names, is_whole);
         text::annotate(&mut report)?;
         let report = &report;
         let citations = Citations::embedded();
@@ -299,7 +317,7 @@ impl Output {
             text::write(report, &citations, self.verbose, out)?;
         }
         out.flush()?;
-        files?;
+        kept.and(files)?;
         if let (Some(_), Some(signal)) = (&report.interrupted, interrupt::signal()) {
             return Ok(Outcome::Interrupted(signal));
         }

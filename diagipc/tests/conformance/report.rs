@@ -451,6 +451,10 @@ fn known_faults_of_a_codec_are_accepted_until_they_are_gone() {
         let only = ["codec", "--only", "uint", "--require", "uint"];
         tool::report(&[&only[..], options, &ADAPTER].concat(), status)
     };
+    // The file is read before the run, and a report is shown even if it cannot be written.
+    let missing = tool::errors(&["codec", "--only", "uint", "--known", &known, "--self"], 2);
+    assert!(missing.contains("known.toml: No such file"), "{missing}");
+    assert!(run(&["--write-known", "/nowhere/known.toml"], 2).counts.fail > 0);
     let failed = run(&["--write-known", &known], 1);
     let accepted = run(&["--known", &known], 0);
     assert_eq!(accepted.counts.informational, failed.counts.fail);
