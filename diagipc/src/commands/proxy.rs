@@ -122,6 +122,13 @@ fn with_client(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Out
     if let Some(file) = &arguments.pcapng {
         proxy.extend(["--pcapng".into(), file.into()]);
     }
+    let trust = trust_policy();
+    if trust == trust.allowing_shared_directory() {
+        proxy.push("--shared-directory".into());
+    }
+    if trust == trust.allowing_any_address() {
+        proxy.push("--any-address".into());
+    }
     let run = run_client(&proxy, &arguments.client, to, &canceller)?;
     if let Some(status) = run.client {
         writeln!(out, "the client ended: {status}")?;
@@ -147,15 +154,13 @@ fn with_client(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Out
 fn forward(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let (at, to) = match (&arguments.listen, &arguments.to, &arguments.port, &arguments.to_port) {
         (Some(at), Some(to), None, None) => {
-            let runtime: Result<Address, _> = to.parse();
-            let Ok(to) = runtime.and_then(|runtime| {
-                existing(&runtime)?;
-                Ok(runtime.endpoint()?.trusting(trust_policy()))
-            }) else {
-                say(&format!("diagipc: {to}: no such runtime"));
+            let runtime: Address = to.parse().map_err(anyhow::Error::msg)?;
+            let endpoint = runtime.endpoint().map_err(anyhow::Error::msg)?;
+            if let Err(why) = existing(&runtime) {
+                say(&format!("diagipc: {why}"));
                 return Ok(Outcome::Lost);
-            };
-            (socket(at, arguments.pid), to)
+            }
+            (socket(at, arguments.pid), endpoint.trusting(trust_policy()))
         }
         (None, None, Some(at), Some(to)) => (at.clone(), endpoint_at(to)),
         _ => return Err(anyhow!("expected --listen and --to, or --port and --to-port")),
@@ -164,17 +169,18 @@ fn forward(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome
         fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     }
     let name = || arguments.to.clone().unwrap_or_else(|| at.display().to_string());
-    let capture = arguments
-        .pcapng
-        .as_ref()
-        .map(|file| Capture::create(file, &name()).map(Arc::new))
-        .transpose()?;
     let (canceller, closing) = (Canceller::new()?, Canceller::new()?);
     interrupt::cancels(vec![vec![canceller.clone(), closing.clone()]])?;
     if arguments.listen.is_some() {
         says_who_looks_elsewhere(&at);
     }
     let listener = Listener::bind(&at)?;
+    // This overwrites an older file.
+    let capture = arguments
+        .pcapng
+        .as_ref()
+        .map(|file| Capture::create(file, &name()).map(Arc::new))
+        .transpose()?;
     let at = if tcp_address(&at).is_some() { listener.place().to_path_buf() } else { at };
     let witness = capture
         .clone()
@@ -201,13 +207,12 @@ fn forward(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome
     let connections = if arguments.once { Some(1) } else { arguments.connections };
     let recording = proxy.run(&canceller, connections, &report)?;
     drop(proxy);
+    let captured = capture.map_or(Ok(()), |capture| capture.finish());
     if let Some(directory) = &arguments.out {
         let name = arguments.name.as_deref().unwrap_or("recording");
         recording::write(&recording, directory, name, &mut io::stderr())?;
     }
-    if let Some(capture) = capture {
-        capture.finish()?;
-    }
+    captured?;
     Ok(Outcome::Well)
 }
 

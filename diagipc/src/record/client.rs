@@ -100,7 +100,7 @@ pub fn run_client(
 /// Whether the signal that ended the client was sent to this process too: Ctrl-C may end the client
 /// before it is noticed here.
 fn was_meant_too(client: Option<ExitStatus>, canceller: &Canceller) -> bool {
-    let ends = [Signal::INT, Signal::TERM].map(Signal::as_raw);
+    let ends = [Signal::HUP, Signal::INT, Signal::TERM].map(Signal::as_raw);
     let is_one =
         client.and_then(|status| status.signal()).is_some_and(|signal| ends.contains(&signal));
     let until = WaitLimit {

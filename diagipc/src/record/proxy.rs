@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::Shutdown;
 
 use super::recording::{Log, Recording, Witness};
-use crate::network::{Listener, has_hung_up, kind_of, sends_no_more};
+use crate::network::{Listener, advised, has_hung_up, kind_of, sends_no_more};
 
 /// The time limit for connecting to the other side.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -162,7 +162,7 @@ impl Proxy {
                 {
                     thread::sleep(RETRY_INTERVAL);
                 }
-                Err(error) => return Err(std::format!("{error:#}")),
+                Err(error) => return Err(advised(&error)),
             }
         }
     }

@@ -210,4 +210,9 @@ fn capture_failure_ends_proxy_with_2() {
     let file = "/nowhere/said.pcapng";
     let said = tool::errors(&["proxy", "--listen", &at, "--to", &to, "--pcapng", file], 2);
     assert!(said.contains(file), "{said}");
+    // An older capture is kept if the proxy cannot listen.
+    let old = directory.path().join("old.pcapng").display().to_string();
+    std::fs::write(&old, "mine").unwrap();
+    tool::errors(&["proxy", "--listen", &to, "--to", &to, "--pcapng", &old], 2);
+    assert_eq!(std::fs::read(&old).unwrap(), b"mine");
 }
