@@ -37,7 +37,7 @@ pub(crate) struct EventArguments {
     clrevents: Option<Keywords>,
 
     /// The level of --clrevents, from 0 to 5 or by name
-    #[arg(long, value_name = "LEVEL", default_value = "Informational", value_parser = level)]
+    #[arg(long, value_name = "LEVEL", default_value = "Informational", requires = "clrevents", value_parser = level)]
     clreventlevel: EventLevel,
 }
 

@@ -437,8 +437,11 @@ fn follow(
             thread::spawn(move || drop(news.send(News::Stopped(stop_handle.stop()))));
         }
         if cut.is_none() {
+            // Nothing is traced yet, so there is nothing to stop.
+            let is_early = is_signalled && stream.is_none() && streamed.is_none();
             // After the duration, the first signal is the second reason to end.
-            let is_cut = ends.cut.is_cancelled()
+            let is_cut = is_early
+                || ends.cut.is_cancelled()
                 || stop_by.is_some_and(|(_, was_signalled)| is_signalled && !was_signalled);
             let is_late = stop_by.is_some_and(|(by, _)| has_passed(by));
             // The signal comes first, because other reasons may follow from it.
