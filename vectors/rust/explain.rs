@@ -27,7 +27,7 @@ use crate::value::insert;
 use crate::{Annotation, DecodeRefusal, Direction, Type, TypedCodec, Value};
 use dotnet_diagnostics_ipc::advertise::{ADVERTISE_LEN, ADVERTISE_MAGIC};
 use dotnet_diagnostics_ipc::command::{Command, Continuation};
-use dotnet_diagnostics_ipc::continuation::StreamStart;
+use dotnet_diagnostics_ipc::continuation::{Environment, StreamStart};
 use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, MAGIC};
 use dotnet_diagnostics_ipc::hresult::HResult;
 use dotnet_diagnostics_ipc::message::{AnyReply, Message, server::ErrorReply};
@@ -398,10 +398,10 @@ impl<'b> Splitter<'b> {
 
     /// Takes what follows a reply: the entries of an environment, or bytes of a stream.
     fn following(&mut self, bytes: &'b [u8]) -> Item {
-        let is_environment =
-            self.request == Some(Command::PROCESS_ENVIRONMENT) && bytes.len() <= MOST_IN_FIELDS;
+        let is_environment = self.request == Some(Command::PROCESS_ENVIRONMENT);
+        let is_shown = is_environment && bytes.len() <= MOST_IN_FIELDS;
         let (kind, from_server) = (Type::Environment, true);
-        let subject = is_environment.then_some(TypedCodec { kind, command: None, from_server });
+        let subject = is_shown.then_some(TypedCodec { kind, command: None, from_server });
         let mut item = Item {
             offset: self.at,
             size: bytes.len(),
@@ -412,6 +412,7 @@ impl<'b> Splitter<'b> {
         match subject.map(|subject| subject.decode(bytes)) {
             Some(Ok(decoded)) => insert(&mut item.value, "entries", decoded.value),
             Some(Err(refusal)) => item.error = Some(refusal),
+            None if is_environment => item.error = Environment::decode(bytes).err().map(Into::into),
             None => {}
         }
         self.at = self.at.saturating_add(bytes.len());

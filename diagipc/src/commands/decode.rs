@@ -134,7 +134,7 @@ impl Arguments {
         if !is_given && trace_file::is_trace(&name, &front) {
             return Ok(Input::Trace { front, rest });
         }
-        let bytes = limited(&name, front.chain(rest), self.limit)?;
+        let bytes = limited(&name, front.chain(rest), self.limit, MORE)?;
         if pasted::is_capture(&bytes) {
             let read = pasted::read_capture(&bytes).map_err(|why| anyhow!("{name}: {why}"))?;
             report(&name, "a capture", &read);
@@ -165,10 +165,13 @@ fn report(name: &str, form: &str, read: &Pasted) {
     }
 }
 
+/// Which option reads a longer file.
+pub(crate) const MORE: &str = "; --limit allows more";
+
 /// Returns the contents of a file, or of standard input for `-`. More than `limit` bytes are an
-/// error.
-pub(crate) fn read(file: &str, limit: u64) -> anyhow::Result<Vec<u8>> {
-    limited(file, open(file)?, limit)
+/// error, whose text ends with `more`.
+pub(crate) fn read(file: &str, limit: u64, more: &str) -> anyhow::Result<Vec<u8>> {
+    limited(file, open(file)?, limit, more)
 }
 
 fn open(file: &str) -> anyhow::Result<Box<dyn Read>> {
@@ -178,11 +181,14 @@ fn open(file: &str) -> anyhow::Result<Box<dyn Read>> {
     })
 }
 
-fn limited(file: &str, source: impl Read, limit: u64) -> anyhow::Result<Vec<u8>> {
+fn limited(file: &str, source: impl Read, limit: u64, more: &str) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    source.take(limit + 1).read_to_end(&mut bytes).with_context(|| file.to_owned())?;
+    source
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .with_context(|| file.to_owned())?;
     if bytes.len() as u64 > limit {
-        bail!("{file}: more than {limit} bytes; --limit allows more");
+        bail!("{file}: more than {limit} bytes{more}");
     }
     Ok(bytes)
 }

@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let text = decode::read(&arguments.file, 1 << 30)?;
+    let text = decode::read(&arguments.file, 1 << 30, "")?;
     let bytes = match encode_all(&text, arguments.hex) {
         Ok(bytes) => bytes,
         Err(error) => {

@@ -1,10 +1,10 @@
 //! `diagipc list`.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use diagipc::embedded::{self, COMPANIONS, PACKAGE, SCENARIOS, SCRIPTS, VECTORS};
 use diagipc::faults::{Fault, SuiteName};
 use diagipc::runtime::{Misbehaviour, MisbehaviourKind};
@@ -163,7 +163,11 @@ fn export(directory: &Path, force: bool, out: &mut dyn Write) -> anyhow::Result<
         if force {
             output_file::export(&path, text.as_bytes())?;
         } else {
-            File::create_new(&path)
+            let created = File::create_new(&path);
+            if created.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists) {
+                bail!("{} already exists: --force overwrites it", path.display());
+            }
+            created
                 .and_then(|mut file| file.write_all(text.as_bytes()))
                 .with_context(|| path.display().to_string())?;
         }

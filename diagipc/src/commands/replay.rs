@@ -14,7 +14,7 @@ use dotnet_diagnostics_ipc_vectors::player::{
 use dotnet_diagnostics_ipc_vectors::script::{Plays, Script, Step};
 use dotnet_diagnostics_ipc_vectors::{Hazard, parse_scripts};
 
-use crate::commands::printable::say;
+use crate::commands::printable::{plain, say};
 use crate::commands::target::existing;
 use crate::commands::{Outcome, interrupt};
 
@@ -91,29 +91,29 @@ pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<
     let within = Duration::from_millis(arguments.within.unwrap_or(file.within_ms).into());
     let mut player = Player::new(&mut network, within);
     let outcome = player.play(&script.steps);
+    let name = plain(&script.name);
     let conversation = player.conversation().clone();
     let _ = player.close_all();
     match outcome {
         Ok(()) => {
-            writeln!(out, "{}: all {} steps matched the script", script.name, script.steps.len())?;
+            writeln!(out, "{name}: all {} steps matched the script", script.steps.len())?;
             Ok(Outcome::Well)
         }
         Err(Failure { trouble: PlayerError::Unavailable(why), step, .. }) => {
-            Err(anyhow!("{}: step {step} cannot be played here: {why}", script.name))
+            Err(anyhow!("{name}: step {step} cannot be played here: {why}"))
         }
         Err(failure) => {
             if let Some(signal) = interrupt::signal() {
                 writeln!(
                     out,
-                    "INTERRUPTED  {}: in step {} of {}",
-                    script.name,
+                    "INTERRUPTED  {name}: in step {} of {}",
                     failure.step,
                     script.steps.len()
                 )?;
                 show(&conversation, out)?;
                 return Ok(Outcome::Interrupted(signal));
             }
-            writeln!(out, "{}: {failure}", script.name)?;
+            writeln!(out, "{name}: {}", plain(&failure.to_string()))?;
             show(&conversation, out)?;
             let meets =
                 matches!(script.steps.get(failure.step), Some(Step::Open(_) | Step::Accept(_)));

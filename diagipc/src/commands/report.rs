@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let mut reports = Vec::new();
     for file in arguments.against.iter().chain(&arguments.reports) {
-        let bytes = decode::read(file, arguments.limit)?;
+        let bytes = decode::read(file, arguments.limit, decode::MORE)?;
         let report = std::str::from_utf8(&bytes).map_err(|error| error.to_string()).and_then(read);
         match report {
             Ok(report) => reports.push(report),

@@ -350,7 +350,7 @@ fn failure(case: &Case, colours: &Colours, out: &mut dyn Write) -> anyhow::Resul
     }
     let cited: Vec<&str> = case.cited().collect();
     let separator = if cited.is_empty() { "" } else { ": " };
-    writeln!(out, "  {}{separator}{}\n", case.level.name(), cited.join(", "))?;
+    writeln!(out, "  {}{separator}{}\n", case.level.name(), plain(&cited.join(", ")))?;
     Ok(())
 }
 
@@ -369,7 +369,11 @@ fn cited(
     writeln!(out, "Facts and requirements:")?;
     for id in &ids {
         let line = plain(citations.line(id).unwrap_or("unknown"));
-        writeln!(out, "  {}  {line}", colours.paint(&format!("{id:<9}"), AnsiColor::Yellow))?;
+        writeln!(
+            out,
+            "  {}  {line}",
+            colours.paint(&format!("{:<9}", plain(id)), AnsiColor::Yellow)
+        )?;
     }
     Ok(writeln!(out)?)
 }
@@ -383,7 +387,7 @@ fn deviations(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow
     }
     writeln!(out, "{}", what_deviations_are(report))?;
     for (fact, cases) in by_fact {
-        writeln!(out, "  {}", colours.paint(fact, AnsiColor::Yellow))?;
+        writeln!(out, "  {}", colours.paint(&plain(fact), AnsiColor::Yellow))?;
         for (case, deviation) in cases {
             // With `strict` the fact does not describe this target, so show what the target does.
             let found = case.detail.as_ref().and_then(|detail| detail.found.first());
@@ -397,7 +401,7 @@ fn deviations(report: &Report, colours: &Colours, out: &mut dyn Write) -> anyhow
 fn deviations_in_short(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
     let by_fact = by_fact(report);
     let facts: Vec<String> =
-        by_fact.iter().map(|(fact, cases)| format!("{fact} ({})", cases.len())).collect();
+        by_fact.iter().map(|(fact, cases)| format!("{} ({})", plain(fact), cases.len())).collect();
     if facts.is_empty() {
         return Ok(());
     }

@@ -299,6 +299,19 @@ fn run_within(memory: u64, arguments: &[&str], input: &[u8]) -> String {
     text(&crate::tool::run_command(command, input, 0))
 }
 
+/// The entries of such a block are not shown, but its end is looked for.
+#[test]
+fn environment_of_more_than_1_mib_that_is_cut_is_an_error() {
+    let head = b"DOTNET_IPC_V1\0\x1a\0\xff\0\0\0";
+    let (size, entries) = (4 + 4 * 300_000_u32, 300_000_u32);
+    let block = vec![0; 4 * 300_000];
+    let whole = [&head[..], &size.to_le_bytes(), &[0, 0], &entries.to_le_bytes(), &block].concat();
+    let decode = ["decode", "--request", "0x0402", "-"];
+    run(&decode, &whole, 0);
+    let cut = text(&run(&decode, &whole[..whole.len() - 8], 1));
+    assert!(cut.contains("error: "), "{cut}");
+}
+
 /// 50,000 messages of 28 bytes, 1.3 MiB, whose fields take 40 MiB together; and the longest
 /// environment block, of 1 MiB, whose entries are not shown if it is longer.
 #[test]
