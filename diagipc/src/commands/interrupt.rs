@@ -1,20 +1,23 @@
-//! SIGINT, SIGTERM and SIGHUP: a run ends the processes it started, and reports its results so far.
+//! SIGINT, SIGTERM and SIGHUP, on Windows only Ctrl-C: a run ends the processes it started, and reports its results so far.
 
 #[cfg(unix)]
 use std::env;
 #[cfg(unix)]
 use std::process::Command;
+use std::process::exit;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+use std::{io, iter, thread};
 
 #[cfg(unix)]
 use anyhow::Context as _;
 #[cfg(unix)]
 use diagipc::{own_all_started, watch_started};
 use dotnet_diagnostics_ipc::io::Canceller;
+use signal_hook::consts::SIGINT;
 
 #[cfg(unix)]
 use crate::commands::Outcome;
-#[cfg(unix)]
 use crate::commands::printable::say_leftovers;
 
 /// The first signal; 0 for none.
@@ -32,7 +35,7 @@ pub(crate) const fn status(signal: i32) -> i32 {
 
 /// Returns a canceller that the first signal cancels. A second signal ends this program
 /// immediately, with everything it has started.
-pub(crate) fn canceller() -> std::io::Result<Canceller> {
+pub(crate) fn canceller() -> io::Result<Canceller> {
     let canceller = Canceller::new()?;
     cancels(vec![vec![canceller.clone()]])?;
     Ok(canceller)
@@ -40,28 +43,15 @@ pub(crate) fn canceller() -> std::io::Result<Canceller> {
 
 /// Makes the nth signal cancel all of the nth of `steps`; the signal after the last step ends this
 /// program immediately.
-#[cfg(unix)]
-pub(crate) fn cancels(steps: Vec<Vec<Canceller>>) -> std::io::Result<()> {
-    use std::process::exit;
-    use std::thread;
-    use std::time::{Duration, Instant};
-
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    use signal_hook::iterator::Signals;
-
+pub(crate) fn cancels(steps: Vec<Vec<Canceller>>) -> io::Result<()> {
     /// `timeout` signals the process and then its group; these signals count as one.
     const SAME_SIGNAL_TIME: Duration = Duration::from_millis(300);
 
-    // `nohup` makes this program ignore SIGHUP.
-    let own = std::process::id();
-    let is_ignored =
-        u8::try_from(SIGHUP).is_ok_and(|signal| diagipc::process::procfs::ignores(own, signal));
-    let hang_up = Some(SIGHUP).filter(|_| !is_ignored);
-    let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up))?;
+    let signals = signals()?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let mut steps = steps.into_iter();
         let mut last: Option<Instant> = None;
-        for signal in signals.forever() {
+        for signal in signals {
             if last.is_some_and(|last| last.elapsed() < SAME_SIGNAL_TIME) {
                 continue;
             }
@@ -78,11 +68,37 @@ pub(crate) fn cancels(steps: Vec<Vec<Canceller>>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Does nothing, because the system ends this program.
-#[cfg(not(unix))]
-#[allow(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
-pub(crate) fn cancels(_: Vec<Vec<Canceller>>) -> std::io::Result<()> {
-    Ok(())
+/// Returns the signals as they arrive.
+#[cfg(unix)]
+fn signals() -> io::Result<impl Iterator<Item = i32>> {
+    use signal_hook::consts::{SIGHUP, SIGTERM};
+
+    // `nohup` makes this program ignore SIGHUP.
+    let own = std::process::id();
+    let is_ignored =
+        u8::try_from(SIGHUP).is_ok_and(|signal| diagipc::process::procfs::ignores(own, signal));
+    let hang_up = Some(SIGHUP).filter(|_| !is_ignored);
+    let mut signals =
+        signal_hook::iterator::Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up))?;
+    Ok(iter::from_fn(move || signals.forever().next()))
+}
+
+/// Returns a signal for each Ctrl-C.
+#[cfg(windows)]
+fn signals() -> io::Result<impl Iterator<Item = i32>> {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+    let is_told = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGINT, Arc::clone(&is_told))?;
+    Ok(iter::from_fn(move || {
+        while !is_told.swap(false, Ordering::SeqCst) {
+            thread::sleep(POLL_INTERVAL);
+        }
+        Some(SIGINT)
+    }))
 }
 
 /// Makes everything that this program starts end with it, even if it is killed. Call this before
@@ -99,4 +115,21 @@ pub(crate) fn own() -> anyhow::Result<()> {
 pub(crate) fn watch() -> anyhow::Result<Outcome> {
     watch_started().context("watching")?;
     Ok(Outcome::Well)
+}
+
+#[cfg(test)]
+mod tests {
+    use dotnet_diagnostics_ipc::io::{ErrorKind, WaitLimit};
+
+    use super::*;
+
+    #[test]
+    fn signal_cancels_and_is_kept() {
+        let canceller = canceller().unwrap();
+        signal_hook::low_level::raise(SIGINT).unwrap();
+        let deadline = Instant::now().checked_add(Duration::from_secs(60));
+        let waited = WaitLimit { deadline, canceller: Some(&canceller) }.sleep();
+        assert!(matches!(waited, Err(ErrorKind::Cancelled)), "{waited:?}");
+        assert_eq!((signal(), status(SIGINT)), (Some(SIGINT), 130));
+    }
 }
