@@ -189,8 +189,8 @@ impl Operations {
 
     /// Looks for the programs of these operations. Operations without a program are not played.
     ///
-    /// # Errors Returns an error about the first program if all are missing: such a client cannot
-    /// be tested.
+    /// # Errors
+    /// Returns an error about the first program if all are missing: such a client cannot be tested.
     pub fn find_programs(
         &self,
         operations: impl IntoIterator<Item = Operation>,

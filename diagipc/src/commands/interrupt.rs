@@ -1,4 +1,5 @@
-//! SIGINT, SIGTERM and SIGHUP, on Windows only Ctrl-C: a run ends the processes it started, and reports its results so far.
+//! SIGINT, SIGTERM and SIGHUP, on Windows only Ctrl-C: a run ends the processes it started, and
+//! reports its results so far.
 
 #[cfg(unix)]
 use std::env;

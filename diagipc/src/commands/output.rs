@@ -133,8 +133,8 @@ impl Accepted {
             let renewed = known.map(|known| known.faults.clone()).unwrap_or_default();
             let renewed = renewed.renewed(&report);
             // The file may be anything else; then nothing of it is kept.
-            let text = known.map(|known| known.text.clone());
-            let text = text.or_else(|| fs::read_to_string(file).ok().filter(|_| file.is_file()));
+            let old = || if file.is_file() { fs::read_to_string(file).ok() } else { None };
+            let text = known.map(|known| known.text.clone()).or_else(old);
             let new = text.map_or_else(|| renewed.to_toml(), |text| renewed.edited(&text));
             output_file::write(file, new.as_bytes())
         });

@@ -142,7 +142,7 @@ pub trait Handler {
         reason.hresult().into()
     }
 
-    /// Called when a connection is over, with its outcome, unless the server's end ends it. Does
+    /// Called when a connection is over, with its outcome, unless the shutdown ends it. Does
     /// nothing by default.
     fn served(&self, served: &Served) {
         let _ = served;
