@@ -59,6 +59,8 @@ pub use codec::adapter::{Adapter, AdapterCommand, AdapterError};
 pub use network::address::{Address, SpawnCommand};
 pub use process::program::Program;
 pub use process::{OwnDirectory, Started, end_all_started, leftovers};
+#[cfg(windows)]
+pub use process::{hold_ctrl_c, take_ctrl_c};
 #[cfg(unix)]
 pub use process::{own_all_started, socket_name, watch_started};
 pub use report::Glob;

@@ -15,12 +15,16 @@ use anyhow::Context as _;
 #[cfg(unix)]
 use diagipc::{own_all_started, watch_started};
 use dotnet_diagnostics_ipc::io::Canceller;
+#[cfg(unix)]
 use signal_hook::consts::SIGINT;
 
 #[cfg(unix)]
 use crate::commands::Outcome;
 use crate::commands::printable::say_leftovers;
 
+/// The number that stands for Ctrl-C, as on Unix.
+#[cfg(windows)]
+const SIGINT: i32 = 2;
 /// The first signal; 0 for none.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
@@ -87,15 +91,11 @@ fn signals() -> io::Result<impl Iterator<Item = i32>> {
 /// Returns a signal for each Ctrl-C.
 #[cfg(windows)]
 fn signals() -> io::Result<impl Iterator<Item = i32>> {
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
-
     const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-    let is_told = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(SIGINT, Arc::clone(&is_told))?;
-    Ok(iter::from_fn(move || {
-        while !is_told.swap(false, Ordering::SeqCst) {
+    diagipc::hold_ctrl_c()?;
+    Ok(iter::from_fn(|| {
+        while !diagipc::take_ctrl_c() {
             thread::sleep(POLL_INTERVAL);
         }
         Some(SIGINT)
@@ -118,7 +118,7 @@ pub(crate) fn watch() -> anyhow::Result<Outcome> {
     Ok(Outcome::Well)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use dotnet_diagnostics_ipc::io::{ErrorKind, WaitLimit};
 

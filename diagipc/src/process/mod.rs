@@ -29,3 +29,5 @@ pub use self::suspended::Suspended;
 pub use self::unix::socket_name;
 #[cfg(unix)]
 pub use self::watcher::watch_started;
+#[cfg(windows)]
+pub use self::windows::{hold_ctrl_c, take_ctrl_c};

@@ -16,8 +16,10 @@ use std::os::windows::io::{AsRawHandle as _, HandleOrNull, OwnedHandle};
 use std::os::windows::process::CommandExt as _;
 use std::process::{Child, Command};
 use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use windows_sys::Win32::Foundation::{HANDLE, INVALID_HANDLE_VALUE};
+use windows_sys::Win32::System::Console::{CTRL_BREAK_EVENT, CTRL_C_EVENT, SetConsoleCtrlHandler};
 use windows_sys::Win32::System::Diagnostics::ToolHelp::{
     CreateToolhelp32Snapshot, TH32CS_SNAPTHREAD, THREADENTRY32, Thread32First, Thread32Next,
 };
@@ -106,6 +108,30 @@ impl WindowsProcess {
         };
         is_known != 0 && counts.ActiveProcesses > 0
     }
+}
+
+/// Whether Ctrl-C was pressed since [`take_ctrl_c`].
+static HAS_CTRL_C: AtomicBool = AtomicBool::new(false);
+
+/// Keeps Ctrl-C and Ctrl-Break from ending this process.
+///
+/// # Errors
+/// Fails if the system refuses.
+pub fn hold_ctrl_c() -> io::Result<()> {
+    // SAFETY: The function may be called at any time, on any thread.
+    done(unsafe { SetConsoleCtrlHandler(Some(held), 1) })
+}
+
+/// Returns whether Ctrl-C was pressed since the last call.
+pub fn take_ctrl_c() -> bool {
+    HAS_CTRL_C.swap(false, Ordering::SeqCst)
+}
+
+/// Returns whether it is one of the held events, after which the system does nothing more.
+extern "system" fn held(event: u32) -> i32 {
+    let is_held = matches!(event, CTRL_C_EVENT | CTRL_BREAK_EVENT);
+    HAS_CTRL_C.fetch_or(is_held, Ordering::SeqCst);
+    is_held.into()
 }
 
 /// Returns how the process ended, if it has. Its id is not reused while its handle is open.

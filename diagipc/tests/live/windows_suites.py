@@ -19,6 +19,7 @@ import argparse
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import time
 from functools import partial
@@ -132,6 +133,20 @@ def failed_dump(wine, diagipc, archive):
                "diagipc call: the runtime answered with the error code 0x00000000, which gives no reason (waiting for the reply)")
 
 
+def interrupted(wine, *command, words):
+    """Runs a command, presses Ctrl-C after some seconds, and returns its exit status and whether it printed `words`. wine makes a Ctrl-C
+    of the signal."""
+    process = subprocess.Popen([wine.wine, *command], env=wine.environment, cwd=wine.home, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               start_new_session=True)
+    try:
+        time.sleep(4)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    return process.returncode, words in said.decode().replace("\r", "")
+
+
 def reference_runtime(wine, diagipc, examples, everything):
     """Tests the reference runtime with this crate's clients and the server suite, as a runtime on Windows."""
     runtime = subprocess.Popen([wine.wine, diagipc, "runtime", "--profile", "coreclr-9", "--until-eof"], env=wine.environment,
@@ -147,6 +162,9 @@ def reference_runtime(wine, diagipc, examples, everything):
                 ([diagipc, "call", "--pid", process, "environment"], 0, "PATH=")):
             status, said, errors = wine.run(*command)
             expect(f"reference runtime: {' '.join(command[1:])}", (status, words in said + errors), (wanted, True))
+        for command, wanted, words in ((["trace", process, "-o", "a.nettrace", "--force"], 0, ", complete\n"),
+                                       (["server", "--profile", "coreclr-9", pipe], 130, "INTERRUPTED: ")):
+            expect(f"Ctrl-C: {command[0]}", interrupted(wine, diagipc, *command, words=words), (wanted, True))
     finally:
         runtime.stdin.close()
         expect("reference runtime: it ends with its input", runtime.wait(30), 0)
