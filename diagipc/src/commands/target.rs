@@ -202,13 +202,11 @@ impl AddressArguments {
     pub(crate) fn address(&self) -> anyhow::Result<Address> {
         let mut command = self.command.iter().cloned();
         Ok(match (&self.endpoint, command.next()) {
+            (Some(Address::Socket(path)), None) if path.is_file() => {
+                let path = path.display();
+                bail!("{path} is a file, not a socket; to start it: --spawn -- {path}");
+            }
             (Some(address), None) => {
-                if let Address::Socket(path) = address
-                    && path.is_file()
-                {
-                    let path = path.display();
-                    bail!("{path} is a file, not a socket; to start it: --spawn -- {path}");
-                }
                 says_device(address);
                 address.clone()
             }

@@ -388,7 +388,7 @@ fn trace_is_cut_by_a_signal_while_it_stops() {
     let errors = ends(trace, 130);
     assert!(errors.contains(&format!("{new} has the first 8 bytes")), "{errors}");
 
-    // Before the session has started there is nothing to stop.
+    // A session that does not start cannot be stopped.
     let runtime = Runtime::start(&["--misbehave", "never-answers"]);
     let trace = start(&["trace", &runtime.pid(), "-o", &fake.path("none")]);
     thread::sleep(Duration::from_millis(500));

@@ -320,6 +320,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const STOP_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long a stop waits for the first byte of the stream.
 const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a session that a signal finds not started may take to start, and then be complete.
+const START_PATIENCE: Duration = Duration::from_secs(3);
 /// How long a write may take once the stream was cut.
 const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -386,6 +388,7 @@ fn follow(
     // When the stream must have ended, and whether a signal set this time.
     let mut stop_by: Option<(Option<Instant>, bool)> = None;
     let mut awaits_stop = false;
+    let mut signalled: Option<Instant> = None;
     let mut cut: Option<(Instant, Cut)> = None;
     loop {
         // Check this first: once the thread has ended, everything that it sent has arrived.
@@ -424,6 +427,7 @@ fn follow(
         let now = Instant::now();
         let has_passed = |deadline: Option<Instant>| deadline.is_some_and(|at| at <= now);
         let is_signalled = ends.stop.is_cancelled();
+        signalled = signalled.or_else(|| is_signalled.then_some(now));
         // A stop before the first byte would end the session without a stream.
         let has_begun = stream.as_ref().is_some_and(|(bytes, began)| {
             bytes.load(Ordering::Relaxed) > 0 || began.elapsed() >= FIRST_BYTE_TIMEOUT
@@ -437,8 +441,9 @@ fn follow(
             thread::spawn(move || drop(news.send(News::Stopped(stop_handle.stop()))));
         }
         if cut.is_none() {
-            // Nothing is traced yet, so there is nothing to stop.
-            let is_early = is_signalled && stream.is_none() && streamed.is_none();
+            let is_early = stream.is_none()
+                && streamed.is_none()
+                && signalled.is_some_and(|at| at.elapsed() >= START_PATIENCE);
             // After the duration, the first signal is the second reason to end.
             let is_cut = is_early
                 || ends.cut.is_cancelled()
