@@ -126,8 +126,9 @@ impl ScenarioPlayer<'_, '_> {
     /// one for all of them.
     pub(super) fn accept(&mut self, accept: &Accept) -> Result<(), Stop> {
         let limit = Limit::new(CONNECT_TIMEOUT.max(self.line.patience));
-        let mut had_nothing = false;
+        let (mut had_nothing, mut has_asked) = (false, false);
         loop {
+            let is_request = matches!(self.moves.front(), Some(Move::Request(_)));
             match self.is_called(&limit) {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
@@ -135,12 +136,21 @@ impl ScenarioPlayer<'_, '_> {
                 Err(Stop::Lacks(_) | Stop::Differs(..)) if had_nothing => {
                     return Err(self.sends_nothing());
                 }
+                Err(Stop::Differs(..)) if has_asked && is_request && limit.is_over() => {
+                    let text =
+                        "it asks only for information, and never sends the request of its task";
+                    return Err(Stop::fault(None, text));
+                }
                 Err(stop) => return Err(stop),
             }
             self.player.step(&Step::Accept(accept.clone()))?;
             let is_expected = matches!(self.moves.front(), Some(Move::Request(_) | Move::Stop(_)));
             let waits = is_expected || self.is_next(Act::SendsNothingWhole);
             if waits && self.answers_unrelated(&accept.accept)? {
+                if !self.peer.is_stranger() {
+                    self.has_connected.store(true, Ordering::Relaxed);
+                    has_asked = true;
+                }
                 continue;
             }
             let is_strangers = self.peer.is_stranger();

@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP, on Windows only Ctrl-C: a run ends the processes it started, and
+//! SIGINT, SIGTERM and SIGHUP, on Windows Ctrl-C and Ctrl-Break: a run ends the processes it started, and
 //! reports its results so far.
 
 #[cfg(unix)]

@@ -101,7 +101,7 @@ pub(crate) struct Arguments {
     #[arg(long, hide_short_help = true)]
     stand_in_for_user_events: bool,
 
-    /// With --spawn: keep the target after a harmful request, unless it died
+    /// With --spawn: keep the target after a harmful request, unless it died or hangs
     ///
     /// This is faster, but one case may affect the next.
     #[arg(long, hide_short_help = true)]

@@ -31,7 +31,7 @@ use windows_sys::Win32::System::JobObjects::{
     QueryInformationJobObject, SetInformationJobObject, TerminateJobObject,
 };
 use windows_sys::Win32::System::Threading::{
-    CREATE_SUSPENDED, OpenThread, ResumeThread, THREAD_SUSPEND_RESUME,
+    CREATE_NEW_PROCESS_GROUP, CREATE_SUSPENDED, OpenThread, ResumeThread, THREAD_SUSPEND_RESUME,
 };
 
 use super::Death;
@@ -48,7 +48,8 @@ impl WindowsProcess {
     /// Fails if it cannot be started, or cannot be put into a job; then it does not run.
     pub(super) fn start(command: &mut Command) -> io::Result<(Child, Self)> {
         let job = Self::new()?;
-        let child = command.creation_flags(CREATE_SUSPENDED).spawn();
+        // Such a group ignores Ctrl-C.
+        let child = command.creation_flags(CREATE_SUSPENDED | CREATE_NEW_PROCESS_GROUP).spawn();
         command.creation_flags(0);
         let mut child = child?;
         match job.add(&child).and_then(|()| resume(child.id())) {

@@ -175,6 +175,8 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &CaseFacts
         (&facts.hangs, &facts.end)
     {
         verdict.grade = Grade::Fail;
+        // A hang is no known behaviour, and is tried again.
+        verdict.deviation = None;
         verdict.found.push(reason.clone());
     }
     name_unknown_command(known, facts, &mut verdict.faults);
@@ -184,7 +186,8 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &CaseFacts
         crash.text = format!("{} after {after}{}", crash.text, facts.last_words);
     }
     if let Some(fact) = habit_of_script(known.profile, case, &facts.exchanges) {
-        let lives = facts.death.is_none() && facts.death_after.is_none();
+        let has_hung = facts.hangs.is_some() && matches!(facts.end, PlayEnd::AsWritten(_));
+        let lives = facts.death.is_none() && facts.death_after.is_none() && !has_hung;
         if verdict.grade == Grade::Fail && lives && verdict.may_be_habit() {
             verdict = Verdict { outcome: verdict.outcome, ..unspecified(fact, verdict.found) };
         }

@@ -51,6 +51,8 @@ pub(super) struct CasePlayer<'o> {
     again: bool,
     /// Since when, and how many, cases were played without an answer; `None` after an answer.
     without_answer: Option<(Instant, u32)>,
+    /// Whether a reaction of the target is expected after every case.
+    reacts: bool,
 }
 
 impl<'o> CasePlayer<'o> {
@@ -69,6 +71,8 @@ impl<'o> CasePlayer<'o> {
             last: None,
             again: false,
             without_answer: survey.without_answer_since.map(|since| (since, 0)),
+            // Of a target that keeps connections open the end of an answer is waited for.
+            reacts: survey.reacts && !survey.abilities.keeps_open,
         }
     }
 
@@ -97,8 +101,7 @@ impl<'o> CasePlayer<'o> {
         self.known.served.extend(served.filter_map(Exchange::command));
         if !facts.fails {
             self.pace.passed(about(case), facts.took);
-        } else if facts.exchanges.answered().next().is_none() && began.elapsed() >= self.whole(case)
-        {
+        } else if facts.exchanges.answered().next().is_none() && facts.took >= self.whole(case) {
             self.pace.was_silent(about(case));
         }
         if let PlayEnd::Unavailable(why) = facts.end {
@@ -303,7 +306,7 @@ impl<'o> CasePlayer<'o> {
         let may_hang =
             facts.death_after.is_none() && (self.has_answered() || !self.subject.can_spawn());
         // A case that passes may hang the target too, and the next one would be blamed.
-        let is_due = facts.fails || self.subject.can_spawn();
+        let is_due = facts.fails || self.reacts && self.subject.can_spawn();
         if !own && is_due && may_hang && !is_unavailable {
             self.look_after(case, &mut facts);
             facts.fails |= facts.hangs.is_some();
@@ -343,7 +346,8 @@ impl<'o> CasePlayer<'o> {
         };
         self.without_socket += u32::from(self.subject.has_lost_its_socket());
         if !self.subject.end_shared() || self.without_socket >= MAX_WITHOUT_SOCKET {
-            let text = decide(&self.known, case, facts).found.join("; ");
+            let found = decide(&self.known, case, facts).found.join("; ");
+            let text = if found.is_empty() { "a case that passed".to_owned() } else { found };
             self.lost = Some(format!("{reason}; after: {text}"));
             return;
         }

@@ -40,6 +40,8 @@ pub(crate) struct Survey {
     /// How the profile was concluded; `None` if it was given.
     pub(super) conclusion: Option<Conclusion>,
     pub(super) abilities: Abilities,
+    /// Whether it answers `ProcessInfo`.
+    pub(super) reacts: bool,
     /// When the survey ended, if the target has answered nothing.
     pub(super) without_answer_since: Option<Instant>,
     pub(super) pace: Pace,
@@ -108,7 +110,17 @@ pub(crate) fn survey(
     }
     let seen = SeenInRun::default();
     let without_answer_since = (!any_answers).then(Instant::now);
-    Ok(Survey { profile, conclusion, abilities, without_answer_since, pace, seen, weaknesses })
+    let reacts = answers;
+    Ok(Survey {
+        profile,
+        conclusion,
+        abilities,
+        reacts,
+        without_answer_since,
+        pace,
+        seen,
+        weaknesses,
+    })
 }
 
 struct Surveyor<'m> {

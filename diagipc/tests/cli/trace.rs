@@ -391,7 +391,12 @@ fn trace_is_cut_by_a_signal_while_it_stops() {
     // A session that does not start cannot be stopped.
     let runtime = Runtime::start(&["--misbehave", "never-answers"]);
     let trace = start(&["trace", &runtime.pid(), "-o", &fake.path("none")]);
-    thread::sleep(Duration::from_millis(500));
+    #[cfg(target_os = "linux")]
+    crate::cli::interrupted::until("it has no handler", || {
+        crate::cli::interrupted::handles_sigterm(trace.id()).then_some(())
+    });
+    #[cfg(not(target_os = "linux"))]
+    thread::sleep(Duration::from_secs(2));
     signal(&trace, "-INT");
     ends(trace, 130);
 
