@@ -55,7 +55,7 @@ impl ScenarioPlayer<'_, '_> {
         unread: Unread,
         expected: Option<Command>,
     ) -> Result<Vec<u8>, Stop> {
-        let limit = Limit::new(CONNECT_TIMEOUT.max(self.line.patience));
+        let limit = self.connect_limit();
         let mut has_connected_again = false;
         loop {
             let bytes = self.read(on, unread)?;
@@ -125,7 +125,7 @@ impl ScenarioPlayer<'_, '_> {
     /// unrelated request, or nothing, as programs that look for processes may make. The limit is
     /// one for all of them.
     pub(super) fn accept(&mut self, accept: &Accept) -> Result<(), Stop> {
-        let limit = Limit::new(CONNECT_TIMEOUT.max(self.line.patience));
+        let limit = self.connect_limit();
         let (mut had_nothing, mut has_asked) = (false, false);
         loop {
             let is_request = matches!(self.moves.front(), Some(Move::Request(_)));

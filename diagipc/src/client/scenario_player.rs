@@ -226,7 +226,13 @@ impl ScenarioPlayer<'_, '_> {
         }
     }
 
-    /// Waits until the client connects. Returns `false` if it need not, which skips the rest.
+    /// Begins the time within which the client must connect.
+    pub(super) fn connect_limit(&self) -> Limit {
+        Limit::new(CONNECT_TIMEOUT.max(self.line.patience))
+    }
+
+    /// Waits until the client connects, at most until `limit`. Returns `false` if it need not,
+    /// which skips the rest.
     pub(super) fn is_called(&mut self, limit: &Limit) -> Result<bool, Stop> {
         loop {
             // Connecting may have been the last action of a client that has ended.

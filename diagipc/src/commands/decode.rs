@@ -165,7 +165,7 @@ fn report(name: &str, form: &str, read: &Pasted) {
     }
 }
 
-/// Which option reads a longer file.
+/// The end of the error of a long file, if an option reads longer ones.
 pub(crate) const MORE: &str = "; --limit allows more";
 
 /// Returns the contents of a file, or of standard input for `-`. More than `limit` bytes are an

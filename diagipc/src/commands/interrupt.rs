@@ -1,5 +1,5 @@
-//! SIGINT, SIGTERM and SIGHUP, on Windows Ctrl-C and Ctrl-Break: a run ends the processes it started, and
-//! reports its results so far.
+//! SIGINT, SIGTERM and SIGHUP, on Windows Ctrl-C and Ctrl-Break: a run ends the processes it
+//! started, and reports its results so far.
 
 #[cfg(unix)]
 use std::env;
@@ -88,7 +88,7 @@ fn signals() -> io::Result<impl Iterator<Item = i32>> {
     Ok(iter::from_fn(move || signals.forever().next()))
 }
 
-/// Returns a signal for each Ctrl-C.
+/// Returns SIGINT for each Ctrl-C or Ctrl-Break.
 #[cfg(windows)]
 fn signals() -> io::Result<impl Iterator<Item = i32>> {
     const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -48,7 +48,7 @@ impl WindowsProcess {
     /// Fails if it cannot be started, or cannot be put into a job; then it does not run.
     pub(super) fn start(command: &mut Command) -> io::Result<(Child, Self)> {
         let job = Self::new()?;
-        // Such a group ignores Ctrl-C.
+        // A process in a group of its own ignores Ctrl-C.
         let child = command.creation_flags(CREATE_SUSPENDED | CREATE_NEW_PROCESS_GROUP).spawn();
         command.creation_flags(0);
         let mut child = child?;
@@ -112,7 +112,7 @@ impl WindowsProcess {
     }
 }
 
-/// Whether Ctrl-C was pressed since [`take_ctrl_c`].
+/// Whether Ctrl-C or Ctrl-Break was pressed since [`take_ctrl_c`].
 static HAS_CTRL_C: AtomicBool = AtomicBool::new(false);
 
 /// Keeps Ctrl-C and Ctrl-Break from ending this process.
@@ -124,12 +124,12 @@ pub fn hold_ctrl_c() -> io::Result<()> {
     done(unsafe { SetConsoleCtrlHandler(Some(held), 1) })
 }
 
-/// Returns whether Ctrl-C was pressed since the last call.
+/// Returns whether Ctrl-C or Ctrl-Break was pressed since the last call.
 pub fn take_ctrl_c() -> bool {
     HAS_CTRL_C.swap(false, Ordering::SeqCst)
 }
 
-/// Returns whether it is one of the held events, after which the system does nothing more.
+/// Returns whether the event is held; then the system does nothing more.
 extern "system" fn held(event: u32) -> i32 {
     let is_held = matches!(event, CTRL_C_EVENT | CTRL_BREAK_EVENT);
     HAS_CTRL_C.fetch_or(is_held, Ordering::SeqCst);

@@ -71,7 +71,7 @@ impl<'o> CasePlayer<'o> {
             last: None,
             again: false,
             without_answer: survey.without_answer_since.map(|since| (since, 0)),
-            // Of a target that keeps connections open the end of an answer is waited for.
+            // A look waits for the end of the answer, which such a target does not send.
             reacts: survey.reacts && !survey.abilities.keeps_open,
         }
     }

@@ -149,7 +149,7 @@ impl Source {
         let is_kept = port.is_resumed.load(Ordering::SeqCst);
         let ended_itself = command.ends_before(|| !is_kept || stop.is_cancelled());
         if !ended_itself && stop.is_cancelled() {
-            // Windows has no signal that asks it, so it is ended at once.
+            // Windows has no signal that asks a command to end, so it is ended at once.
             #[cfg(unix)]
             let is_asked = command.ask_to_end().is_ok();
             #[cfg(not(unix))]
