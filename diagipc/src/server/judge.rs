@@ -171,13 +171,13 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &CaseFacts
             of_failed_script(known, case, facts, text, faults)
         }
     };
-    if let (Some(reason), PlayEnd::Reacted(_) | PlayEnd::NotSent(_) | PlayEnd::AsWritten(_)) =
-        (&facts.hangs, &facts.end)
-    {
-        verdict.grade = Grade::Fail;
-        // A hang is no known behaviour, and is tried again.
-        verdict.deviation = None;
+    if let (Some(reason), false) = (&facts.hangs, matches!(facts.end, PlayEnd::Lacks(_))) {
         verdict.found.push(reason.clone());
+        // Only of a script that fails can a hang be known. Any other is tried again.
+        if !matches!(facts.end, PlayEnd::Differs(..)) || verdict.deviation.is_none() {
+            verdict.grade = Grade::Fail;
+            verdict.deviation = None;
+        }
     }
     name_unknown_command(known, facts, &mut verdict.faults);
     if let Some(crash) = verdict.faults.iter_mut().find(|seen| seen.fault == Fault::Crash) {
@@ -186,10 +186,13 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &CaseFacts
         crash.text = format!("{} after {after}{}", crash.text, facts.last_words);
     }
     if let Some(fact) = habit_of_script(known.profile, case, &facts.exchanges) {
-        let has_hung = facts.hangs.is_some() && matches!(facts.end, PlayEnd::AsWritten(_));
-        let lives = facts.death.is_none() && facts.death_after.is_none() && !has_hung;
+        let lives = facts.death.or(facts.death_after).is_none();
         if verdict.grade == Grade::Fail && lives && verdict.may_be_habit() {
-            verdict = Verdict { outcome: verdict.outcome, ..unspecified(fact, verdict.found) };
+            let judged = match &facts.hangs {
+                Some(reason) => Verdict::fail(reason.clone(), Vec::new()),
+                None => unspecified(fact, verdict.found),
+            };
+            verdict = Verdict { outcome: verdict.outcome, ..judged };
         }
     }
     if verdict.grade == Grade::Unimplemented {
@@ -286,10 +289,6 @@ fn of_failed_script(
     faults: Vec<FaultSeen>,
 ) -> Verdict {
     let died = facts.death.or(facts.death_after).is_some();
-    let text = match &facts.hangs {
-        Some(reason) => format!("{text}; {reason}"),
-        None => text,
-    };
     let seen = seen_in(case, &facts.exchanges, died);
     let row = seen.iter().find_map(|(request, seen)| {
         let is_harmful = died && case.hazard() == Some(Hazard::Harmful);

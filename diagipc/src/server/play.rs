@@ -71,8 +71,7 @@ impl<'o> CasePlayer<'o> {
             last: None,
             again: false,
             without_answer: survey.without_answer_since.map(|since| (since, 0)),
-            // A look waits for the end of the answer, which such a target does not send.
-            reacts: survey.reacts && !survey.abilities.keeps_open,
+            reacts: survey.reacts,
         }
     }
 
@@ -171,7 +170,9 @@ impl<'o> CasePlayer<'o> {
                     }
                 }
             })?;
-            if matches!(facts.end, PlayEnd::Unavailable(_)) || !facts.fails {
+            // A variant that fits counts also if the target hangs afterwards.
+            let hangs = facts.hangs.is_some() && matches!(facts.end, PlayEnd::AsWritten(_));
+            if matches!(facts.end, PlayEnd::Unavailable(_)) || hangs || !facts.fails {
                 return Ok(facts);
             }
             first.get_or_insert(facts);

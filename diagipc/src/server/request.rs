@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dotnet_diagnostics_ipc::command::Command;
 use dotnet_diagnostics_ipc::exchange::End;
-use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header};
+use dotnet_diagnostics_ipc::header::{HEADER_LEN, Header, RawHeader};
 use dotnet_diagnostics_ipc::message::eventpipe::StopTracing;
 use dotnet_diagnostics_ipc::message::process::{ProcessInfo, ProcessInfo2};
 use dotnet_diagnostics_ipc::message::{AnyRequest, Message, Request, encode_to_vec};
@@ -325,9 +325,14 @@ pub(super) fn reacts(network: &mut dyn Network, within: Duration) -> Result<(), 
     let until = after(&mut player, within);
     send(&mut player, ON, &encode(&ProcessInfo {})?, until)?;
     let first = player.receive(ON, 1, until)?;
-    // A slow target may react later.
+    // A slow target may react later. One that keeps the connection open does not end it.
     let until = after(&mut player, REST_TIMEOUT.min(within));
-    while let Received::Bytes(..) = player.listen(ON, Conversation::KEPT, until)? {}
+    let is_whole = |bytes: &[u8]| {
+        RawHeader::read(bytes).size.is_some_and(|size| bytes.len() >= usize::from(size))
+    };
+    while !is_whole(&player.so_far(ON)?.came.first)
+        && matches!(player.listen(ON, Conversation::KEPT, until)?, Received::Bytes(..))
+    {}
     if first == Received::Nothing {
         return Err(PlayerError::differs("a complete ProcessInfo gets no answer"));
     }

@@ -344,14 +344,15 @@ fn target_that_cannot_be_asked_is_lost_with_the_reason() {
 #[test]
 fn case_that_hangs_the_target_afterwards_fails() {
     let path = fixture("servers/one_fault.py");
-    let mut options = vec!["--timeout", "500", "--jobs", "1"];
-    for name in ["scripts/framing/unknown-set-0500", "scripts/framing/unknown-id-04ff"] {
-        options.extend(["--only", name]);
+    // After a part of a header a server may close, but it must serve the next client.
+    for name in ["scripts/framing/unknown-set-0500", "scripts/framing/input-ends-after-13"] {
+        let mut options = vec!["--timeout", "500", "--jobs", "1", "--profile", "strict"];
+        options.extend(["--only", name, "--only", "scripts/framing/unknown-id-04ff"]);
+        options.extend(["--spawn", "--", "python3", &path, "wedges-later"]);
+        let report = server(&options, 1);
+        let failed: Vec<_> = report.failures().map(|case| case.name.as_str()).collect();
+        assert_eq!(failed, [name], "{:?}", report.counts);
     }
-    options.extend(["--spawn", "--", "python3", &path, "wedges-later"]);
-    let report = server(&options, 1);
-    let failed: Vec<_> = report.failures().map(|case| case.name.as_str()).collect();
-    assert_eq!(failed, ["scripts/framing/unknown-set-0500"], "{:?}", report.counts);
 }
 
 /// The run ends long before all cases have waited in vain.
