@@ -180,8 +180,9 @@ where
         workers.into_iter().find_map(|worker| worker.join().ok().flatten())
     });
     let (sender, progress) = mpsc::channel();
+    let mut failed_again = BTreeMap::new();
     let is_whole = player.is_some_and(|mut player| {
-        let ended = queue.play_again(&mut player, &mut late, &sender);
+        let ended = queue.play_again(&mut player, &mut late, &mut failed_again, &sender);
         ended.unwrap_or_else(|reason| {
             queue.lose(reason, &sender);
             false
@@ -191,10 +192,11 @@ where
     for one in progress {
         run.take(one, done);
     }
-    // Cases that need not be played again keep their first result, and so does the one by which the
-    // target was lost. If the run ended early, they have none.
+    // Cases that need not be played again keep their first result. Once the target is lost all do,
+    // as it cannot give them another. If the run ended early, the others have none.
     let is_kept = is_whole || run.lost.is_some();
-    for (nth, result) in late.into_iter().filter(|_| is_kept) {
+    late.retain(|_, result| is_kept || !queue.is_due(result, &failed_again));
+    for (nth, result) in late {
         run.take(Progress::Played(nth, CaseResult::Done(result)), done);
     }
     run.missing = cases - run.results.len() - run.unavailable.len();
@@ -216,6 +218,9 @@ impl<R> Run<R> {
         }
     }
 }
+
+/// How many second attempts in a row have failed, by the kind of failure.
+type FailedAgain = BTreeMap<String, u8>;
 
 /// The queue of cases that the workers play.
 struct Queue<'q, S> {
@@ -273,17 +278,13 @@ impl<'q, S: Suite> Queue<'q, S> {
         &self,
         player: &mut S::Player,
         late: &mut BTreeMap<usize, S::Result>,
+        failed_again: &mut FailedAgain,
         sender: &Sender<Progress<S::Result>>,
     ) -> Result<bool, String> {
-        let mut failed_again = BTreeMap::<String, u8>::new();
         let failure = |result: &S::Result| self.suite.failure(result);
         for turn in &self.turns {
-            let is_due = |nth: &usize| {
-                let kind = late.get(nth).and_then(failure).map(|failure| failure.kind);
-                kind.is_some_and(|kind| {
-                    failed_again.get(&kind).is_none_or(|times| *times < MAX_REPEATED_FAILURES)
-                })
-            };
+            let is_due =
+                |nth| late.get(nth).is_some_and(|result| self.is_due(result, failed_again));
             let Some(last) = turn.iter().rposition(is_due) else { continue };
             self.suite.begin_again(player, turn.len());
             for nth in turn.iter().take(last + 1) {
@@ -317,6 +318,13 @@ impl<'q, S: Suite> Queue<'q, S> {
             }
         }
         Ok(true)
+    }
+
+    /// Whether a late case is to be played again, which one that fails as many others did is not.
+    fn is_due(&self, result: &S::Result, failed_again: &FailedAgain) -> bool {
+        self.suite.failure(result).is_some_and(|failure| {
+            failed_again.get(&failure.kind).is_none_or(|times| *times < MAX_REPEATED_FAILURES)
+        })
     }
 
     /// Ends the run because no target answers any more.
