@@ -18,8 +18,8 @@ use super::Operation;
 use super::request::ReceivedRequest;
 use super::scenario::{Act, Arguments, Exit, Flag, Move, StopRequest, Unread};
 use super::scenario_player::{
-    CONNECT_TIMEOUT, DESCRIPTOR_TIMEOUT, POLL_INTERVAL, REST_TIMEOUT, ScenarioPlayer, Stop, named,
-    ok, process_info, stop_message,
+    CONNECT_TIMEOUT, DESCRIPTOR_TIMEOUT, POLL_INTERVAL, REST_TIMEOUT, SENDS_NOTHING,
+    ScenarioPlayer, Stop, named, ok, process_info, stop_message,
 };
 use crate::faults::Fault;
 use crate::process::timeouts::Limit;
@@ -134,12 +134,12 @@ impl ScenarioPlayer<'_, '_> {
                 Ok(false) => return Ok(()),
                 // Nobody else connected, so it was the client.
                 Err(Stop::Lacks(_) | Stop::Differs(..)) if had_nothing => {
-                    return Err(self.sends_nothing());
+                    return Err(self.unsent(SENDS_NOTHING));
                 }
-                Err(Stop::Differs(..)) if has_asked && is_request && limit.is_over() => {
+                Err(Stop::Differs(..)) if has_asked && is_request && self.requests == 0 => {
                     let text =
                         "it asks only for information, and never sends the request of its task";
-                    return Err(Stop::fault(None, text));
+                    return Err(self.unsent(text));
                 }
                 Err(stop) => return Err(stop),
             }
@@ -176,10 +176,10 @@ impl ScenarioPlayer<'_, '_> {
         Ok(has_ended)
     }
 
-    /// Returns the error that the client connects but sends nothing.
-    pub(super) fn sends_nothing(&self) -> Stop {
+    /// Returns the error that the client connects but does not send the request of its task.
+    pub(super) fn unsent(&self, text: &str) -> Stop {
         let fault = self.scenario.if_unsent.unwrap_or(Fault::NothingSent);
-        Stop::fault(fault, "it connects, and sends no request")
+        Stop::fault(fault, text)
     }
 
     /// Reads enough to identify the request. If it is unrelated, answers it and returns `true`.

@@ -26,6 +26,8 @@ use crate::process::timeouts::Limit;
 
 /// How long a client may take to connect, or to complete a message.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The finding about a client that only connects.
+pub(super) const SENDS_NOTHING: &str = "it connects, and sends no request";
 /// How often the client is polled.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How often a path is polled.
@@ -377,7 +379,7 @@ impl ScenarioPlayer<'_, '_> {
             self.bytes_after(&request.on, patience)?
         };
         if bytes.is_empty() {
-            return Err(self.sends_nothing());
+            return Err(self.unsent(SENDS_NOTHING));
         }
         self.requests += 1;
         let is_repeated = self.requests > 1 && self.repeated(&bytes).is_some();

@@ -569,7 +569,7 @@ faults! {
         "Connect to the socket of the process in its TMPDIR; the report has the command line and \
          the client's output.";
     NothingSent = "nothing-sent", [Client], ["R-FLW-011"],
-        "The client connects, but sends no request.",
+        "The client connects, but does not send the request of its task.",
         "Send the request right after connecting: the runtime sends nothing first.";
     RunsOn = "runs-on", [Client], ["R-ERR-004"],
         "The conversation is over, and the client does not end.",
