@@ -300,11 +300,11 @@ macro_rules! commands {
             /// harm a runtime that waits at its start (F-160). So begin to read before you stop.
             ///
             /// # Errors
-            /// [`ErrorKind::SessionOver`] if the stream has ended, or its [`Trace`] was dropped.
-            /// Another session may have the id by then, so nothing is sent (F-143). Otherwise
-            /// [`ErrorKind::AlreadyStopped`] if another call waits for the reply, or the reply has
-            /// arrived. All other errors are those of every call; their phase is [`Phase::Stop`]
-            /// from the reply on.
+            /// [`ErrorKind::SessionOver`] if no stop was sent, and the stream has ended or its
+            /// [`Trace`] was dropped. Another session may have the id by then, so nothing is sent
+            /// (F-143). [`ErrorKind::AlreadyStopped`] if another call waits for the reply, or the
+            /// reply has arrived. All other errors are those of every call; their phase is
+            /// [`Phase::Stop`] from the reply on.
             pub $($async)* fn stop(&self) -> Result<StopOutcome, Error> {
                 let Some(mut stop) = self.begin::<C::$stream>()? else {
                     return Ok(StopOutcome::NotSent);

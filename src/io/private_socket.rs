@@ -107,7 +107,7 @@ fn bind(path: &Path, policy: TrustPolicy) -> Result<(UnixListener, SocketGuard),
     // Until `listen` the system refuses all connections, so none arrives early.
     let listens = fs::set_permissions(&guard.path, fs::Permissions::from_mode(0o600))
         .and_then(|()| Ok(rustix::net::listen(&socket, BACKLOG)?));
-    // The guard takes it again if this failed.
+    // If listening failed, the drop of the guard takes the lock again.
     drop(lock);
     listens?;
     Ok((UnixListener::from(socket), guard))

@@ -379,11 +379,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     let sent = until(sending, self.transport.write(bytes)).await;
                     driver.sent(sent)?;
                 }
-                Step::SendFd => {
-                    // The descriptor's byte must not precede a request that was buffered.
-                    let _ = until(sending, self.transport.flush()).await;
-                    return Ok(None);
-                }
+                // The descriptor's byte must not precede a request that was buffered.
+                Step::SendFd => match until(sending, self.transport.flush()).await {
+                    Ok(()) => return Ok(None),
+                    failed => driver.fd_sent(failed)?,
+                },
                 Step::Receive(into) => {
                     if replying.is_none() {
                         // The stream may have buffered what was written.

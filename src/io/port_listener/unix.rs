@@ -85,8 +85,8 @@ pub(super) type PollerWaker = SocketWaker;
 
 impl SocketWaker {
     pub(super) fn wake(&self) {
-        // A failed write is harmless: a channel that is full is already readable.
-        // Without a signal if the port's thread has ended.
+        // A failed write is harmless: a channel that is full is already readable. The flags keep
+        // the write from raising a signal if the port's thread has ended.
         let _ = rustix::net::send(&self.0, &[0], send_flags());
     }
 }
