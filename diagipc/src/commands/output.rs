@@ -308,8 +308,7 @@ impl Output {
         text::annotate(&mut report)?;
         let report = &report;
         let citations = Citations::embedded();
-        // Write the files first, because the reader of the output may close it; report their result
-        // last.
+        // Write the files first, because writing the output may fail; report their result last.
         let files = self.files(report, &citations);
         if self.json.is_printed() {
             json(report, out)?;

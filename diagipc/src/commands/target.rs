@@ -203,8 +203,10 @@ impl AddressArguments {
         let mut command = self.command.iter().cloned();
         Ok(match (&self.endpoint, command.next()) {
             (Some(Address::Socket(path)), None) if path.is_file() => {
-                let path = path.display();
-                bail!("{path} is a file, not a socket; to start it: --spawn -- {path}");
+                let given = path.display();
+                // A name alone is searched in PATH.
+                let name = if path.components().count() == 1 { "./" } else { "" };
+                bail!("{given} is a file, not a socket; to start it: --spawn -- {name}{given}");
             }
             (Some(address), None) => {
                 says_device(address);

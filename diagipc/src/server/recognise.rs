@@ -196,7 +196,7 @@ fn version(came: &Exchange, other: Option<&Exchange>) -> Result<(String, u8), St
     let texts = [Some(text), reply.text("managedEntrypointAssemblyName"), elsewhere];
     let known = texts.into_iter().flatten().find_map(|text| Some((text, known_version(text)?)));
     let (text, major) = known
-        .ok_or_else(|| format!("its clrProductVersion {text:?} is not that of a released .NET"))?;
+        .ok_or_else(|| format!("its clrProductVersion {text:?} is not that of a .NET from 6 on"))?;
     let is_one_of =
         |names: &[&str], name: &str| names.iter().any(|one| one.eq_ignore_ascii_case(name));
     if process_id == 0 || !is_one_of(&SYSTEMS, os) || !is_one_of(&PROCESSORS, arch) {

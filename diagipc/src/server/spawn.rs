@@ -158,7 +158,7 @@ impl Spawned {
                 let seconds = patience.as_secs();
                 let line = lookout.output.first_line().and_then(Result::ok);
                 let line = line.map_or_else(String::new, |line| {
-                    format!("; its first line is {line:?}, not only an endpoint")
+                    format!("; its first line {line:?} is {}", system::NO_ADDRESS)
                 });
                 break format!("the target {} after {seconds} s{line}", system::NO_ENDPOINT);
             }
@@ -337,7 +337,7 @@ mod tests {
         let refused =
             Spawned::start(&command, &Target::default(), RunsIn::CurrentDirectory, None).err();
         let text = "prints no endpoint, and has no default-port socket in TMPDIR after 1 s; its \
-                    first line is \"listening on s\", not only an endpoint";
+                    first line \"listening on s\" is neither the absolute path of a socket that exists nor a process id";
         assert!(refused.as_ref().is_some_and(|refused| refused.contains(text)), "{refused:?}");
     }
 

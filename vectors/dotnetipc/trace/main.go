@@ -73,7 +73,7 @@ func main() {
 	default:
 		// The process may still wait at its start, and a stop would kill it at its resume.
 		check(stream.Close())
-		log.Fatal("the trace has no byte")
+		log.Fatalf("the trace has no byte: %v", <-stored)
 	}
 	check(<-stored)
 	check(file.Close())

@@ -388,7 +388,9 @@ impl<'de> Deserialize<'de> for Literal {
             _ => None,
         };
         literal.ok_or_else(|| {
-            D::Error::custom(format!("expected bytes in hexadecimal, or a part, not {value}"))
+            D::Error::custom(format!(
+                "expected bytes in hexadecimal, at most {MAX_UNIT} to repeat, or a part, not {value}"
+            ))
         })
     }
 }

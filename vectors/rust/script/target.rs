@@ -76,7 +76,11 @@ pub struct TargetPort {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, deny_unknown_fields)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "expected a text, bytes in hexadecimal, or a text of at most 64 characters to repeat"
+)]
 pub enum VariableValue {
     /// A text.
     Text(String),
@@ -119,7 +123,7 @@ impl From<&str> for VariableValue {
 fn unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     if text.chars().count() > 64 {
-        return Err(D::Error::custom("a text to repeat has at most 64 characters"));
+        return Err(D::Error::custom("too long"));
     }
     Ok(text)
 }

@@ -15,8 +15,8 @@ use self::unix as this;
 use self::windows as this;
 use this::is_ready;
 pub(super) use this::{
-    DIRECTORY_VARIABLES, NO_ENDPOINT, check, default_port, exposures, is_alive, named_process,
-    port_address, variable, without_core_file,
+    DIRECTORY_VARIABLES, NO_ADDRESS, NO_ENDPOINT, check, default_port, exposures, is_alive,
+    named_process, port_address, variable, without_core_file,
 };
 
 use crate::network::address::Address;

@@ -15,6 +15,9 @@ use crate::faults::Fault;
 pub(in crate::server) use crate::network::named_process;
 use crate::network::{advised, endpoint_at, is_served, lives, tcp_address};
 
+/// What a line is that names no target.
+pub(in crate::server) const NO_ADDRESS: &str =
+    "neither the absolute path of a socket that exists nor a process id";
 /// The error text for a target that cannot be reached.
 pub(in crate::server) const NO_ENDPOINT: &str =
     "prints no endpoint, and has no default-port socket in TMPDIR";

@@ -14,6 +14,8 @@ use dotnet_diagnostics_ipc_vectors::script::VariableValue;
 use crate::conversation::FaultSeen;
 use crate::network::is_served;
 
+/// What a line is that names no target.
+pub(in crate::server) const NO_ADDRESS: &str = "neither a pipe that exists nor a process id";
 /// The error text for a target that cannot be reached.
 pub(in crate::server) const NO_ENDPOINT: &str = "prints no endpoint, and has no default-port pipe";
 /// The variables with which a target is given its directory.
