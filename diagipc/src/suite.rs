@@ -320,7 +320,7 @@ impl<'q, S: Suite> Queue<'q, S> {
         Ok(true)
     }
 
-    /// Whether a late case is to be played again, which one that fails as many others did is not.
+    /// Whether a late case is to be played again. If others of its kind failed again, it is not.
     fn is_due(&self, result: &S::Result, failed_again: &FailedAgain) -> bool {
         self.suite.failure(result).is_some_and(|failure| {
             failed_again.get(&failure.kind).is_none_or(|times| *times < MAX_REPEATED_FAILURES)

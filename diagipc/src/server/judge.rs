@@ -173,7 +173,7 @@ pub(super) fn decide(known: &Known<'_>, case: &ServerCase<'_>, facts: &CaseFacts
     };
     if let (Some(reason), false) = (&facts.hangs, matches!(facts.end, PlayEnd::Lacks(_))) {
         verdict.found.push(reason.clone());
-        // Only of a script that fails can a hang be known. Any other is tried again.
+        // The hang after a script that fails may be known. Any other is a fault, and is tried again.
         if !matches!(facts.end, PlayEnd::Differs(..)) || verdict.deviation.is_none() {
             verdict.grade = Grade::Fail;
             verdict.deviation = None;
