@@ -144,16 +144,17 @@ impl ScenarioPlayer<'_, '_> {
                 Err(stop) => return Err(stop),
             }
             self.player.step(&Step::Accept(accept.clone()))?;
+            // Once it is answered, the process may end, and cannot be looked at.
+            let is_strangers = self.peer.is_stranger();
             let is_expected = matches!(self.moves.front(), Some(Move::Request(_) | Move::Stop(_)));
             let waits = is_expected || self.is_next(Act::SendsNothingWhole);
             if waits && self.answers_unrelated(&accept.accept)? {
-                if !self.peer.is_stranger() {
+                if !is_strangers {
                     self.has_connected.store(true, Ordering::Relaxed);
                     has_asked = true;
                 }
                 continue;
             }
-            let is_strangers = self.peer.is_stranger();
             let may_be_nothing = is_expected || is_strangers;
             if !may_be_nothing || !self.has_ended_without_a_byte(&accept.accept)? {
                 // This is the client, as others only look for processes.
