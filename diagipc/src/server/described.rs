@@ -99,8 +99,8 @@ fn command_line(process: u32, reply: &Reply, tells_arguments: bool) -> Option<Fa
 }
 
 /// Whether a command line is that of a program with these arguments. Without `tells_arguments` the
-/// program alone will do, because .NET leaves the arguments out while it is suspended and as
-/// `NativeAOT` (F-100). .NET puts its assembly before the arguments (F-79).
+/// program alone will do, because .NET leaves the arguments out until its managed code runs (F-79)
+/// and as `NativeAOT` (F-100). .NET puts its assembly before the arguments (F-79).
 fn is_command_line(told: &str, program: &str, arguments: &[&str], tells_arguments: bool) -> bool {
     let parts = |text: &str| -> Vec<String> {
         text.replace(QUOTES, "").split_whitespace().map(str::to_owned).collect()

@@ -263,9 +263,9 @@ impl<'o> CasePlayer<'o> {
         };
         let mut network =
             network.with_user_events_data(self.known.options.stand_in_for_user_events);
-        let tells_arguments = self.known.profile.family() == Family::CoreClr
-            && self.subject.can_spawn()
-            && !is_suspended(target);
+        // One that was started for the case may not tell its arguments yet (F-79).
+        let tells_arguments =
+            self.known.profile.family() == Family::CoreClr && self.subject.can_spawn() && !own;
         let seen = self.seen.clone();
         let process = TargetProcess { seen, tells_arguments, ..process_of(&network) };
         let directory = spawned.as_ref().map(Spawned::directory);
