@@ -6,6 +6,7 @@ file is read by Microsoft's parser, if it is there (clients.py), which must coun
 whole files of 10.0.9 and NativeAOT. Prints one line per check; exits with 1 if one differs, with 77 if a runtime is not available here.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import struct
@@ -55,11 +56,11 @@ class Traces:
         self.env = {**os.environ, "TMPDIR": directory, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"}
 
     def run(self, name, *arguments):
-        """Runs a trace; returns its file, its status, and its standard error."""
+        """Runs a trace; returns its file, its status, and what it says."""
         path = os.path.join(self.directory, name + ".nettrace")
         done = subprocess.run([self.diagipc, "trace", "-o", path, *arguments], env=self.env, capture_output=True, text=True, timeout=SECONDS,
                               stdin=subprocess.DEVNULL, check=False)
-        return path, done.returncode, done.stderr
+        return path, done.returncode, done.stderr + done.stdout
 
     def parsed(self, path):
         """Returns the result of Microsoft's parser for a file; None without the parser."""
@@ -87,10 +88,15 @@ def commands(traces):
 
 
 def profiles(traces):
-    with subprocess.Popen([launch.fetch(RUNTIME)], env=traces.env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+    with concurrent.futures.ThreadPoolExecutor() as pool, \
+            subprocess.Popen([launch.fetch(RUNTIME)], env=traces.env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         launch.default_socket(process, traces.directory)
         for profile in PROFILES:
-            path, status, said = traces.run(profile, str(process.pid), "--profile", profile, "-d", "1s")
+            trace = pool.submit(traces.run, profile, str(process.pid), "--profile", profile, "-d", "3s")
+            time.sleep(1)
+            # gc-collect has no event without a collection, which this trace asks for.
+            traces.run("collection", str(process.pid), "--profile", "gcdump", "-d", "1s")
+            path, status, said = trace.result()
             check(f"--profile {profile} is complete", status == 0 and traces.is_read(path), said)
         bulk = BULK & events(path)
         check("the file of gcdump has the bulk events of the heap", bulk == BULK, bulk)
