@@ -263,7 +263,7 @@ impl<'o> CasePlayer<'o> {
         };
         let mut network =
             network.with_user_events_data(self.known.options.stand_in_for_user_events);
-        // One that was started for the case may not tell its arguments yet (F-79).
+        // A target that was started for the case may not tell its arguments yet (F-79).
         let tells_arguments =
             self.known.profile.family() == Family::CoreClr && self.subject.can_spawn() && !own;
         let seen = self.seen.clone();
