@@ -192,8 +192,8 @@ where
     for one in progress {
         run.take(one, done);
     }
-    // Cases that need not be played again keep their first result. Once the target is lost all do,
-    // as it cannot give them another. If the run ended early, the others have none.
+    // Cases that need not be played again keep their first result. Once the target is lost, all keep
+    // theirs, as it cannot give another. If the run ended early, the others have none.
     let is_kept = is_whole || run.lost.is_some();
     late.retain(|_, result| is_kept || !queue.is_due(result, &failed_again));
     for (nth, result) in late {

@@ -144,7 +144,7 @@ impl ScenarioPlayer<'_, '_> {
                 Err(stop) => return Err(stop),
             }
             self.player.step(&Step::Accept(accept.clone()))?;
-            // Once it is answered, the process may end, and cannot be looked at.
+            // Once its request is answered, the process may end, and cannot be looked at.
             let is_strangers = self.peer.is_stranger();
             let is_expected = matches!(self.moves.front(), Some(Move::Request(_) | Move::Stop(_)));
             let waits = is_expected || self.is_next(Act::SendsNothingWhole);

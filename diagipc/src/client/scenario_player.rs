@@ -24,10 +24,10 @@ use crate::faults::Fault;
 use crate::network::Peer;
 use crate::process::timeouts::Limit;
 
-/// How long a client may take to connect, or to complete a message.
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The finding about a client that only connects.
 pub(super) const SENDS_NOTHING: &str = "it connects, and sends no request";
+/// How long a client may take to connect, or to complete a message.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often the client is polled.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How often a path is polled.

@@ -40,7 +40,7 @@ pub(crate) struct Survey {
     /// How the profile was concluded; `None` if it was given.
     pub(super) conclusion: Option<Conclusion>,
     pub(super) abilities: Abilities,
-    /// Whether it answers `ProcessInfo`.
+    /// Whether the target answers `ProcessInfo`.
     pub(super) reacts: bool,
     /// When the survey ended, if the target has answered nothing.
     pub(super) without_answer_since: Option<Instant>,
@@ -110,12 +110,11 @@ pub(crate) fn survey(
     }
     let seen = SeenInRun::default();
     let without_answer_since = (!any_answers).then(Instant::now);
-    let reacts = answers;
     Ok(Survey {
         profile,
         conclusion,
         abilities,
-        reacts,
+        reacts: answers,
         without_answer_since,
         pace,
         seen,

@@ -316,7 +316,7 @@ fn client_idle_or_endless_fails_in_time() {
     }
 }
 
-/// A client that asks for information, as one that lists processes does, and then ends or waits.
+/// A client may list processes, which asks for information, and then end or wait.
 #[test]
 #[ignore = "long: .ci/nightly long"]
 fn client_that_only_asks_is_told_so() {

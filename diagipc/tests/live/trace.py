@@ -88,14 +88,15 @@ def commands(traces):
 
 
 def profiles(traces):
-    with concurrent.futures.ThreadPoolExecutor() as pool, \
-            subprocess.Popen([launch.fetch(RUNTIME)], env=traces.env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen([launch.fetch(RUNTIME)], env=traces.env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process, \
+            concurrent.futures.ThreadPoolExecutor() as pool:
         launch.default_socket(process, traces.directory)
         for profile in PROFILES:
             trace = pool.submit(traces.run, profile, str(process.pid), "--profile", profile, "-d", "3s")
-            time.sleep(1)
-            # gc-collect has no event without a collection, which this trace asks for.
-            traces.run("collection", str(process.pid), "--profile", "gcdump", "-d", "1s")
+            if profile == "gc-collect":
+                # It has no event without a collection, which another trace asks for.
+                time.sleep(1)
+                traces.run("collection", str(process.pid), "--profile", "gcdump", "-d", "1s")
             path, status, said = trace.result()
             check(f"--profile {profile} is complete", status == 0 and traces.is_read(path), said)
         bulk = BULK & events(path)
