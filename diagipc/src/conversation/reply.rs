@@ -185,8 +185,7 @@ impl Reply {
         };
         let swapped = usize::from(size.swap_bytes());
         if usize::from(size) > came.len() && (HEADER_LEN..=came.len()).contains(&swapped) {
-            let text = format!("size is {size}, but {swapped} with its bytes reversed");
-            return Err(FaultSeen::new(Fault::NumbersBigEndian, text));
+            return Err(size_reversed(size.into(), swapped));
         }
         if let [.., 0, 0, 0xff, 0 | 0xff] = header {
             let text = "size has 4 bytes, expected 2 (byte 14)";
@@ -262,6 +261,11 @@ fn error_as_ok(code: Command, size: usize, body: &[u8]) -> Option<FaultSeen> {
         let text = format!("the reply has the command of an OK, and the payload {hresult}");
         FaultSeen::new(Fault::ErrorAsOk, text)
     })
+}
+
+fn size_reversed(size: usize, swapped: usize) -> FaultSeen {
+    let text = format!("size is {size}, but {swapped} with its bytes reversed");
+    FaultSeen::new(Fault::NumbersBigEndian, text)
 }
 
 fn quoted(bytes: &[u8]) -> String {
@@ -391,6 +395,10 @@ impl Message<'_> {
 
     /// Returns the fault of a message whose fields end at `len`, before the end given by its size.
     fn surplus(&self, reply: &Reply, len: usize) -> FaultSeen {
+        // A stream or a block may follow that is as long as a reversed size claims.
+        if u16::try_from(self.size).is_ok_and(|size| usize::from(size.swap_bytes()) == len) {
+            return size_reversed(self.size, len);
+        }
         let behind = self.came.get(len..).unwrap_or_default();
         let is_stream =
             matches!(self.layout, Layout::Ok(ReplyType::Session)) && begins_stream(behind);
@@ -512,6 +520,19 @@ mod tests {
             // More may follow.
             ([4, 2], &[block], None, &[]),
             ([4, 2], &[block], ENDED, &[Fault::ReplyCut]),
+            // The size has its bytes reversed, and as many bytes follow as it then claims.
+            (
+                [4, 2],
+                &[b"DOTNET_IPC_V1\0\0\x1a\xff\0\0\0\0\0\x1f\x40\0\0", &[0x61; 8000]],
+                ENDED,
+                &[Fault::NumbersBigEndian],
+            ),
+            (
+                [2, 3],
+                &[b"DOTNET_IPC_V1\0\0\x1c\xff\0\0\0", &[7; 8], b"Nettrace", &[0; 8000]],
+                None,
+                &[Fault::NumbersBigEndian],
+            ),
             // One payload is an error code, the next is not.
             ([2, 3], &[session, &[0x84, 0x13, 0x13, 0x80]], ENDED, &[Fault::ErrorAsOk]),
             ([2, 3], &[session, &[0x84, 0x13, 0x13, 0x90]], ENDED, &[Fault::FieldTooNarrow]),
